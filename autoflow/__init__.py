@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from .arrays.creation import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
+from .arrays import array, constant, empty, full, ones, stack, stop_gradient, variable, zeros
 from .backprop.passes import backward
 from .base.lazy import LATER, Moved, find_public, list_public, publish
 from .base.modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
@@ -15,7 +15,7 @@ from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and
 
 if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from . import backends as backends, errors as errors, implicit, nn, ops, optim
-    from .arrays.devices import Autodiff, to_cpu, to_gpu
+    from .arrays import Autodiff, to_cpu, to_gpu
     from .backprop.anomaly import detect_anomaly, safe_masking
     from .backprop.checkpointing import checkpoint, checkpointing
     from .backprop.hooks import on_operation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .nn.plots import plot_boundary, plot_loss, plot_weights
     from .nn.train import fit
     from .nodes.records import scope
-    from .parallel.node import data_parallel
+    from .parallel.engines import data_parallel
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
     from .scipy import integrate, linalg, signal, special, stats

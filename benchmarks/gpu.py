@@ -17,7 +17,7 @@ import numpy as np
 from measuring import interleaved
 
 import autoflow as af
-from autoflow.arrays.devices import usable_cupy
+from autoflow.arrays import usable_cupy
 
 SIZES = (784, 256, 128, 10)
 BATCH, CHAIN = 128, 10**8

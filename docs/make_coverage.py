@@ -23,7 +23,7 @@ import scipy.special
 
 import autoflow as af
 from autoflow.rules import special
-from autoflow.rules.ufuncs import METHODS
+from autoflow.rules.variants import METHODS
 from autoflow.table import outside
 from autoflow.table.shapes import UNTIL
 from autoflow.table.table import COMPOSED, RULES

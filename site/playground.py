@@ -22,7 +22,7 @@ from autoflow.nn import functions  # noqa: F401 - has rows
 from autoflow.pictures.pages.html import pack_file, safe_json, script
 from autoflow.pictures.render.svg import properties
 from autoflow.pictures.sliders import live
-from autoflow.pictures.sliders.javascript import all_rows
+from autoflow.pictures.sliders.live import all_rows
 from examples import EXAMPLES
 
 HERE = Path(__file__).parent

@@ -25,7 +25,7 @@ NAMES = ["__deepcopy__", "__setstate__", "__array_interface__", "__wrapped__", "
 
 # Functions that af.ops gives out for ufuncs with parameters (scipy.special.jv) and reductions: modules do not have them
 # by their names. Pickle's error says so; the ufunc itself can be pickled.
-UNNAMED = ("autoflow.table.parameters", "autoflow.rules.ufuncs")
+UNNAMED = ("autoflow.table.parameters", "autoflow.rules.variants")
 
 
 def public():

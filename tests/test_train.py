@@ -11,7 +11,7 @@ import pytest
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.errors import AnomalyError
-from autoflow.nn.checks import InputError
+from autoflow.nn.module import InputError
 from autoflow.train import History, accuracy, batches, evaluate, fit
 
 

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..rules.calculus import interpolate
 from ..rules.linalg import norm
 from ..rules.reductions import recur
-from ..rules.ufuncs import NORMS
+from ..rules.variants import NORMS
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, batched, in_front

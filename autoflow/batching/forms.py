@@ -19,7 +19,7 @@ from ..base.errors import BatchError, CompileError
 from ..nodes.nodes import Array, NodeRole
 from ..nodes.versions import caller
 from ..rules import RULES
-from ..rules.ufuncs import METHODS
+from ..rules.variants import METHODS
 from ..table.outside import public_name
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, deepest, flat, open_layer, wrap_batched

@@ -17,9 +17,8 @@ from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..nodes.versions import caller
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
-from .batched import FORM_OF, Batched, Layer, flat, one_behind_another, open_layer, wrap_batched
+from .batched import FORM_OF, Batched, Layer, flat, one_behind_another, open_layer, refuse_number, wrap_batched
 from .forms import FORMS, Form, batched, in_front
-from .methods import refuse_number
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 

@@ -26,8 +26,7 @@ from . import (
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms
 )
-from .batched import FORM_OF, Batched, Layer
-from .methods import refuse_number
+from .batched import FORM_OF, Batched, Layer, refuse_number
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.creation import array
+from ..arrays import array
 from ..base.errors import AutoflowError
 from ..nodes.nodes import Operation, Variable
 from ..rules import RULES

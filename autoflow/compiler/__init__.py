@@ -11,13 +11,10 @@ trace/     from a function to a program
     fresh.py           what differs from call to call: the time, iterators, unseeded generators
 matching.py            the values of a program; takes arguments apart and puts results together
 program.py             the program as data, and which calls can be saved without changing a bit
-passes/    from a program to a better one
-    batching.py        many small products as one large one
-    rematerialise.py   computing once more instead of keeping
-    tiling.py          which calls on large arrays can be done block by block
+passes.py              from a program to a better one: many small products as one large one, computing once more
+                       instead of keeping, and which calls on large arrays can be done block by block
 run/       from a program to numbers
-    buffers.py         where results are written
-    calls.py           by which function, with which arguments; NumPy's warnings, the same as from eager code
+    buffers.py         the calls: by which function, and where results are written; NumPy's warnings, as from eager code
     tiles.py           how blocks run, in threads
     scalars.py         programs of numbers: two quicker ways
 llvm/      engine="llvm": from a program to loops of our own, as machine code

@@ -23,12 +23,9 @@ from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import assembler, matcher
-from .passes.batching import join
-from .passes.rematerialise import recompute
-from .passes.tiling import tile_program
+from .passes import join, recompute, tile_program
 from .report import Report, count_phrase
-from .run.buffers import Plan
-from .run.calls import Reported
+from .run.buffers import Plan, Reported
 from .run.scalars import scalar_plan
 from .signature import is_array, key_of_modes, signature
 from .trace.reachable import aliases, check_not_outside

@@ -36,7 +36,7 @@ VIEW = "view"  # no numbers are computed: another shape, order or part of the sa
 CALL = "call"  # any other function of NumPy; its result is whatever it returns
 ITEM = "item"  # one of several results of a call
 LARGE = 16_384  # elements; smaller samples are kept until the end of the recording
-STACK = "stack"  # values of one shape as one array: see compiler/passes/batching.py
+STACK = "stack"  # values of one shape as one array: see compiler/passes.py
 
 
 class Value:

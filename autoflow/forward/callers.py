@@ -37,7 +37,7 @@ from ..nodes.coercion import wants_numbers
 from ..nodes.grads import read_once
 from ..rules import RULES
 from ..rules.arithmetic import zero
-from ..rules.ufuncs import METHODS
+from ..rules.variants import METHODS
 from ..table.outside import public_name
 from ..table.shapes import functions
 from ..table.table import COMPOSED

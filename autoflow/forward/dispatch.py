@@ -18,8 +18,7 @@ from ..base.errors import NoRuleError
 from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from ..rules import RULES
-from ..rules.ufuncs import METHODS
-from ..rules.variants import VARIANTS, along_axes, chosen
+from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
 from ..table.shapes import as_array, as_dtype, has_gradient
 from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
@@ -129,7 +128,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             refuse_new_arguments(function, args, options)
             raise
         except (ValueError, IndexError) as error:
-            from .shape_notes import add_note
+            from .naming import add_note
 
             add_note(error, function, args)
             raise

@@ -3,12 +3,17 @@
 A node is found by identity. A plain array may be the caller's own, or a copy of it (small arrays are copied when they
 are recorded), or a row of it (``inputs[t]``). So arrays are compared: the same object, the same memory, and of small
 ones the numbers. If a name could belong to two arrays, neither gets it.
+
+Notes on NumPy's errors: which arrays did not fit, by the caller's names, and what their shapes would have to be.
+
+The error stays NumPy's, with its type and text (``except ValueError`` keeps working); ``add_note`` adds a line below.
+Nothing here runs unless an operation has failed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
@@ -16,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..nodes.nodes import Node
+from ..base.errors import AutoflowError
+from ..nodes.nodes import Node, NodeRole, current_record
 from ..nodes.versions import FreedArray
 
 # Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
@@ -169,3 +175,136 @@ def users(frame: FrameType | None) -> Iterator[FrameType]:
         elif found:
             return
         frame = frame.f_back
+
+
+Shape = tuple[int, ...]
+Named = list[tuple[str, Shape]]
+MOST = 6  # arrays that are named
+PRODUCTS = (np.matmul, np.dot, np.inner)
+
+
+def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options: Sequence[Any] = ()) -> None:
+    """Say below ``error``, which computing ``function(*inputs, *options)`` has raised, what the operands were."""
+    if isinstance(error, AutoflowError) or getattr(error, "__notes__", None):
+        return
+    inputs = list(inputs)
+    if isinstance(error, TypeError):
+        if any([x is None for x in inputs]):
+            error.add_note(
+                "One operand is None. A gradient (w.grad) is None until backward() has reached its node, and after "
+                "zero_grad(); a function without return gives None, too."
+            )
+        return
+    try:
+        note = describe_shapes(function, named_shapes(inputs), options)
+    except Exception:  # of a list that is no array, or a variable of the user's: the error matters, not its note
+        return
+    if note:
+        error.add_note(note)
+
+
+def describe_shapes(function: Any, found: Named, options: Sequence[Any]) -> str:
+    """What the operands were, and what their shapes would have to be."""
+    said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
+    rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
+    return f"{said}{': ' * bool(rule)}{rule}"
+
+
+def named_shapes(inputs: list[Any]) -> Named:
+    """Name and shape of each operand that is an array."""
+    arrays = []
+    for x in inputs:
+        if isinstance(x, (list, tuple)) and any([hasattr(part, "shape") for part in x]):
+            arrays += [part for part in x if hasattr(part, "shape")]  # a sequence of arrays
+        elif hasattr(x, "shape") or isinstance(x, (list, tuple)):
+            arrays.append(x)
+    bound = bound_names()
+    places = {1: ["the array"], 2: ["the left operand", "the right operand"]}.get(len(arrays))
+    places = places or [f"operand {k}" for k in range(1, len(arrays) + 1)]
+    shapes = [x.shape if hasattr(x, "shape") else np.shape(x) for x in arrays]
+    return [(name_of(x, bound) or place, shape) for x, place, shape in zip(arrays, places, shapes, strict=True)]
+
+
+def name_of(x: Any, bound: Any) -> str | None:
+    """The name that the user gave, or the variable of the caller's that holds it."""
+    if not isinstance(x, NodeRole):
+        return bound.array_name(x)
+    record = current_record(x)
+    holder: Any = x if record is None else record
+    value = getattr(x, "_value", None)
+    return getattr(holder, "_name", None) or bound.nodes.get(id(holder)) or bound.array_name(value)
+
+
+# -- what the shapes would have to be, by function ---------------------------------------------------------------------
+
+
+def of_products(found: Named, options: Sequence[Any]) -> str:
+    """``(n, k) @ (k, m) needs 4 == 3``, and which of the obvious changes fits."""
+    if len(found) != 2:
+        return ""
+    (x, a), (y, b) = found
+    if not a or not b:
+        return "a number is multiplied by *, not by @"
+    n, m = a[-1], b[-2] if len(b) > 1 else b[0]
+    if n == m:
+        return f"the axes before the last two, {a[:-2]} and {b[:-2]}, must be equal or 1"
+    fits = [
+        text
+        for text, left, right in ((f"{y} @ {x}", b, a), (f"{x}.T @ {y}", a[::-1], b), (f"{x} @ {y}.T", a, b[::-1]))
+        if len(a) <= 2 and len(b) <= 2 and (left, right) != (a, b) and left[-1] == right[0]
+    ]
+    what = f"; {' and '.join(fits)} fit{'s' * (len(fits) == 1)}" if fits and "operand" not in x + y else ""
+    return f"(n, k) @ (k, m) needs {n} == {m}{what}"
+
+
+def of_broadcasting(found: Named, options: Sequence[Any]) -> str:
+    """The first axis from the right that does not fit, and where an axis of length 1 would help."""
+    shapes = [shape for _, shape in found]
+    for place in range(1, max(map(len, shapes)) + 1):
+        lengths = list(dict.fromkeys([shape[-place] for shape in shapes if len(shape) >= place and shape[-place] != 1]))
+        if len(lengths) > 1:
+            words = " and ".join(map(str, lengths[:2]))
+            return f"axes are compared from the last one on, and {words} are neither equal nor 1{with_new_axis(found)}"
+    return ""
+
+
+def with_new_axis(found: Named) -> str:
+    """``; x[:, np.newaxis] fits``, if that is so."""
+    if len(found) == 2:
+        for (name, shape), (_, other) in (found, found[::-1]):
+            if len(shape) == 1 and len(other) == 2 and shape[0] == other[0] and "operand" not in name:
+                return f"; {name}[:, np.newaxis] fits"
+    return ""
+
+
+def of_elements(function: Any) -> Callable[[Named, Sequence[Any]], str]:
+    """What is said of an elementwise function; of others only the shapes."""
+    return of_broadcasting if isinstance(function, np.ufunc) and function.signature is None else lambda *_: ""
+
+
+def of_reshape(found: Named, options: Sequence[Any]) -> str:
+    """How many elements there are, and how many are asked for."""
+    (_, shape), wanted = found[0], options[0] if options else ()
+    asked = wanted if isinstance(wanted, tuple) else (wanted,)
+    if not all([isinstance(n, (int, np.integer)) for n in asked]) or len([n for n in asked if n < 0]) > 1:
+        return ""
+    n, known = int(np.prod(shape)), int(np.prod([n for n in asked if n >= 0]))
+    if min(asked, default=0) < 0:
+        return f"{n} elements, which cannot be divided by {known}"
+    return f"{n} elements, and {asked} has {known}; -1 in place of one length lets NumPy find it"
+
+
+def of_joining(found: Named, options: Sequence[Any]) -> str:
+    """What concatenate wants."""
+    if len({len(shape) for _, shape in found}) > 1:
+        return "all need the same number of axes; np.stack makes a new axis, x[np.newaxis] adds one"
+    return "all lengths but that of the joined axis must be equal"
+
+
+RULES_IN_WORDS: dict[Any, Callable[[Named, Sequence[Any]], str]] = {
+    **dict.fromkeys(PRODUCTS, of_products),
+    np.reshape: of_reshape,
+    np.concatenate: of_joining,
+    np.stack: lambda *_: "np.stack needs equal shapes; np.concatenate joins along an axis that is there",
+    np.where: of_broadcasting,
+}

@@ -298,7 +298,7 @@ def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Ru
 
 def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> None:
     """Add the operands' names and shapes to an error of NumPy's."""
-    from .shape_notes import add_note
+    from .naming import add_note
 
     add_note(error, rule.function, inputs[: rule.operands], inputs[rule.operands :])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.creation import array
+from ..arrays import array
 from ..base import pytree
 from ..base.errors import LostGradientError
 from ..base.lazy import load_package

@@ -3,8 +3,8 @@
 A lesson begins with ``check = checker("backprop_by_hand")``, its file's name without the number. Its questions are in
 the text file of that name here, so the notebook contains no answer, and a student needs no other file.
 
-:mod:`.checks` reads them and gives verdicts, :mod:`.comparing` compares answers, and :mod:`.exercises` has what a text
-file cannot say: checks of functions, and wrong functions.
+:mod:`.checks` reads them and gives verdicts, and :mod:`.exercises` has what a text file cannot say: when two answers
+are the same, checks of functions, and wrong functions.
 """
 
 from ..base.lazy import publish

@@ -23,7 +23,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from . import exercises
-from .comparing import same, shown
+from .exercises import same, shown
 
 T = TypeVar("T")
 

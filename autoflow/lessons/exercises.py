@@ -1,4 +1,6 @@
-"""What the lessons' text files ask Python for: checks of answers that are functions, and mistakes that are no numbers.
+"""When an answer counts as the same as the right one, and how to show it in a few words.
+
+What the lessons' text files ask Python for: checks of answers that are functions, and mistakes that are no numbers.
 
 A text file says ``{ check = "pools" }`` for a function of this module that gets an answer and says whether it is right,
 and ``{ mistake = "relu" }`` for an entry of :data:`MISTAKES`. Both are in the order of the lessons.
@@ -15,7 +17,40 @@ import numpy as np
 from ..extending.function import Function
 from ..nodes.nodes import Variable
 from ..transforms.gradcheck import gradcheck
-from .comparing import same
+
+TOLERANCE = 0.01  # of numbers that are not whole: two or three digits on paper are enough
+
+
+def same(answer: Any, right: Any) -> bool:
+    """Whole numbers, words and shapes exactly, other numbers to 1 %, sets in any order, arrays entry by entry."""
+    if isinstance(right, str):
+        return isinstance(answer, str) and answer.strip().casefold() == right.strip().casefold()
+    if isinstance(right, bool):
+        return isinstance(answer, (bool, np.bool_)) and bool(answer) == right
+    try:
+        if isinstance(right, set):  # lists in the answer are an error
+            return isinstance(answer, (set, list, tuple)) and set(answer) == right
+        given, wanted = np.asarray(getattr(answer, "value", answer), float), np.asarray(right, float)
+    except (TypeError, ValueError):
+        return False
+    if given.shape != wanted.shape:
+        return False
+    exact = np.asarray(right).dtype.kind == "i"
+    return bool(np.all(np.isclose(given, wanted, rtol=1e-9 if exact else TOLERANCE, atol=1e-9)))
+
+
+def shown(answer: Any) -> str:
+    """An answer in a few words."""
+    if callable(answer):
+        return f"{getattr(answer, '__name__', 'your function')}()"
+    if isinstance(answer, str):
+        return repr(answer)
+    value = getattr(answer, "value", answer)
+    if isinstance(value, (float, int, np.ndarray, np.generic)) and np.ndim(value) == 0 and not isinstance(value, bool):
+        number = float(value)
+        return f"{number:.6g}" if math.isfinite(number) else str(number)
+    text = " ".join(str(value).split())
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def between(low: float, high: float) -> Callable[[Any], bool]:

@@ -27,7 +27,7 @@ from ..base.errors import DataError, InputError
 from ..base.modes import modes
 from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
-from .checks import floats, generator, labels, numbers_of, probability, shape_is
+from .module import floats, generator, labels, numbers_of, probability, shape_is
 
 # ---------------------------------------------------------------- functions with a row of their own
 

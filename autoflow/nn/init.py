@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..base.lazy import list_public
-from .checks import generator
+from .module import generator
 
 Array = Any
 Shape = Sequence[int]

@@ -22,7 +22,6 @@ import numpy as np
 from ..base.errors import InputError
 from ..nodes.nodes import Array, Node, Variable
 from . import init as initialisers
-from .checks import explain_missing_rng, floats, generator, labels, probability, shape_is
 from .functions import (
     batch_norm,
     conv2d,
@@ -35,7 +34,7 @@ from .functions import (
     scaled_dot_product_attention,
     sigmoid,
 )
-from .module import Module
+from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is
 
 # ---------------------------------------------------------------- layers without a memory
 

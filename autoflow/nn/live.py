@@ -20,8 +20,7 @@ import numpy as np
 from ..backprop.hooks import on_operation
 from ..base.errors import InputError
 from ..base.modes import modes
-from .checks import numbers_of
-from .module import Module
+from .module import Module, numbers_of
 from .plots import (
     add_legend,
     blend_colours,

@@ -15,8 +15,8 @@ from ..base.errors import InputError
 from ..nodes.nodes import Node
 from ..table.shapes import Array, is_on_host
 from ..table.table import primitive, rule
-from .checks import find_outside_labels, floats, labels, numbers_of, same_shape
 from .functions import log_softmax, relu, softplus
+from .module import find_outside_labels, floats, labels, numbers_of, same_shape
 
 
 def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:

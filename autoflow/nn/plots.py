@@ -27,8 +27,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
-from .checks import numbers_of, shape_is
-from .module import Module
+from .module import Module, numbers_of, shape_is
 
 # ---------------------------------------------------------------- pictures that need no library
 

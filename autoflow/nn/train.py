@@ -20,11 +20,10 @@ from ..base.errors import AnomalyError, InputError
 from ..base.modes import modes, no_grad
 from ..forward.writing import overwrite
 from ..optim import Optimiser, Schedule
-from ..parallel.node import data_parallel
-from .checks import explain_missing_rng, generator, numbers_of
+from ..parallel.engines import data_parallel
 from .layers import BatchNorm
 from .live import Live, layer_sizes
-from .module import Module, functional_call
+from .module import Module, explain_missing_rng, functional_call, generator, numbers_of
 from .plots import line_chart, plot_loss, sparkline
 
 Array = Any

@@ -1,25 +1,54 @@
-"""Engines, all in use elsewhere: anything that maps, a Dask client, an MPI communicator. None of them is imported here.
+"""``af.data_parallel``, and its engines, all in use elsewhere: anything that maps, a Dask client, an MPI communicator.
+None of them is imported here.
 
 A map (the built-in one, an Executor's, a Pool's) gives answers in the order of the jobs, and they are added up as they
 come. Dask gets the tree of sums as a graph, so partial sums meet on the workers, and it repeats what a dead worker had.
 With a communicator every rank calls the function itself, with examples of its own, and one Allreduce joins the sums.
+
+``af.data_parallel`` gives a function of the same arguments and with the same value, computed in parts; one node.
+
+Its gradient comes with its value, so going back is a product. Where the pass back is recorded, that product is a sum
+over parts itself (``tasks.Pullback``), and so on, to any order.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError
+from ..base import pytree
+from ..base.errors import BatchError, CompileError, InputError
 from ..base.lazy import show_bar
-from .tasks import Answer, Part, Task, add_answers, call, is_dask, tree_sum
+from ..base.modes import modes
+from ..extending.joint import Parts, joint_row, record_results, split_inputs
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..table.table import Rule
+from ..transforms.evaluation import place
+from .tasks import (
+    Answer,
+    Loss,
+    Part,
+    Pullback,
+    Rows,
+    Slot,
+    Task,
+    ValueAndGradient,
+    Wanted,
+    add_answers,
+    call,
+    is_dask,
+    own_generators,
+    places_of,
+    tree_sum,
+)
 
-Array = Any
 RETRIES = 2  # of Dask: how often a part that failed is tried again
 
 
@@ -200,3 +229,216 @@ def digest_of(name: str, shared: list[Any]) -> str:
         array = np.asarray(x)
         found.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     return found.hexdigest()
+
+
+ROWS: dict[int, Rule] = {}  # by number of operands
+
+
+def data_parallel(
+    f: Callable[..., Any], *, over: int | str | Sequence[int | str], workers: Any = None, chunks: int = 16,
+    together: int = 1, reduction: str = "mean", rng: np.random.Generator | None = None, compiled: bool = False,
+    progress: bool = False,
+) -> DataParallel:  # fmt: skip
+    """``f`` for data in parts: the same arguments and the same value, computed part by part, here or by workers.
+
+    f : returns the mean (or the sum) over its examples, one number.
+    over : the arguments that hold the examples, by position or name. They are divided along their first axis: arrays,
+        memmaps, Zarr arrays, Dask arrays, and containers of them. All others are shared by the parts.
+    workers : None: in this process, one part after the other, which bounds the memory that is needed. Anything that
+        maps: an Executor, a Pool, ``pool.map``. A Dask client: sums are formed on its workers, which are replaced when
+        they fail. An MPI communicator: then each rank calls with its own examples, and gets the result for all of them.
+    chunks : how many parts; a Dask array is divided into its own chunks. The bits of the result depend on ``chunks``
+        and not on the engine, the number of workers or their timing. The exception is a communicator: results are the
+        same on all ranks, but their last bits depend on the number of ranks.
+    together : parts for each job, a power of two: fewer messages, the same bits.
+    reduction : what f is over its examples, "mean" or "sum". A mean is weighted exactly, even if parts differ in size.
+    rng : a generator: part k of a call gets a child of it as ``f(..., rng=)``, the same with all engines.
+    compiled : compile f with ``af.compile``, once in each process.
+    progress : show a progress bar over the jobs, if tqdm is installed.
+
+    The result is one node, differentiable to any order by all arguments, also those that are divided. Modes of the
+    caller (``safe_masking``, ``autocast``, ``strict``, anomaly) and ``np.errstate`` hold in the workers too.
+    Normalisation over a batch sees one part; its running statistics stay as they are. f is pickled for other processes;
+    files are sent by name.
+
+    Raises InputError if the arguments differ in the number of rows, if f cannot be sent, draws from a generator of its
+    own, or differs between ranks; LostGradientError if f uses a node that is not an argument. Errors in f say in which
+    part.
+
+    >>> import autoflow as af
+    >>> def loss(w, x, y):
+    ...     return np.mean((x @ w - y) ** 2)
+    >>> x, w = np.arange(12.0).reshape(6, 2), af.Variable([1.0, 2.0], name="w")
+    >>> total = data_parallel(loss, over=("x", "y"), chunks=3)
+    >>> (total(w, x, np.ones(6)) + np.sum(w**2)).backward()
+    >>> w.grad
+    array([232., 266.])
+    """
+    return DataParallel(f, over, workers, chunks, together, reduction, rng, compiled, progress)
+
+
+class DataParallel:
+    """What :func:`data_parallel` returns."""
+
+    def __init__(
+        self, f: Callable[..., Any], over: Any, workers: Any, chunks: int, together: int, reduction: str, rng: Any,
+        compiled: bool, progress: bool,
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, f)
+        self.f, self.over = f, (over,) if isinstance(over, (int, str)) else tuple(over)
+        self.workers, self.chunks, self.together = workers, chunks, together
+        self.reduction, self.rng, self.compiled, self.progress = reduction, rng, compiled, progress
+        self.kind, self.calls = kind_of(workers), 0
+        if not self.over:
+            raise InputError("data_parallel: over names the arguments that are divided, at least one")
+        if isinstance(chunks, bool) or chunks < 1:
+            raise InputError(f"data_parallel: chunks is a number of parts, at least 1, not {chunks!r}")
+        if together < 1 or together & (together - 1):
+            raise InputError(f"data_parallel: together is a power of two (1, 2, 4, ...), not {together!r}")
+        if reduction not in ("mean", "sum"):
+            raise InputError(f"data_parallel: reduction is 'mean' or 'sum', whichever f is, not {reduction!r}")
+        if rng is not None and not isinstance(rng, np.random.Generator):
+            raise InputError(f"data_parallel: rng is a generator, np.random.default_rng(seed), not {rng!r}")
+        if rng is not None and compiled:
+            raise InputError("data_parallel: a compiled function draws no random numbers: give rng= or compiled=True")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The value of f for all rows."""
+        check_surroundings([args, options])
+        places = [place(self.f, k, args, options) for k in self.over]
+        shared: list[Any] = []
+        cut: list[tuple[str, Any]] = []
+
+        def slot(where: Any, path: str, x: Any) -> Any:
+            if where in places:
+                cut.append((path, x))
+                return Slot(True, len(cut) - 1)
+            if not (pytree.is_number(x) or hasattr(x, "dtype")):
+                return x
+            shared.append(x)
+            return Slot(False, len(shared) - 1)
+
+        def slots(where: Any, tree: Any) -> Any:
+            paths = pytree.tree_paths(tree, where if isinstance(where, str) else f"argument {where}")
+            leaves = zip(paths, pytree.tree_leaves(tree), strict=True)
+            return pytree.tree_unflatten(tree, iter([slot(where, path, x) for path, x in leaves]))
+
+        positional = tuple([slots(k, tree) for k, tree in enumerate(args)])
+        loss = Loss(self.f, (positional, {name: slots(name, tree) for name, tree in options.items()}))
+        total = Total(self, [value_of(x) for x in shared], [(path, value_of(x)) for path, x in cut], loss)
+        self.calls += 1
+        return total.apply(loss, shared, [x for _, x in cut])
+
+    def __repr__(self) -> str:
+        return f"<data_parallel of {getattr(self.f, '__name__', self.f)}, {self.chunks} chunks>"
+
+
+def check_surroundings(arguments: Any) -> None:
+    """Raise an error inside af.compile and af.vmap: what other processes do cannot be recorded there."""
+    if any([hasattr(value_of(x), "tape") for x in pytree.tree_leaves(arguments)]):
+        raise CompileError(
+            "data_parallel inside a compiled function: its workers cannot be recorded. Compile what they do, "
+            "af.data_parallel(f, ..., compiled=True), and call that outside, or say af.compile(f, fallback=True)."
+        )
+    if modes().layer is not None:
+        raise BatchError("data_parallel under af.vmap: take af.vmap inside f, where the examples of one part are")
+
+
+class Total:
+    """One call: how the rows are cut, weighed and seeded. The same for all derivatives of it."""
+
+    def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: Loss) -> None:
+        self.how = how
+        self.places = places_of(cut, how.chunks)
+        n = self.places[-1]
+        if how.kind == "ranks":
+            name = f"{getattr(how.f, '__module__', '')}.{getattr(how.f, '__qualname__', '')}"
+            n = rows_of_all_ranks(how.workers, n, shared, name, not how.calls)
+        count = len(self.places) - 1
+        self.spans = list(itertools.pairwise(self.places))
+        self.weights = [(b - a) / n if how.reduction == "mean" else 1.0 for a, b in self.spans]
+        self.seeds = [None] * count if how.rng is None else spawn_seeds(how.rng, count)
+        self.owners = loss if own_generators(loss) else None
+
+    def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
+        """The results of a program over all parts, from plain arrays."""
+        compiled = self.how.compiled and not isinstance(program, Pullback)
+        task = Task(program, [value_of(x) for x in shared], len(self.spans), compiled, self.owners)
+        sources = [value_of(x) for x in cut]
+        parts = [
+            Part(k, span, weight, [Rows(x, *span) for x in sources], seed)
+            for k, (span, weight, seed) in enumerate(zip(self.spans, self.weights, self.seeds, strict=True))
+        ]
+        sums, pieces = run(self.how.workers, task, parts, self.how.together, self.how.progress)
+        return [np.asarray(x) for x in sums], [np.concatenate(x) for x in pieces]
+
+    def apply(self, program: Any, shared: list[Any], cut: list[Any], known: Any = None) -> Any:
+        """The results of a program as nodes; of a loss the one. known : the numbers, if they are there already."""
+        wanted = Wanted(
+            *[tuple([k for k, x in enumerate(xs) if gradient_target(x) is not None]) for xs in (shared, cut)]
+        )
+        operands = wanted.pick(shared, cut) if modes().recording else []
+        step = Step(self, program, wanted, shared, cut)
+        if not operands:
+            sums, pieces = known or self.evaluate(program, shared, cut)
+        elif isinstance(program, Loss):
+            (value, *found), pieces = self.evaluate(ValueAndGradient(program, wanted), shared, cut)
+            step.gradients = [*found, *pieces]
+            sums, pieces = [value], []
+        else:
+            sums, pieces = known or self.evaluate(program, shared, cut)
+        step.sums, step.pieces = [x.shape for x in sums], [x.shape for x in pieces]
+        results, several = [*sums, *pieces], not isinstance(program, Loss)
+        if not operands and not any([isinstance(x, NodeRole) for x in (*shared, *cut)]):
+            return tuple(results) if several else results[0][()]
+        return record_results(row(len(operands)), split_inputs(operands), [step], results, several)
+
+
+class Step:
+    """How to go back from the results of one program: what the record keeps."""
+
+    def __init__(self, total: Total, program: Any, wanted: Wanted, shared: list[Any], cut: list[Any]) -> None:
+        self.total, self.program, self.wanted = total, program, wanted
+        self.shared, self.cut = [value_of(x) for x in shared], [value_of(x) for x in cut]
+        self.gradients: list[Array] | None = None  # of a loss: computed with its value
+        self.sums: list[tuple[int, ...]] = []
+        self.pieces: list[tuple[int, ...]] = []
+
+    def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+        """dL/d(operand) for each, from dL/d(result): as plain arrays, or, in a recorded pass, as nodes."""
+        record, again = saved[-1], modes().recording
+        n = len(record.parents)
+        if self.gradients is not None and not again:
+            return [g * x for x in self.gradients]
+        shared, cut = self.wanted.put(list(saved[:n]), self.shared, self.cut)
+        arrived = [g.grads.get(j) for j in range(len(self.sums) + len(self.pieces))] if isinstance(g, Parts) else [g]
+        shapes = [*self.sums, *self.pieces]
+        cotangents = [np.zeros(s) if x is None else x for x, s in zip(arrived, shapes, strict=True)]
+        program = Pullback(self.program, self.wanted, len(self.sums), len(self.pieces))
+        m = len(self.sums)
+        known = None
+        if self.gradients is not None:  # their numbers need no worker
+            found = [np.asarray(value_of(g) * x) for x in self.gradients]
+            known = found[: len(self.wanted.shared)], found[len(self.wanted.shared) :]
+        answer = self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known)
+        return list(answer)
+
+
+def row(n: int) -> Rule:
+    """The row of the operation with n operands; all are counted together."""
+    if n not in ROWS:
+        names = [f"x{k}" for k in range(n)]
+        ROWS[n] = joint_row(
+            "data_parallel", names, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
+        )
+        ROWS[n].tick = lambda: ROWS[min(ROWS)].tick() if n != min(ROWS) else next(NUMBERS)
+    return ROWS[n]
+
+
+NUMBERS = itertools.count()
+
+
+def spawn_seeds(rng: np.random.Generator, n: int) -> list[Any]:
+    """A seed for each part, other ones in each call. (Seeds, not generators: a pass back draws the same numbers.)"""
+    source: Any = rng.bit_generator.seed_seq
+    return list(source.spawn(n))

@@ -21,9 +21,8 @@ from .folding.results import tidy
 from .formulas.chain import rules
 from .model.data import GraphData, Numbers, Operand, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
-from .pages.exports import SECONDS, bundle, save
 from .pages.html import fragment, image, page, policy
-from .pages.stepper import Stepper, show
+from .pages.stepper import SECONDS, Stepper, bundle, save, show
 from .walk import Graph, facade, graph as picture_of
 
 # ---------------------------------------------------------------- steps: one at a time

@@ -39,8 +39,8 @@ from .model.data import (
 from .model.gathering import Walk, identity_of
 from .model.names import Titles
 from .model.style import clean, clip
-from .pages.exports import wanted_kinds
 from .pages.html import PLAIN, image
+from .pages.stepper import wanted_kinds
 from .render.placing import TIGHTER, best_way, excess, fit_picture
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Graph(GraphData):
         A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
         FileNotFoundError, which say what to install, and ValueError for other names.
         """
-        from .pages.exports import save
+        from .pages.stepper import save
 
         return save(self, path, seconds=seconds)
 
@@ -191,7 +191,7 @@ class Graph(GraphData):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What notebooks show. An exception here would print a traceback into the page, so there is none."""
-        from .pages.exports import bundle
+        from .pages.stepper import bundle
 
         return bundle(self, include, exclude)
 

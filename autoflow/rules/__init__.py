@@ -2,7 +2,6 @@
 
     arithmetic.py      operators and powers; exp, sin, tanh ...; maximum, clip, sign; parts of a floating-point number
     reductions.py      sums, means, products; max and min; the same without NaN
-    ufuncs.py          np.add.reduce, .outer ...
     ordering.py        sort, unique; histograms of weights
     statistics.py      averages, covariance; median, percentile
     calculus.py        diff, gradient, trapezoid, interp, convolve; np.emath
@@ -13,9 +12,8 @@
     building.py        select, insert, linspace
     linalg.py          matmul, einsum; norms
     matrices.py        powers and products of matrices
-    solving.py         inv, solve, det; least squares
-    decompositions.py  eigenvalues, singular values, QR
-    variants.py        calls that a row does not cover: where= of ufuncs, std(x, mean=m)
+    solving.py         inv, solve, det; least squares; eigenvalues, singular values, QR
+    variants.py        np.add.reduce, .outer ...; calls that a row does not cover: where= of ufuncs, std(x, mean=m)
 
 Read when the first function of SciPy meets a node: special.py, bessel.py, distributions.py; with ``autoflow.linalg``:
 matrix_functions.py, e^x and √x of matrices. How a row is written is in ``autoflow/table/``: begin with ``table.py``.
@@ -27,7 +25,6 @@ from . import (
     arithmetic,
     building,
     calculus,
-    decompositions,
     fourier,
     joining,
     linalg,
@@ -38,7 +35,6 @@ from . import (
     solving,
     statistics,
     structure,
-    ufuncs,
     variants,
 )
 

@@ -19,9 +19,8 @@ from ..base.errors import NoRuleError
 from ..base.lazy import list_public
 from ..nodes.nodes import Node
 from ..rules import primitive, rule
-from ..rules.decompositions import cholesky_x
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
-from ..rules.solving import solve_x, solve_y
+from ..rules.solving import cholesky_x, solve_x, solve_y
 from ..table.shapes import Array, Shape, as_array, sum_to
 from ..table.vjps import adjoint, mask
 

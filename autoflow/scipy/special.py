@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.lazy import list_public
-from ..rules.ufuncs import share_of_logsumexp
+from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import primitive, rule
 

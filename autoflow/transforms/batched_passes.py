@@ -6,6 +6,17 @@ row each, and each product with a matrix becomes one large product for all rows.
 
 A chunk of rows is so large that its gradients stay in the processor's cache. Where a pass cannot be batched (a rule
 that looks at the numbers of g, a hook that is to see every pass) nothing is returned, and each row has a pass.
+
+Then Jacobians that are mostly zero: rows that have no column in common share a pass.
+
+If row 0 has its entries in the columns 0 and 1, and row 5 in the columns 5 and 6, then one pass with the seed e₀ + e₅
+sends back both, side by side. So rows are coloured: two rows of one colour have no column in common. A banded matrix of
+any size needs as many colours as its band is wide, a dense one as many as it has rows. The same with columns, forwards;
+whichever needs fewer. Source: A. R. Curtis, M. J. D. Powell and J. K. Reid, "On the estimation of sparse Jacobian
+matrices", 1974; the order of the greedy colouring, rows with many entries first, is Welsh and Powell's.
+
+The pattern is the user's word, so it is checked: the product with a random vector, by one more pass, must be that of
+the matrix that was found.
 """
 
 from __future__ import annotations
@@ -16,14 +27,19 @@ from typing import Any
 import numpy as np
 
 from ..backprop.hooks import leaf_hooks
+from ..backprop.passes import quietly
+from ..base.errors import InputError
 from ..base.modes import modes, switched
 from ..batching import vmap
 from ..batching.batched import Batched
 from ..batching.forms import in_front
 from ..batching.vmap import batched_over
+from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..table.shapes import is_numpys
+from .evaluation import Trace
+from .forward_pass import ForwardPass
 
 FEW = 8  # of so many rows and more it pays: an operation on hidden batches costs some 5 µs more than on arrays
 CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: see benchmarks/jacobians.py
@@ -102,3 +118,114 @@ def units(like: Any, start: int, end: int) -> Array:
     places = np.arange(end - start)
     z[places, places + start] = 1
     return z.reshape((end - start, *like.shape))
+
+
+def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
+    """The Jacobian of one array for one array, as a SciPy ``csr_array`` with the entries of ``sparsity``."""
+    from scipy import sparse
+
+    z = trace.z
+    if len(trace.leaves) != 1 or trace.many or gradient_target(z) is None or not trace.reaches(z):
+        raise InputError("jacobian(sparsity=) is for a function of one array that returns one array computed from it")
+    x = trace.leaves[0]
+    if trace.nested:
+        raise InputError("jacobian(sparsity=) cannot be differentiated: a SciPy array has no history")
+    if "c" in (z.dtype.kind, x.dtype.kind):
+        raise InputError("jacobian(sparsity=) is for real numbers: take real and imaginary parts")
+    pattern = sparse.csr_array(sparsity, dtype=bool)
+    if pattern.shape != (z.size, x.size):
+        raise InputError(
+            f"sparsity has shape {pattern.shape}; for a result of {z.size} and an argument of {x.size} elements it is "
+            f"({z.size}, {x.size})"
+        )
+    pattern.eliminate_zeros()
+    pattern.sum_duplicates()
+    turned = sparse.csr_array(pattern.T)
+    by_row = colours(pattern, turned) if mode != "forward" else np.zeros(0, np.intp)
+    by_column = colours(turned, pattern) if mode != "reverse" else np.zeros(0, np.intp)
+    fewer = by_row.max(initial=-1) <= 2 * by_column.max(initial=-1)  # a pass forward costs two
+    reverse = mode == "reverse" or (mode == "auto" and fewer)
+    rows, columns = pattern.nonzero()
+    if reverse:
+        found = quietly(row_products, trace, z, x, by_row)
+        entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
+    else:
+        found = quietly(column_products, trace, z, x, by_column)
+        entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
+    matrix = sparse.csr_array((entries, (rows, columns)), shape=pattern.shape)
+    u = weights(z.size)
+    check(u @ matrix, products(lambda seed: trace.gradients(z, seed)[0], z, u[None], to=x)[0], u, matrix)
+    return matrix
+
+
+def colours(pattern: Any, turned: Any) -> Array:
+    """A number for each row of a csr array, so that rows of one number have no column in common. ``turned``: its
+    transpose, which says who else is in a column."""
+    n = pattern.shape[0]
+    colour = np.full(n, -1, np.intp)
+    for row in np.argsort(-np.diff(pattern.indptr), kind="stable").tolist():
+        columns = pattern.indices[pattern.indptr[row] : pattern.indptr[row + 1]]
+        ends = [turned.indices[turned.indptr[c] : turned.indptr[c + 1]] for c in columns.tolist()]
+        near = colour[np.concatenate(ends)] if ends else colour[:0]
+        taken = set(near.tolist())
+        colour[row] = next(c for c in range(n) if c not in taken)
+    return colour
+
+
+def row_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
+    """For each colour the sum of its rows: one pass each, batched."""
+    return products(lambda seed: trace.gradients(z, seed)[0], z, together(colour, z.dtype), z, trace.stop(z), x)
+
+
+def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
+    """For each colour the sum of its columns: one pass forward each, batched."""
+    forward = ForwardPass(trace, [z])
+    return products(lambda t: forward([t])[0], x, together(colour, x.dtype), z, trace.stop(z), z)
+
+
+def products(
+    pullback: Callable[[Any], Any], like: Any, seeds: Array, root: Any = None, stop: Any = None, to: Any = None
+) -> Array:
+    """What the passes with these seeds (one per row) send back, one per row; with ``root`` they are batched."""
+
+    def some(start: int, end: int) -> Array:
+        return seeds[start:end].reshape((end - start, *like.shape))
+
+    batches = None if root is None else batched_passes(
+        root, stop, value_of(like), lambda seed: [pullback(seed)], some, len(seeds)
+    )  # fmt: skip
+    if batches is None:
+        single = [pullback(seed.reshape(like.shape).astype(like.dtype)) for seed in seeds]
+        found = [g if g is None else value_of(g)[None] for g in single]
+    else:
+        found = [g if g is None else value_of(g) for _, _, (g,) in batches]
+    size = like.size if to is None else to.size
+    if any([g is None for g in found]) or not found:  # a constant: all of its derivatives are zero
+        return np.zeros((len(seeds), size))
+    return np.concatenate([g.reshape((len(g), size)) for g in found if g is not None])
+
+
+def together(colour: Array, dtype: Any) -> Array:
+    """For each colour a row with ones at its members."""
+    seeds = np.zeros((int(colour.max(initial=-1)) + 1, colour.size), dtype)
+    seeds[colour, np.arange(colour.size)] = 1
+    return seeds
+
+
+def weights(n: int) -> Array:
+    """Numbers of either sign, none small: what is left out does not cancel. The same in every call."""
+    rng = np.random.default_rng(0)
+    return rng.uniform(0.5, 1.5, n) * rng.choice([-1.0, 1.0], n)
+
+
+def check(ours: Array, right: Array, u: Array, matrix: Any) -> None:
+    """Raise InputError if the matrix that was found does not multiply as the Jacobian does."""
+    right = cast_gradient(right, ours.dtype)
+    scale = np.abs(u) @ np.abs(matrix) + np.abs(right)
+    eps = np.finfo(right.dtype).eps if right.dtype.kind == "f" else np.finfo(float).eps
+    wrong = np.flatnonzero(~(np.abs(ours - right) <= 1e3 * eps * scale) & np.isfinite(right))
+    if wrong.size:
+        raise InputError(
+            f"sparsity leaves out derivatives that are not zero: {wrong.size} columns of the Jacobian are wrong, the "
+            f"first is column {wrong[0]}. Give a pattern that has every place which may be other than zero."
+        )

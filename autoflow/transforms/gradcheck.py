@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.devices import brought, to_cpu
+from ..arrays import brought, to_cpu
 from ..backends.registry import array_type
 from ..base import pytree
 from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError

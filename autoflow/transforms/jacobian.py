@@ -93,7 +93,7 @@ def jacobian_at(
     """The Jacobian of ``f`` at these arguments."""
     trace = Trace(f, argnum, args, options)
     if sparsity is not None:
-        from .sparse_jacobian import sparse_jacobian
+        from .batched_passes import sparse_jacobian
 
         return sparse_jacobian(trace, sparsity, mode)
     outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]

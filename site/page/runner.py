@@ -18,7 +18,7 @@ import numpy as np
 import autoflow as af
 from autoflow.nodes.nodes import Operation
 from autoflow.pictures.pages import html
-from autoflow.pictures.sliders import javascript, live, widget
+from autoflow.pictures.sliders import explore, live
 
 NAME = "your program"
 ROWS = 12  # of the table
@@ -162,10 +162,10 @@ def sliders_pane():
     page = draw("_af.explore(_it)")
     if page.reason is None:
         data, rows = draw("_live.tape(_page)", _live=live, _page=page)
-        if rows.items() <= javascript.all_rows().items():
+        if rows.items() <= live.all_rows().items():
             return {"tape": html.safe_json(data)}
         page.reason = "a rule of yours takes part, and this page runs no JavaScript that it did not come with"
-    places = widget.elements(page)
+    places = explore.elements(page)
     shown["moving"] = page, places
     inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in places]
     return {"inputs": inputs, "picture": page.picture.to_svg(), "reason": page.reason}
@@ -180,7 +180,7 @@ def move(values):
         pane("sliders")
     page, places = shown["moving"]
     try:
-        picture = draw("_redraw(_page, _places, _values)", _redraw=widget.redraw, _page=page, _places=places,
+        picture = draw("_redraw(_page, _places, _values)", _redraw=explore.redraw, _page=page, _places=places,
                        _values=list(values))  # fmt: skip
         return json.dumps({"picture": picture.to_svg(), "note": ""})
     except Exception as problem:

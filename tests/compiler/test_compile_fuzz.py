@@ -6,7 +6,7 @@ from programs import make_blocks_small, random_hostile, random_program, random_r
 from seeds import make_seed_tests
 
 import autoflow as af
-from autoflow.compiler.passes import rematerialise
+from autoflow.compiler import passes
 from autoflow.errors import CompileError
 
 CHUNK = 50
@@ -75,8 +75,8 @@ def test_blocks(first, monkeypatch):
 @pytest.mark.slow
 def test_computing_again(first, monkeypatch):
     """Whatever can be computed again is; bit for bit."""
-    monkeypatch.setattr(rematerialise, "SMALL", 0)
-    monkeypatch.setattr(rematerialise, "PAUSE", 0.03)
+    monkeypatch.setattr(passes, "SMALL", 0)
+    monkeypatch.setattr(passes, "PAUSE", 0.03)
     for seed in range(first, first + 50):
         f, arrays = random_program(seed)
         arrays = [np.array(a, order="F") for a in arrays]  # another layout, another order of summation

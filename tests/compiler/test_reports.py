@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.passes import tiling
-from autoflow.compiler.run import calls, tiles
+from autoflow.compiler import passes
+from autoflow.compiler.run import buffers, tiles
 from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Levels, Slots
 
@@ -118,8 +118,8 @@ def test_the_plans_that_were_tested():
 
 
 def test_blocks_in_threads_report(monkeypatch):
-    for name, value in {"LARGE": 1, "FEW": 1, "WORK": 1, "PASSES": 0, "THREADED": 1e9, "FLOPS": 1e9}.items():
-        monkeypatch.setattr(tiling, name, value)
+    for name, value in {"LARGE": 1, "FEW_CALLS": 1, "WORK": 1, "PASSES": 0, "THREADED": 1e9, "FLOPS": 1e9}.items():
+        monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
     monkeypatch.setattr(tiles, "cores", lambda: 2)
 
@@ -162,4 +162,4 @@ def test_eager_code_runs_again_only_if_there_is_something_to_report():
 
 def test_looking_at_the_callers_state_costs_nothing():
     """0.04 µs when it was written; the bound leaves room for slow machines."""
-    assert min(timeit.repeat(calls.callers_state, number=10_000, repeat=5)) / 10_000 < 2e-7
+    assert min(timeit.repeat(buffers.callers_state, number=10_000, repeat=5)) / 10_000 < 2e-7

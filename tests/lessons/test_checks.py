@@ -12,7 +12,7 @@ import pytest
 import autoflow as af
 from autoflow.lessons import Question, checker, exercises, progress
 from autoflow.lessons.checks import questions_of, read_value
-from autoflow.lessons.comparing import same
+from autoflow.lessons.exercises import same
 
 FOLDER = Path(sys.modules["autoflow.lessons"].__file__).parent
 LESSONS = sorted(path.stem for path in FOLDER.glob("*.toml"))

@@ -10,7 +10,7 @@ from frozen import check_frozen
 import autoflow as af
 from autoflow import nn
 from autoflow.errors import DataError
-from autoflow.nn.checks import InputError
+from autoflow.nn.module import InputError
 
 RNG = np.random.default_rng(7)
 

@@ -12,7 +12,7 @@ from autoflow import nn, optim
 from autoflow.base.saving import StateError
 from autoflow.compiler import compiled as compiling
 from autoflow.errors import DataError
-from autoflow.nn.checks import InputError
+from autoflow.nn.module import InputError
 
 
 def rng():

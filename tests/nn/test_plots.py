@@ -9,7 +9,7 @@ import pytest
 import autoflow as af
 from autoflow import nn
 from autoflow.nn import plots
-from autoflow.nn.checks import InputError
+from autoflow.nn.module import InputError
 from autoflow.pictures.model import style
 
 pytest.importorskip("matplotlib")

@@ -20,8 +20,7 @@ import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
 from autoflow.pictures.sliders.explore import Explorer, explore
-from autoflow.pictures.sliders.javascript import as_javascript
-from autoflow.pictures.sliders.live import Slider, jsonable, mark, script
+from autoflow.pictures.sliders.live import Slider, as_javascript, jsonable, mark, script
 
 NODE = shutil.which("node")
 POINTS = 20
@@ -623,7 +622,7 @@ def test_names_are_those_of_the_place_where_it_was_made():
 
 def test_the_widget_keeps_names():
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     def made():
         data = np.array([1.0, 2.0])
@@ -667,7 +666,7 @@ def test_html_for_a_page_of_ones_own():
 
 def test_the_widget_draws_again_in_python():
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     page = explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0])
     model = widget(page)
@@ -681,7 +680,7 @@ def test_the_widget_draws_again_in_python():
 
 def test_the_widget_records_a_graph_again():
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     w = af.Variable([1.0, 2.0], name="w")
     model = widget(explore((w * w).sum()))
@@ -692,7 +691,7 @@ def test_the_widget_records_a_graph_again():
 
 def test_the_plot_of_the_widget():
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import COLUMNS, LINES, SAMPLES, widget
+    from autoflow.pictures.sliders.explore import COLUMNS, LINES, SAMPLES, widget
 
     w = af.Variable([1.0, 2.0], name="w")
     loss = (w * w).sum()
@@ -729,7 +728,7 @@ PROGRAM.render({ model: window.model, el: document.body });
 
 def widget_page(browser, tmp_path, model, **options):
     """The module as anywidget loads it, with a model that only remembers."""
-    from autoflow.pictures.sliders.widget import ESM
+    from autoflow.pictures.sliders.explore import ESM
 
     names = ("inputs", "values", "picture", "note", "digits", "colours", "point", "axes", "samples")
     state = {name: getattr(model, name) for name in names}
@@ -743,7 +742,7 @@ def widget_page(browser, tmp_path, model, **options):
 @pytest.mark.browser
 def test_the_widget_in_a_browser(tmp_path, browser):
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     model = widget(explore(lambda x, w: np.tanh(w * x).sum(), x=(-3, 3), w=[1.0, 2.0]))
     page = widget_page(browser, tmp_path, model)
@@ -790,7 +789,7 @@ function type(label, value) {
 def test_steps_downhill_in_the_widget(tmp_path, browser):
     """Python computes: the numbers of a step are those of gradient descent, and it is told when they have come."""
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     def f(x, w):
         return (x**2 + 3 * w).sum()
@@ -833,7 +832,7 @@ def test_steps_downhill_in_the_widget(tmp_path, browser):
 @pytest.mark.browser
 def test_a_run_in_the_widget_waits_for_python(tmp_path, browser):
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-    from autoflow.pictures.sliders.widget import widget
+    from autoflow.pictures.sliders.explore import widget
 
     model = widget(explore(lambda x: ((x - 1) ** 2).sum(), x=[2.0]))
     page = widget_page(browser, tmp_path, model, reduced_motion=False)

@@ -23,7 +23,7 @@ from graphs import EVIL, lesson, shared
 import autoflow as af
 from autoflow.pictures import draw, graph, walk
 from autoflow.pictures.model.steps import steps_of
-from autoflow.pictures.pages import exports, html, stepper
+from autoflow.pictures.pages import html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
 from autoflow.pictures.render import png
 
@@ -567,7 +567,7 @@ def test_pygraphviz_is_asked_when_dot_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pygraphviz", types.SimpleNamespace(AGraph=Drawing))
     data = graph(shared()[0]).save(tmp_path / "g.png").read_bytes()
     assert data.startswith(PNG + b"png dot ")
-    assert exports.by_pygraphviz(graph(shared()[0]), "pdf")
+    assert stepper.by_pygraphviz(graph(shared()[0]), "pdf")
 
 
 def test_draw_returns_what_it_shows():

@@ -8,8 +8,7 @@ from support import rows
 
 import autoflow as af
 from autoflow.pictures.sliders.explore import explore
-from autoflow.pictures.sliders.javascript import TEMPLATES, Letter, all_rows, as_javascript, literal
-from autoflow.pictures.sliders.live import tape
+from autoflow.pictures.sliders.live import TEMPLATES, Letter, all_rows, as_javascript, literal, tape
 from autoflow.table.table import RULES
 
 

@@ -10,7 +10,7 @@ from support import rows, values_of
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.latex import Formula
-from autoflow.pictures.sliders.javascript import as_javascript
+from autoflow.pictures.sliders.live import as_javascript
 
 ELEMENTARY = [row for row in rows() if as_javascript(row)]
 

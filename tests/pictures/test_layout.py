@@ -14,7 +14,7 @@ from gallery import make
 import autoflow as af
 from autoflow.pictures.layout.arrange import PAGE, cost, crossings
 from autoflow.pictures.layout.layers import Box, Line, Plan
-from autoflow.pictures.layout.rows import wrap_rows
+from autoflow.pictures.layout.nesting import wrap_rows
 
 
 def network():

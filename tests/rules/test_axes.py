@@ -11,8 +11,7 @@ import pytest
 from support import rows
 
 import autoflow as af
-from autoflow.rules.ufuncs import METHODS
-from autoflow.rules.variants import VARIANTS
+from autoflow.rules.variants import METHODS, VARIANTS
 from autoflow.table.table import COMPOSED, RULES
 
 A = np.sqrt(np.arange(24.0)).reshape(2, 3, 4) + 0.1

@@ -16,7 +16,7 @@ from support import LAYOUTS, NIGHTLY, covering, differentiable, pairwise, plain,
 
 import autoflow as af
 from autoflow.forward.array_methods import ArrayMethods
-from autoflow.rules.ufuncs import METHODS
+from autoflow.rules.variants import METHODS
 from autoflow.table.table import COMPOSED
 
 ROUNDING = ("floor_divide", "remainder", "fmod", "copysign", "heaviside", "nextafter")

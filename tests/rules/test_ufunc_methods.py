@@ -6,7 +6,7 @@ from checks import check
 
 import autoflow as af
 from autoflow.errors import NoRuleError
-from autoflow.rules.ufuncs import METHODS
+from autoflow.rules.variants import METHODS
 
 X = np.array([[1.1, 0.6, 1.4], [0.9, 1.7, 0.8], [1.3, 0.7, 1.2], [0.5, 1.6, 1.9]])
 Y = np.array([[0.55, 1.45], [1.15, 0.85]])

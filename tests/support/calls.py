@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from row_examples_matrices import dominant, dominant_real
 
-from autoflow.rules.ufuncs import METHODS
+from autoflow.rules.variants import METHODS
 from autoflow.table.shapes import since
 from autoflow.table.table import Example
 

@@ -14,7 +14,7 @@ from support import plain, rows
 import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
 from autoflow.errors import DataError
-from autoflow.rules import decompositions
+from autoflow.rules import solving
 from autoflow.table import vjps
 
 INDICES = [
@@ -130,7 +130,7 @@ def chosen_as(case: Case, ours: Array, theirs: Array) -> Array:
         (_, v), (w, theirs_v) = vjps.unpack(ours, (n,), (n, n)), vjps.unpack(theirs, (n,), (n, n))
         return vjps.pack((w, 1), (theirs_v * same_signs(v, theirs_v), 2))
     if name == "svd":
-        shapes = decompositions.svd_shapes(x_shape, case.example.options.get("full_matrices", True))
+        shapes = solving.svd_shapes(x_shape, case.example.options.get("full_matrices", True))
         (u, *_), (theirs_u, s, vh) = vjps.unpack(ours, *shapes), vjps.unpack(theirs, *shapes)
         signs = same_signs(u, theirs_u)
         return vjps.pack((theirs_u * signs, 2), (s, 1), (vh * signs.mT, 2))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autoflow.compiler.passes import tiling
+from autoflow.compiler import passes
 from autoflow.compiler.run import tiles
 
 UNARY = (
@@ -220,7 +220,7 @@ def random_hostile(seed):
 
 def make_blocks_small(monkeypatch):
     """Everything block by block, in two threads, as if arrays were large."""
-    for name, value in (("LARGE", 1), ("FEW", 1), ("WORK", 1), ("PASSES", 0), ("THREADED", 1e9), ("FLOPS", 1e9)):
-        monkeypatch.setattr(tiling, name, value)
+    for name, value in (("LARGE", 1), ("FEW_CALLS", 1), ("WORK", 1), ("PASSES", 0), ("THREADED", 1e9), ("FLOPS", 1e9)):
+        monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
     monkeypatch.setattr(tiles, "cores", lambda: 2)

@@ -23,8 +23,7 @@ from autoflow.rules.joining import pad
 from autoflow.rules.ordering import histogram_sums
 from autoflow.rules.reductions import recur
 from autoflow.rules.structure import astype, constant_with_history, flatten
-from autoflow.rules.ufuncs import NORMS, sums_at
-from autoflow.rules.variants import weighted_quantile
+from autoflow.rules.variants import NORMS, sums_at, weighted_quantile
 from autoflow.table.indexing import getitem, put_back, put_view, setitem
 from autoflow.table.kernels import broadcast_view
 from autoflow.table.shapes import since
@@ -254,7 +253,7 @@ def of_networks() -> Examples:
 @functools.cache
 def of_devices() -> Examples:
     """Those of af.to_cpu and af.to_gpu."""
-    from autoflow.arrays.devices import fetch, put
+    from autoflow.arrays import fetch, put
 
     return {
         fetch: (of((2, 3), library=np.ndarray),),
@@ -262,7 +261,7 @@ def of_devices() -> Examples:
     }
 
 
-LATE = {"autoflow.nn": of_networks, "autoflow.arrays.devices": of_devices}
+LATE = {"autoflow.nn": of_networks, "autoflow.arrays": of_devices}
 
 # -- by row ----------------------------------------------------------------------------------------------------------
 

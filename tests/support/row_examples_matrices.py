@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from autoflow.rules.decompositions import eig, eigh, qr, svd
 from autoflow.rules.linalg import indexed_sum, norm
-from autoflow.rules.solving import lstsq, slogdet
+from autoflow.rules.solving import eig, eigh, lstsq, qr, slogdet, svd
 from autoflow.table.shapes import like_argument
 from autoflow.table.table import Example, of
 

@@ -21,7 +21,7 @@ from ...base.modes import modes
 from ...nodes.nodes import Array, gradient_target, value_of
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
-from ..run.calls import Reported, Step, Watched, callers_state
+from ..run.buffers import Reported, Step, Watched, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
 from .lowering import Lowering

@@ -23,8 +23,7 @@ import numpy as np
 from ...base.errors import CompileError
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value
 from ..program import Program
-from ..run.buffers import shape_buffer
-from ..run.calls import checked_call
+from ..run.buffers import checked_call, shape_buffer
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy, written_call
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays

@@ -3,13 +3,13 @@
 The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
 It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
 floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code is asked again, as
-after any run of a program (``run/calls.py``). It returns −1 where an argument is no plain array.
+after any run of a program (``run/buffers.py``). It returns −1 where an argument is no plain array.
 
 Stretches: which values become loops, and how a program is cut where others lie between them. A value without a loop (a
 solver, an index, a large product) stays a call of NumPy. Everything with one is computed as early as it can be: the
 *stage* of a value is the number of NumPy's calls that must have been made one after the other before it. All values of
 a stage with loops become one call of the program, a :class:`Native`; so none can wait for another, and nothing is
-refused that NumPy's engine takes. Large arrays go block by block through the threads (``passes/tiling.py``). The
+refused that NumPy's engine takes. Large arrays go block by block through the threads (``passes.py``). The
 program of a block is cut in the same way, and its loops write into the rows of the results that the block is for.
 
 Times: the same stretch once more, with a look at the clock after each loop. Two looks at the clock lie 20 to 40 ns
@@ -34,8 +34,7 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, new_value, rebuild_outputs, sort_values
-from ..run.buffers import shape_buffer
-from ..run.calls import Step, Watched, callers_state
+from ..run.buffers import Step, Watched, callers_state, shape_buffer
 from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text
 from .functions import Text
 from .loops import Access, Places

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
 from ..program import Program
-from .calls import Watched, callers_state, checked_call, take_nothing, take_places
+from .buffers import Watched, callers_state, checked_call, take_nothing, take_places
 
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})

@@ -1,6 +1,6 @@
 """One phase of a program, run block by block: its own small program, a plan per thread, and the threads.
 
-Which values make a phase, and why, is in ``compiler/passes/tiling.py``.
+Which values make a phase, and why, is in ``compiler/passes.py``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ First the calls whose result has a shape and dtype that follow from the shapes a
 shape of every other call may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the
 dtype of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or
 branched by them, and it is not known where that went. Such a call is therefore made in every run, needed or not, and
-its result is compared with the recording (``run/calls.py``). A function that is missing here is only called more often.
+its result is compared with the recording (``run/buffers.py``). A function that is missing here is only called more
+often.
 """
 
 from __future__ import annotations

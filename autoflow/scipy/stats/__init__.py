@@ -19,8 +19,7 @@ Counts do not move: there ``rvs`` refuses nodes.
     continuous.py  what a call means: shapes, loc, scale, frozen distributions; and all methods, once, by what a
                    distribution says of its standard form
     elementary.py  such distributions: exponential, logistic, Pareto's ..., normal, gamma, beta, t
-    counts.py      of whole numbers
-    vectors.py     of vectors and matrices
+    counts.py      of whole numbers; of vectors and matrices
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ try:
     import scipy.special  # noqa: F401 - scipy.stats itself, which takes a second to load, is for draws only
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
-from .counts import bernoulli, binom, geom, nbinom, poisson
+from .counts import bernoulli, binom, dirichlet, geom, multivariate_normal, nbinom, poisson, wishart
 from .elementary import (
     beta,
     cauchy,
@@ -49,7 +48,6 @@ from .elementary import (
     uniform,
     weibull_min,
 )
-from .vectors import dirichlet, multivariate_normal, wishart
 
 __all__ = [
     "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "geom", "gumbel_l", "gumbel_r",

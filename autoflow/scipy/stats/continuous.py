@@ -5,7 +5,8 @@ First what all distributions share: a call means shape parameters, then ``loc`` 
 A distribution of real numbers says for the standard form, with its shape parameters: ``_support``, ``_logpdf``,
 ``_cdf``, ``_sf``, ``_ppf`` and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or
 functions of the shape parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or
-lose digits. Where loc and scale come in is written here, once.
+lose digits. What is one formula is written as in a row of the table of rules, the rest as methods. Where loc and scale
+come in is written here, once.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Distribution:
     _drawn_with: int | None = None  # so many parameters rvs takes
     _cdf: Any
     _sf: Any
+    _logcdf: Any = lambda self, x, *shapes: np.log(self._cdf(x, *shapes))
+    _logsf: Any = lambda self, x, *shapes: np.log(self._sf(x, *shapes))
 
     def __call__(self, *args: Any, **named: Any) -> Frozen:
         """The distribution with these parameters."""
@@ -69,12 +72,6 @@ class Distribution:
         return tuple(
             [v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names]
         )
-
-    def _logcdf(self, x: Array, *shapes: Any) -> Array:
-        return np.log(self._cdf(x, *shapes))
-
-    def _logsf(self, x: Array, *shapes: Any) -> Array:
-        return np.log(self._sf(x, *shapes))
 
 
 class Frozen:

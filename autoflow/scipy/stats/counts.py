@@ -3,6 +3,8 @@
 A subclass says with its parameters: ``_valid``, whether there is such a distribution; ``_low`` and ``_high``, the
 smallest and the largest count; ``_logpmf``, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a
 count in between; ``_mean``, ``_var``. The first three get plain parameters.
+
+Distributions of vectors and of matrices.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import numpy as np
 from scipy import special
 
 from ...rules.distributions import log_betainc, log_gammainc, log_powers, times_powers
-from ...table.shapes import Array, as_array, numbers_of, together
+from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
+from ..special import multigammaln
 from .continuous import Distribution, chosen, refuse_history, size_of, with_limits
-from .elementary import gamma_powers, log1mexp
+from .elementary import gamma, gamma_powers, log1mexp
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
@@ -134,31 +137,18 @@ class Poisson(Counts):
     """``poisson(mu)``: e^(−mu) muᵏ/k!."""
 
     _name, _shapes = "poisson", ("mu",)
-
-    def _valid(self, mu: Any) -> Any:
-        return numbers_of(mu) >= 0
+    _valid = staticmethod(lambda mu: numbers_of(mu) >= 0)
 
     def _powers(self, k: Array, mu: Any) -> Any:
         c, rest = gamma_powers(mu, k + 1)
         return c, mu, 0.0, 0.0, rest
 
-    def _cdf(self, k: Array, mu: Any) -> Array:
-        return special.gammaincc(k + 1, mu)
-
-    def _sf(self, k: Array, mu: Any) -> Array:
-        return special.gammainc(k + 1, mu)
-
-    def _logcdf(self, k: Array, mu: Any) -> Array:
-        return log_gammainc(k + 1, as_array(mu), True)
-
-    def _logsf(self, k: Array, mu: Any) -> Array:
-        return log_gammainc(k + 1, as_array(mu))
-
-    def _mean(self, mu: Any) -> Any:
-        return 1.0 * mu
-
-    def _var(self, mu: Any) -> Any:
-        return None, 1.0, mu, 0.0
+    _cdf = staticmethod(lambda k, mu: special.gammaincc(k + 1, mu))
+    _sf = staticmethod(lambda k, mu: special.gammainc(k + 1, mu))
+    _logcdf = staticmethod(lambda k, mu: log_gammainc(k + 1, as_array(mu), True))
+    _logsf = staticmethod(lambda k, mu: log_gammainc(k + 1, as_array(mu)))
+    _mean = staticmethod(lambda mu: 1.0 * mu)
+    _var = staticmethod(lambda mu: (None, 1.0, mu, 0.0))
 
 
 class Binomial(Counts):
@@ -170,63 +160,36 @@ class Binomial(Counts):
         n, p = numbers_of(n), numbers_of(p)
         return (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1)
 
-    def _high(self, n: Any, p: Any) -> Any:
-        return numbers_of(n)
+    _high = staticmethod(lambda n, p: numbers_of(n))
 
     def _powers(self, k: Array, n: Any, p: Any) -> Any:
         return k, p, n - k, p, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
-    def _cdf(self, k: Array, n: Any, p: Any) -> Array:
-        return special.betaincc(k + 1, n - k, p)
-
-    def _sf(self, k: Array, n: Any, p: Any) -> Array:
-        return special.betainc(k + 1, n - k, p)
-
-    def _logcdf(self, k: Array, n: Any, p: Any) -> Array:
-        return log_betainc(k + 1, as_array(n - k), as_array(p), True)
-
-    def _logsf(self, k: Array, n: Any, p: Any) -> Array:
-        return log_betainc(k + 1, as_array(n - k), as_array(p))
-
-    def _mean(self, n: Any, p: Any) -> Any:
-        return n * p
-
-    def _var(self, n: Any, p: Any) -> Any:
-        return n, 1.0, p, 1.0
+    _cdf = staticmethod(lambda k, n, p: special.betaincc(k + 1, n - k, p))
+    _sf = staticmethod(lambda k, n, p: special.betainc(k + 1, n - k, p))
+    _logcdf = staticmethod(lambda k, n, p: log_betainc(k + 1, as_array(n - k), as_array(p), True))
+    _logsf = staticmethod(lambda k, n, p: log_betainc(k + 1, as_array(n - k), as_array(p)))
+    _mean = staticmethod(lambda n, p: n * p)
+    _var = staticmethod(lambda n, p: (n, 1.0, p, 1.0))
 
 
 class Bernoulli(Counts):
     """``bernoulli(p)``: one trial."""
 
     _name, _shapes = "bernoulli", ("p",)
-
-    def _valid(self, p: Any) -> Any:
-        return (numbers_of(p) >= 0) & (numbers_of(p) <= 1)
-
-    def _high(self, p: Any) -> Any:
-        return 1
-
-    def _powers(self, k: Array, p: Any) -> Any:
-        return k, p, 1 - k, p, 0.0
+    _valid = staticmethod(lambda p: (numbers_of(p) >= 0) & (numbers_of(p) <= 1))
+    _high = staticmethod(lambda p: 1)
+    _powers = staticmethod(lambda k, p: (k, p, 1 - k, p, 0.0))
 
     def _cdf(self, k: Array, p: Any) -> Array:
         """Of k = 0, the only count below the largest one."""
         return 0 * k + (1 - p)
 
-    def _sf(self, k: Array, p: Any) -> Array:
-        return 0 * k + p
-
-    def _logcdf(self, k: Array, p: Any) -> Array:
-        return 0 * k + np.log1p(-p)
-
-    def _logsf(self, k: Array, p: Any) -> Array:
-        return 0 * k + np.log(p)
-
-    def _mean(self, p: Any) -> Any:
-        return 1.0 * p
-
-    def _var(self, p: Any) -> Any:
-        return None, 1.0, p, 1.0
+    _sf = staticmethod(lambda k, p: 0 * k + p)
+    _logcdf = staticmethod(lambda k, p: 0 * k + np.log1p(-p))
+    _logsf = staticmethod(lambda k, p: 0 * k + np.log(p))
+    _mean = staticmethod(lambda p: 1.0 * p)
+    _var = staticmethod(lambda p: (None, 1.0, p, 1.0))
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
@@ -239,62 +202,39 @@ class NegativeBinomial(Counts):
     """``nbinom(n, p)``: the number of failures before the n-th success; n need not be whole."""
 
     _name, _shapes = "nbinom", ("n", "p")
-
-    def _valid(self, n: Any, p: Any) -> Any:
-        return (numbers_of(n) > 0) & (numbers_of(p) > 0) & (numbers_of(p) <= 1)
+    _valid = staticmethod(lambda n, p: (numbers_of(n) > 0) & (numbers_of(p) > 0) & (numbers_of(p) <= 1))
 
     def _powers(self, k: Array, n: Any, p: Any) -> Any:
         return n, p, k, p, special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
 
-    def _cdf(self, k: Array, n: Any, p: Any) -> Array:
-        return special.betainc(n, k + 1, p)
-
-    def _sf(self, k: Array, n: Any, p: Any) -> Array:
-        return special.betaincc(n, k + 1, p)
-
-    def _logcdf(self, k: Array, n: Any, p: Any) -> Array:
-        return log_betainc(as_array(n), k + 1, as_array(p))
-
-    def _logsf(self, k: Array, n: Any, p: Any) -> Array:
-        return log_betainc(as_array(n), k + 1, as_array(p), True)
-
-    def _mean(self, n: Any, p: Any) -> Any:
-        return n * (1 - p) / p
-
-    def _var(self, n: Any, p: Any) -> Any:
-        return n, -2.0, p, 1.0
+    _cdf = staticmethod(lambda k, n, p: special.betainc(n, k + 1, p))
+    _sf = staticmethod(lambda k, n, p: special.betaincc(n, k + 1, p))
+    _logcdf = staticmethod(lambda k, n, p: log_betainc(as_array(n), k + 1, as_array(p)))
+    _logsf = staticmethod(lambda k, n, p: log_betainc(as_array(n), k + 1, as_array(p), True))
+    _mean = staticmethod(lambda n, p: n * (1 - p) / p)
+    _var = staticmethod(lambda n, p: (n, -2.0, p, 1.0))
 
 
 class Geometric(Counts):
     """``geom(p)``: the number of trials until the first success, from 1."""
 
     _name, _shapes, _low = "geom", ("p",), 1
-
-    def _valid(self, p: Any) -> Any:
-        return (numbers_of(p) > 0) & (numbers_of(p) <= 1)
-
-    def _powers(self, k: Array, p: Any) -> Any:
-        return 1.0, p, k - 1, p, 0.0
+    _valid = staticmethod(lambda p: (numbers_of(p) > 0) & (numbers_of(p) <= 1))
+    _powers = staticmethod(lambda k, p: (1.0, p, k - 1, p, 0.0))
 
     def _cdf(self, k: Array, p: Any) -> Array:
         return np.where(numbers_of(p) < 0.5, -np.expm1(k * np.log1p(-_below_half(p))), 1 - self._sf(k, p))
 
-    def _sf(self, k: Array, p: Any) -> Array:
-        return times_powers(*together(0.0, 1.0, k, p, 0.0))
+    _sf = staticmethod(lambda k, p: times_powers(*together(0.0, 1.0, k, p, 0.0)))
 
     def _logcdf(self, k: Array, p: Any) -> Array:
         """log(1 − (1 − p)ᵏ): of a small p by the logarithm, and of a large one by the power."""
         low = log1mexp(-k * np.log1p(-_below_half(p)))
         return np.where(numbers_of(p) < 0.5, low, np.log1p(-self._sf(k, np.where(numbers_of(p) < 0.5, 0.5, p))))
 
-    def _logsf(self, k: Array, p: Any) -> Array:
-        return k * np.log1p(-p)
-
-    def _mean(self, p: Any) -> Any:
-        return 1 / p
-
-    def _var(self, p: Any) -> Any:
-        return None, -2.0, p, 1.0
+    _logsf = staticmethod(lambda k, p: k * np.log1p(-p))
+    _mean = staticmethod(lambda p: 1 / p)
+    _var = staticmethod(lambda p: (None, -2.0, p, 1.0))
 
 
 def _below_half(p: Any) -> Array:
@@ -302,3 +242,217 @@ def _below_half(p: Any) -> Array:
 
 
 poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), NegativeBinomial(), Geometric()
+
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Vectors(Distribution):
+    """A distribution of vectors, or of matrices."""
+
+    logpdf: Any
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The density."""
+        density: Any = np.exp(self.logpdf(x, *args, **named))
+        return density
+
+
+class Dirichlet(Vectors):
+    """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
+
+    The last element of x may be left out: it is what is missing to 1. An x off the simplex (negative, or Σ x is not 1)
+    is a ValueError, as SciPy's. By x it has all partial derivatives, as if its elements were free.
+    """
+
+    _name, _parameters = "dirichlet", ("alpha",)
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density."""
+        x, alpha = as_array(x), self._alpha("logpdf", args, named)
+        if x.shape[0] == alpha.shape[0] - 1:
+            x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
+        if x.shape[0] != alpha.shape[0]:
+            raise ValueError(f"dirichlet: x has {x.shape[0]} elements along its first axis, alpha has {alpha.shape[0]}")
+        at = numbers_of(x)
+        if is_on_host(x) and not (np.all(at >= 0) and np.all(np.absolute(np.sum(at, axis=0) - 1) <= 1e-9)):
+            raise ValueError("dirichlet: x is not on the simplex: its elements are at least 0, and their sum is 1")
+        if is_on_host(x) and np.any((at == 0) & (numbers_of(alpha) < 1).reshape(-1, *[1] * (at.ndim - 1))):
+            raise ValueError("dirichlet: x is 0 where alpha is less than 1: the density is infinite there")
+        powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
+        return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
+
+    def mean(self, *args: Any, **named: Any) -> Node:
+        """alpha/Σ alpha."""
+        alpha = self._alpha("mean", args, named)
+        return alpha / np.sum(alpha)
+
+    def var(self, *args: Any, **named: Any) -> Node:
+        """m (1 − m)/(1 + Σ alpha) of the means m."""
+        alpha = self._alpha("var", args, named)
+        total = np.sum(alpha)
+        return alpha * (total - alpha) / (total * total * (total + 1))
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """The expectation of −logpdf(x)."""
+        alpha = self._alpha("entropy", args, named)
+        total = np.sum(alpha)
+        front = np.sum(special.gammaln(alpha)) - special.gammaln(total) + (total - len(alpha)) * special.psi(total)
+        return front - np.sum((alpha - 1) * special.psi(alpha))
+
+    def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
+        alpha = self._alpha("rvs", (alpha,), {})
+        size = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
+        z = gamma.rvs(alpha, size=(*size, *alpha.shape), random_state=random_state)
+        return z / np.sum(z, axis=-1, keepdims=True)
+
+    def _alpha(self, method: str, args: Any, named: Any) -> Array:
+        (alpha,) = self._bind(method, args, named)
+        alpha = as_array(alpha)
+        if alpha.ndim != 1 or (is_on_host(alpha) and not np.all(numbers_of(alpha) > 0)):
+            raise ValueError("dirichlet: alpha is a vector of positive numbers")
+        return alpha
+
+
+class MultivariateNormal(Vectors):
+    """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite.
+
+    With ``allow_singular`` the covariance may be of a smaller rank: then the density is that on the space that it
+    spans (its logarithm is −∞ elsewhere), and it is differentiated for a rank that stays.
+    """
+
+    _name, _parameters = "multivariate_normal", ("mean", "cov", "allow_singular")
+    _defaults = ("mean", 0), ("cov", 1), ("allow_singular", False)
+    _drawn_with = 2
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density, by the Cholesky factor of cov."""
+        d, cov, singular = self._given("logpdf", x, args, named)
+        if singular:
+            return self._on_subspace(d, cov)
+        low = np.linalg.cholesky(cov)
+        z = np.linalg.solve(low, d[..., None])[..., 0]
+        return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
+        _, cov, singular = self._given("entropy", 0, args, named)
+        if singular:
+            values, _, rank = self._spanned(cov)
+            logdet: Any = np.sum(np.log(values))
+            return 0.5 * (rank * (LOG_2PI + 1) + logdet)
+        return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
+
+    def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
+        import scipy.stats
+
+        _, cov, _ = self._given("rvs", 0, (mean, cov), {})
+        mean = as_array(mean) + np.zeros(cov.shape[0])
+        draw = scipy.stats.multivariate_normal.rvs
+        x = np.asarray(draw(numbers_of(mean), numbers_of(cov), size=size, random_state=random_state))
+        scalar = cov.shape[0] == 1
+        d = (x[..., None] if scalar else x) - numbers_of(mean)
+        noise = np.linalg.solve(np.linalg.cholesky(numbers_of(cov)), d[..., None])
+        z = mean + (np.linalg.cholesky(cov) @ noise)[..., 0]
+        return z[..., 0] if scalar else z
+
+    def _given(self, method: str, x: Any, args: Any, named: Any) -> tuple[Array, Array, bool]:
+        """x − mean with k as the last axis, cov as a matrix, and whether it may be singular."""
+        mean, cov, singular = self._bind(method, args, named)
+        cov, mean = as_array(cov), 0 if numbers_of(mean) is None else mean
+        if cov.ndim == 0 and np.ndim(numbers_of(mean)) == 1:
+            cov = cov * np.eye(np.shape(numbers_of(mean))[0])
+        cov = cov if cov.ndim == 2 else np.diag(cov) if cov.ndim == 1 else cov.reshape(1, 1)
+        d = as_array(x) - mean
+        return (d if d.ndim and d.shape[-1] == cov.shape[0] else d[..., None]), cov, bool(singular)
+
+    def _spanned(self, cov: Array) -> tuple[Array, Array, int]:
+        """The eigenvalues of cov that are not 0, their vectors, and how many. What counts as 0 is SciPy's."""
+        values, vectors = np.linalg.eigh(cov)
+        size = np.abs(numbers_of(values))
+        limit = 1e6 * np.finfo(size.dtype).eps * size.max()
+        if np.min(numbers_of(values)) < -limit:
+            raise ValueError("multivariate_normal: the covariance has a negative eigenvalue")
+        kept = numbers_of(values) > limit
+        return values[kept], vectors[:, kept], int(kept.sum())
+
+    def _on_subspace(self, d: Array, cov: Array) -> Array:
+        values, vectors, rank = self._spanned(cov)
+        along = d @ vectors
+        quadratic = np.sum(d * (d @ np.linalg.pinv(cov, hermitian=True, rcond=1e6 * np.finfo(cov.dtype).eps)), axis=-1)
+        z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
+        rest = numbers_of(d) - numbers_of(along) @ numbers_of(vectors).T
+        inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
+        return chosen(inside, z, -math.inf, np.asarray(True))
+
+
+class Wishart(Vectors):
+    """``wishart(df, scale)``: of positive definite matrices x (p, p), or (p, p, n), for df > p − 1 and scale (p, p)."""
+
+    _name, _parameters = "wishart", ("df", "scale")
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The logarithm of the density."""
+        df, scale, p = self._given("logpdf", args, named)
+        x = as_array(x)
+        x = x if x.ndim >= 2 else x[None, None, ...]
+        x = np.moveaxis(x, (0, 1), (-2, -1))
+        for name, matrix in (("x", x), ("scale", scale)):
+            if is_on_host(matrix) and not np.all(np.linalg.eigvalsh(numbers_of(matrix)) > 0):
+                raise np.linalg.LinAlgError(f"wishart: {name} is not positive definite")
+        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (
+            p * math.log(2) + np.linalg.slogdet(scale)[1]
+        )
+        return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
+
+    def mean(self, *args: Any, **named: Any) -> Node:
+        """df scale."""
+        df, scale, p = self._given("mean", args, named)
+        return df * (scale if p > 1 else scale[0, 0])
+
+    def var(self, *args: Any, **named: Any) -> Node:
+        """df (Sᵢⱼ² + Sᵢᵢ Sⱼⱼ) of each element."""
+        df, scale, p = self._given("var", args, named)
+        d = np.diagonal(scale)
+        z = df * (scale * scale + d[:, None] * d)
+        return z if p > 1 else z[0, 0]
+
+    def entropy(self, *args: Any, **named: Any) -> Node:
+        """The expectation of −logpdf(x)."""
+        df, scale, p = self._given("entropy", args, named)
+        digammas = np.sum(special.psi(0.5 * (df - np.arange(p))))
+        front = 0.5 * (p + 1) * np.linalg.slogdet(scale)[1] + 0.5 * p * (p + 1) * math.log(2)
+        return front + multigammaln(df / 2, p) - 0.5 * (df - p - 1) * digammas + 0.5 * df * p
+
+    def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
+        """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
+        triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
+        import scipy.stats
+
+        df, scale, p = self._given("rvs", (df, scale), {})
+        low = np.linalg.cholesky(scale)
+        x = np.asarray(
+            scipy.stats.wishart.rvs(float(numbers_of(df)), numbers_of(scale), size=size, random_state=random_state)
+        )
+        flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
+        inverse = np.linalg.inv(numbers_of(low))
+        a = np.linalg.cholesky(inverse @ flat @ inverse.T)
+        halves = gamma._follow(np.diagonal(a, axis1=-2, axis2=-1) ** 2 / 2, (df - np.arange(p)) / 2)  # of chi-squared
+        a = np.tril(a, -1) + np.sqrt(2 * halves)[..., None] * np.eye(p)
+        half = low @ a
+        z = half @ half.mT
+        return z[..., 0, 0] if p == 1 else z
+
+    def _given(self, method: str, args: Any, named: Any) -> tuple[Array, Array, int]:
+        """df, scale as a matrix, and how many rows it has."""
+        df, scale = [as_array(v) for v in self._bind(method, args, named)]
+        scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
+        p = scale.shape[0]
+        if is_on_host(df) and not numbers_of(df) > p - 1:
+            raise ValueError(f"wishart: df is greater than p - 1 = {p - 1}")
+        return df, scale, p
+
+
+dirichlet, multivariate_normal, wishart = Dirichlet(), MultivariateNormal(), Wishart()

@@ -48,24 +48,12 @@ class Uniform(Continuous):
 
     _name, _support = "uniform", (0.0, 1.0)
     _mean, _var, _entropy = 0.5, 1 / 12, 0.0
-
-    def _logpdf(self, z: Array) -> Array:
-        return 0.0 * z
-
-    def _cdf(self, z: Array) -> Array:
-        return 1.0 * z
-
-    def _sf(self, z: Array) -> Array:
-        return 1 - z
-
-    def _logsf(self, z: Array) -> Array:
-        return np.log1p(-z)
-
-    def _ppf(self, q: Array) -> Array:
-        return 1.0 * q
-
-    def _isf(self, q: Array) -> Array:
-        return 1 - q
+    _logpdf = staticmethod(lambda z: 0.0 * z)
+    _cdf = staticmethod(lambda z: 1.0 * z)
+    _sf = staticmethod(lambda z: 1 - z)
+    _logsf = staticmethod(lambda z: np.log1p(-z))
+    _ppf = staticmethod(lambda q: 1.0 * q)
+    _isf = staticmethod(lambda q: 1 - q)
 
 
 class Exponential(Continuous):
@@ -73,27 +61,13 @@ class Exponential(Continuous):
 
     _name, _support = "expon", (0.0, math.inf)
     _mean, _var, _entropy = 1.0, 1.0, 1.0
-
-    def _logpdf(self, z: Array) -> Array:
-        return -z
-
-    def _cdf(self, z: Array) -> Array:
-        return -np.expm1(-z)
-
-    def _sf(self, z: Array) -> Array:
-        return np.exp(-z)
-
-    def _logcdf(self, z: Array) -> Array:
-        return log1mexp(z)
-
-    def _logsf(self, z: Array) -> Array:
-        return -z
-
-    def _ppf(self, q: Array) -> Array:
-        return -np.log1p(-q)
-
-    def _isf(self, q: Array) -> Array:
-        return -np.log(q)
+    _logpdf = staticmethod(lambda z: -z)
+    _cdf = staticmethod(lambda z: -np.expm1(-z))
+    _sf = staticmethod(lambda z: np.exp(-z))
+    _logcdf = staticmethod(lambda z: log1mexp(z))
+    _logsf = staticmethod(lambda z: -z)
+    _ppf = staticmethod(lambda q: -np.log1p(-q))
+    _isf = staticmethod(lambda q: -np.log(q))
 
 
 class Weibull(Continuous):
@@ -105,59 +79,28 @@ class Weibull(Continuous):
         steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and outdoes the slope of zᶜ
         return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
-    def _cdf(self, z: Array, c: Any) -> Array:
-        return -np.expm1(-(z**c))
-
-    def _sf(self, z: Array, c: Any) -> Array:
-        return np.exp(-(z**c))
-
-    def _logcdf(self, z: Array, c: Any) -> Array:
-        return log1mexp_exp(c * np.log(z))
-
-    def _logsf(self, z: Array, c: Any) -> Array:
-        return -(z**c)
-
-    def _ppf(self, q: Array, c: Any) -> Array:
-        return (-np.log1p(-q)) ** (1.0 / c)
-
-    def _isf(self, q: Array, c: Any) -> Array:
-        return (-np.log(q)) ** (1.0 / c)
-
-    def _mean(self, c: Any) -> Array:
-        return special.gamma(1 + 1.0 / c)
-
-    def _var(self, c: Any) -> Array:
-        return special.gamma(1 + 2.0 / c) - special.gamma(1 + 1.0 / c) ** 2
-
-    def _entropy(self, c: Any) -> Array:
-        return EULER - EULER / c - np.log(c) + 1
+    _cdf = staticmethod(lambda z, c: -np.expm1(-(z**c)))
+    _sf = staticmethod(lambda z, c: np.exp(-(z**c)))
+    _logcdf = staticmethod(lambda z, c: log1mexp_exp(c * np.log(z)))
+    _logsf = staticmethod(lambda z, c: -(z**c))
+    _ppf = staticmethod(lambda q, c: (-np.log1p(-q)) ** (1.0 / c))
+    _isf = staticmethod(lambda q, c: (-np.log(q)) ** (1.0 / c))
+    _mean = staticmethod(lambda c: special.gamma(1 + 1.0 / c))
+    _var = staticmethod(lambda c: special.gamma(1 + 2.0 / c) - special.gamma(1 + 1.0 / c) ** 2)
+    _entropy = staticmethod(lambda c: EULER - EULER / c - np.log(c) + 1)
 
 
 class Pareto(Continuous):
     """``pareto(b)``: log z is exponential with the rate b, z ≥ 1."""
 
     _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
-
-    def _powers(self, z: Array, b: Any) -> Any:
-        return -(b + 1.0), None, np.log(b)
-
-    def _cdf(self, z: Array, b: Any) -> Array:
-        return -np.expm1(-b * np.log(z))
-
-    def _sf(self, z: Array, b: Any) -> Array:
-        return z**-b
-
-    def _logcdf(self, z: Array, b: Any) -> Array:
-        return log1mexp(b * np.log(z))
-
-    def _logsf(self, z: Array, b: Any) -> Array:
-        return -b * np.log(z)
-
-    def _ppf(self, q: Array, b: Any) -> Array:
-        return np.exp(-np.log1p(-q) / b)
-
-    def _isf(self, q: Array, b: Any) -> Array:
-        return q ** (-1.0 / b)
+    _powers = staticmethod(lambda z, b: (-(b + 1.0), None, np.log(b)))
+    _cdf = staticmethod(lambda z, b: -np.expm1(-b * np.log(z)))
+    _sf = staticmethod(lambda z, b: z**-b)
+    _logcdf = staticmethod(lambda z, b: log1mexp(b * np.log(z)))
+    _logsf = staticmethod(lambda z, b: -b * np.log(z))
+    _ppf = staticmethod(lambda q, b: np.exp(-np.log1p(-q) / b))
+    _isf = staticmethod(lambda q, b: q ** (-1.0 / b))
 
     def _mean(self, b: Any) -> Array:
         exists = numbers_of(b) > 1
@@ -168,8 +111,7 @@ class Pareto(Continuous):
         b = np.where(exists, b, 3)
         return np.where(exists, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
 
-    def _entropy(self, b: Any) -> Array:
-        return 1 + 1.0 / b - np.log(b)
+    _entropy = staticmethod(lambda b: 1 + 1.0 / b - np.log(b))
 
 
 class Laplace(Symmetric):
@@ -177,9 +119,7 @@ class Laplace(Symmetric):
 
     _name = "laplace"
     _mean, _var, _entropy = 0.0, 2.0, LOG_2 + 1
-
-    def _logpdf(self, z: Array) -> Array:
-        return -np.absolute(z) - LOG_2
+    _logpdf = staticmethod(lambda z: -np.absolute(z) - LOG_2)
 
     def _cdf(self, z: Array) -> Array:
         return choose_branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
@@ -198,12 +138,8 @@ class Cauchy(Symmetric):
 
     _name = "cauchy"
     _mean, _var, _entropy = math.nan, math.nan, math.log(4 * math.pi)
-
-    def _logpdf(self, z: Array) -> Array:
-        return -math.log(math.pi) - log1p_square(z)
-
-    def _cdf(self, z: Array) -> Array:
-        return np.arctan2(1, -z) / math.pi
+    _logpdf = staticmethod(lambda z: -math.log(math.pi) - log1p_square(z))
+    _cdf = staticmethod(lambda z: np.arctan2(1, -z) / math.pi)
 
     def _logcdf(self, z: Array) -> Array:
         """Far out 1/(π|z|), whose derivative does not need z²."""
@@ -224,18 +160,10 @@ class Logistic(Symmetric):
 
     _name = "logistic"
     _mean, _var, _entropy = 0.0, math.pi**2 / 3, 2.0
-
-    def _logpdf(self, z: Array) -> Array:
-        return special.log_expit(z) + special.log_expit(-z)
-
-    def _cdf(self, z: Array) -> Array:
-        return special.expit(z)
-
-    def _logcdf(self, z: Array) -> Array:
-        return special.log_expit(z)
-
-    def _ppf(self, q: Array) -> Array:
-        return special.logit(q)
+    _logpdf = staticmethod(lambda z: special.log_expit(z) + special.log_expit(-z))
+    _cdf = staticmethod(lambda z: special.expit(z))
+    _logcdf = staticmethod(lambda z: special.log_expit(z))
+    _ppf = staticmethod(lambda q: special.logit(q))
 
 
 class GumbelRight(Continuous):
@@ -243,27 +171,13 @@ class GumbelRight(Continuous):
 
     _name = "gumbel_r"
     _mean, _var, _entropy = EULER, math.pi**2 / 6, EULER + 1
-
-    def _logpdf(self, z: Array) -> Array:
-        return -np.where(numbers_of(z) == -np.inf, 0, z) - np.exp(-z)  # −∞ at −∞, not ∞ − ∞
-
-    def _cdf(self, z: Array) -> Array:
-        return np.exp(-np.exp(-z))
-
-    def _sf(self, z: Array) -> Array:
-        return -np.expm1(-np.exp(-z))
-
-    def _logcdf(self, z: Array) -> Array:
-        return -np.exp(-z)
-
-    def _logsf(self, z: Array) -> Array:
-        return log1mexp_exp(-z)
-
-    def _ppf(self, q: Array) -> Array:
-        return -np.log(-np.log(q))
-
-    def _isf(self, q: Array) -> Array:
-        return -np.log(-np.log1p(-q))
+    _logpdf = staticmethod(lambda z: -np.where(numbers_of(z) == -np.inf, 0, z) - np.exp(-z))  # −∞ at −∞, not ∞ − ∞
+    _cdf = staticmethod(lambda z: np.exp(-np.exp(-z)))
+    _sf = staticmethod(lambda z: -np.expm1(-np.exp(-z)))
+    _logcdf = staticmethod(lambda z: -np.exp(-z))
+    _logsf = staticmethod(lambda z: log1mexp_exp(-z))
+    _ppf = staticmethod(lambda q: -np.log(-np.log(q)))
+    _isf = staticmethod(lambda q: -np.log(-np.log1p(-q)))
 
 
 class GumbelLeft(GumbelRight):
@@ -271,27 +185,13 @@ class GumbelLeft(GumbelRight):
 
     _name = "gumbel_l"
     _mean = -EULER
-
-    def _logpdf(self, z: Array) -> Array:
-        return super()._logpdf(-z)
-
-    def _cdf(self, z: Array) -> Array:
-        return super()._sf(-z)
-
-    def _sf(self, z: Array) -> Array:
-        return super()._cdf(-z)
-
-    def _logcdf(self, z: Array) -> Array:
-        return super()._logsf(-z)
-
-    def _logsf(self, z: Array) -> Array:
-        return super()._logcdf(-z)
-
-    def _ppf(self, q: Array) -> Array:
-        return -super()._isf(q)
-
-    def _isf(self, q: Array) -> Array:
-        return -super()._ppf(q)
+    _logpdf = staticmethod(lambda z: GumbelRight._logpdf(-z))
+    _cdf = staticmethod(lambda z: GumbelRight._sf(-z))
+    _sf = staticmethod(lambda z: GumbelRight._cdf(-z))
+    _logcdf = staticmethod(lambda z: GumbelRight._logsf(-z))
+    _logsf = staticmethod(lambda z: GumbelRight._logcdf(-z))
+    _ppf = staticmethod(lambda q: -GumbelRight._isf(q))
+    _isf = staticmethod(lambda q: -GumbelRight._ppf(q))
 
 
 uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Pareto()
@@ -309,18 +209,10 @@ class Normal(Symmetric):
 
     _name = "norm"
     _mean, _var, _entropy = 0.0, 1.0, 0.5 * (LOG_2PI + 1)
-
-    def _logpdf(self, z: Array) -> Array:
-        return -0.5 * (z * z) - 0.5 * LOG_2PI
-
-    def _cdf(self, z: Array) -> Array:
-        return special.ndtr(z)
-
-    def _logcdf(self, z: Array) -> Array:
-        return special.log_ndtr(z)
-
-    def _ppf(self, q: Array) -> Array:
-        return special.ndtri(q)
+    _logpdf = staticmethod(lambda z: -0.5 * (z * z) - 0.5 * LOG_2PI)
+    _cdf = staticmethod(lambda z: special.ndtr(z))
+    _logcdf = staticmethod(lambda z: special.log_ndtr(z))
+    _ppf = staticmethod(lambda q: special.ndtri(q))
 
 
 class LogNormal(Continuous):
@@ -333,17 +225,10 @@ class LogNormal(Continuous):
         log = np.log(np.where(zero, 1, z))
         return np.where(zero, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
 
-    def _cdf(self, z: Array, s: Any) -> Array:
-        return special.ndtr(np.log(z) / s)
-
-    def _sf(self, z: Array, s: Any) -> Array:
-        return special.ndtr(-np.log(z) / s)
-
-    def _logcdf(self, z: Array, s: Any) -> Array:
-        return special.log_ndtr(np.log(z) / s)
-
-    def _logsf(self, z: Array, s: Any) -> Array:
-        return special.log_ndtr(-np.log(z) / s)
+    _cdf = staticmethod(lambda z, s: special.ndtr(np.log(z) / s))
+    _sf = staticmethod(lambda z, s: special.ndtr(-np.log(z) / s))
+    _logcdf = staticmethod(lambda z, s: special.log_ndtr(np.log(z) / s))
+    _logsf = staticmethod(lambda z, s: special.log_ndtr(-np.log(z) / s))
 
     def _ppf(self, q: Array, s: Any) -> Array:
         """At 0 a slope of ∞ and no slope by s, as a root has them: there the exponential would give 0 · ∞."""
@@ -354,14 +239,9 @@ class LogNormal(Continuous):
         one = numbers_of(q) == 1
         return np.where(one, np.sqrt(1 - np.where(one, q, 0)), np.exp(-s * special.ndtri(np.where(one, 0.5, q))))
 
-    def _mean(self, s: Any) -> Array:
-        return np.exp(s * s / 2)
-
-    def _var(self, s: Any) -> Array:
-        return np.expm1(s * s) * np.exp(s * s)
-
-    def _entropy(self, s: Any) -> Array:
-        return 0.5 * (1 + LOG_2PI) + np.log(s)
+    _mean = staticmethod(lambda s: np.exp(s * s / 2))
+    _var = staticmethod(lambda s: np.expm1(s * s) * np.exp(s * s))
+    _entropy = staticmethod(lambda s: 0.5 * (1 + LOG_2PI) + np.log(s))
 
 
 def gamma_powers(z: Array, a: Any) -> tuple[Array, Array]:
@@ -383,29 +263,14 @@ class Gamma(Continuous):
         c, rest = gamma_powers(z, a)
         return c, None, rest
 
-    def _cdf(self, z: Array, a: Any) -> Array:
-        return special.gammainc(a, z)
-
-    def _sf(self, z: Array, a: Any) -> Array:
-        return special.gammaincc(a, z)
-
-    def _logcdf(self, z: Array, a: Any) -> Array:
-        return log_gammainc(as_array(a), z)
-
-    def _logsf(self, z: Array, a: Any) -> Array:
-        return log_gammainc(as_array(a), z, True)
-
-    def _ppf(self, q: Array, a: Any) -> Array:
-        return special.gammaincinv(a, q)
-
-    def _isf(self, q: Array, a: Any) -> Array:
-        return special.gammainccinv(a, q)
-
-    def _mean(self, a: Any) -> Any:
-        return 1.0 * a
-
-    def _var(self, a: Any) -> Any:
-        return 1.0 * a
+    _cdf = staticmethod(lambda z, a: special.gammainc(a, z))
+    _sf = staticmethod(lambda z, a: special.gammaincc(a, z))
+    _logcdf = staticmethod(lambda z, a: log_gammainc(as_array(a), z))
+    _logsf = staticmethod(lambda z, a: log_gammainc(as_array(a), z, True))
+    _ppf = staticmethod(lambda q, a: special.gammaincinv(a, q))
+    _isf = staticmethod(lambda q, a: special.gammainccinv(a, q))
+    _mean = staticmethod(lambda a: 1.0 * a)
+    _var = staticmethod(lambda a: 1.0 * a)
 
     def _entropy(self, a: Any) -> Array:
         far = numbers_of(a) > 250
@@ -429,33 +294,15 @@ class Beta(Continuous):
     """``beta(a, b)``: the density is zᵃ⁻¹ (1 − z)ᵇ⁻¹/B(a, b)."""
 
     _name, _shapes, _support = "beta", ("a", "b"), (0.0, 1.0)
-
-    def _powers(self, z: Array, a: Any, b: Any) -> Any:
-        return a - 1.0, b - 1.0, -special.betaln(a, b)
-
-    def _cdf(self, z: Array, a: Any, b: Any) -> Array:
-        return special.betainc(a, b, z)
-
-    def _sf(self, z: Array, a: Any, b: Any) -> Array:
-        return special.betaincc(a, b, z)
-
-    def _logcdf(self, z: Array, a: Any, b: Any) -> Array:
-        return log_betainc(as_array(a), as_array(b), z)
-
-    def _logsf(self, z: Array, a: Any, b: Any) -> Array:
-        return log_betainc(as_array(a), as_array(b), z, True)
-
-    def _ppf(self, q: Array, a: Any, b: Any) -> Array:
-        return special.betaincinv(a, b, q)
-
-    def _isf(self, q: Array, a: Any, b: Any) -> Array:
-        return special.betainccinv(a, b, q)
-
-    def _mean(self, a: Any, b: Any) -> Any:
-        return a / (a + b)
-
-    def _var(self, a: Any, b: Any) -> Any:
-        return a * b / ((a + b) ** 2 * (a + b + 1))
+    _powers = staticmethod(lambda z, a, b: (a - 1.0, b - 1.0, -special.betaln(a, b)))
+    _cdf = staticmethod(lambda z, a, b: special.betainc(a, b, z))
+    _sf = staticmethod(lambda z, a, b: special.betaincc(a, b, z))
+    _logcdf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), z))
+    _logsf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), z, True))
+    _ppf = staticmethod(lambda q, a, b: special.betaincinv(a, b, q))
+    _isf = staticmethod(lambda q, a, b: special.betainccinv(a, b, q))
+    _mean = staticmethod(lambda a, b: a / (a + b))
+    _var = staticmethod(lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)))
 
     def _entropy(self, a: Any, b: Any) -> Array:
         each = (a - 1) * special.psi(a) + (b - 1) * special.psi(b)
@@ -470,17 +317,10 @@ class StudentsT(Symmetric):
     def _logpdf(self, z: Array, df: Any) -> Array:
         return log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(z / np.sqrt(df))
 
-    def _cdf(self, z: Array, df: Any) -> Array:
-        return special.stdtr(df, z)
-
-    def _logcdf(self, z: Array, df: Any) -> Array:
-        return log_stdtr(as_array(df), z)
-
-    def _ppf(self, q: Array, df: Any) -> Array:
-        return special.stdtrit(df, q)
-
-    def _mean(self, df: Any) -> Array:
-        return np.where(numbers_of(df) > 1, 0.0, np.inf)
+    _cdf = staticmethod(lambda z, df: special.stdtr(df, z))
+    _logcdf = staticmethod(lambda z, df: log_stdtr(as_array(df), z))
+    _ppf = staticmethod(lambda q, df: special.stdtrit(df, q))
+    _mean = staticmethod(lambda df: np.where(numbers_of(df) > 1, 0.0, np.inf))
 
     def _var(self, df: Any) -> Array:
         heavy = np.where(numbers_of(df) > 1, np.inf, np.nan)

@@ -1,3 +1,0 @@
-"""Arrays that can be recorded: how they are made (``creation.py``), and brought from one library to another
-(``devices.py``).
-"""

@@ -1,1 +1,0 @@
-"""Passes that make a program faster or smaller."""
