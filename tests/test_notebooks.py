@@ -223,6 +223,10 @@ def lab(home, notebook):
             yield ready(f"http://127.0.0.1:{port}", server, root.parent / "log")
         finally:
             server.terminate()
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:  # it waits for its kernels, and they for a slow machine
+                server.kill()
 
 
 def ready(address, server, log):

@@ -68,7 +68,7 @@ MOVED = owners({
     "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
     "forward.naming": "pictures.model.callers", "forward.node_methods": "forward.python_protocols",
     "implicit.equations": "implicit.solvers", "implicit.linear": "implicit.vectors",
-    "implicit.optima": "implicit.minimizer", "lessons.checks": "lessons.names_with_a_transformer",
+    "implicit.optima": "implicit.minimizer", "lessons.exercises": "lessons.names_with_a_transformer",
     "nn.functions": "nn.fused", "nn.module": "nn.checks", "nn.plots": "nn.charts", "nn.train": "train",
     "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use", "nodes.records": "nodes.scopes",
     "nodes.versions": "nodes.freeing", "parallel.tasks": "parallel.parts parallel.sums",
