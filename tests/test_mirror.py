@@ -15,6 +15,7 @@ PACKAGE = TESTS.parent / "autoflow"
 ELSEWHERE = {
     "arrays.py": ("nodes test_interop.py", "a line or two around NumPy: what they make is tested as nodes"),
     "backends/registry.py": ("backends/test_backends.py", "all that backends/__init__ exports is in it"),
+    "backprop/snapshots.py": ("transforms/test_proofs.py", "what a second run leaves behind, seen in proofs"),
     "backprop/opening.py": ("backprop/test_backward.py backprop/test_hooks.py", "what a pass does at a record"),
     "backprop/passes.py": ("backprop/test_backward.py", "backward() is its one way in"),
     "base/errors.py": ("test_public_names.py", "classes without code; each message is tested where it is raised"),

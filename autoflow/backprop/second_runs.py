@@ -14,6 +14,7 @@ the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh), and of
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.numbering import Kind
 from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
@@ -31,9 +33,9 @@ from ..nodes.versions import FreedArray
 # ---------------------------------------------------------------- random states: what a second run draws
 
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
-ATOMS = (
-    int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype, np.ufunc, types.CodeType, NodeRole,
-    Record,
+CONSTANTS = (
+    int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, types.CodeType, Record,
+    types.BuiltinFunctionType, types.MethodWrapperType, Kind,
 )  # fmt: skip
 LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__main__"}
 CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
@@ -68,58 +70,86 @@ def is_generator(x: Any) -> bool:
     return isinstance(x, (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random))
 
 
-def reachable_generators(*roots: Any) -> list[Any]:
-    """NumPy's and Python's own generators, and all that can be reached from ``roots``."""
-    found: dict[int, Any] = {id(x): x for x in (np.random, random)}
-    queue = [x for x in roots if not isinstance(x, ATOMS)]
+class Names:
+    """The globals that code names, in the module that they are looked up in."""
+
+    def __init__(self, scope: dict[str, Any], names: set[str]) -> None:
+        self.scope, self.names = scope, names
+
+    def values(self) -> dict[str, Any]:
+        """What they are now."""
+        return {name: self.scope[name] for name in self.names if name in self.scope}
+
+
+LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names)  # nothing behind them is looked at
+
+
+def reachable(*roots: Any) -> list[Any]:
+    """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
+    what cannot change. In place of the globals of a function, :class:`Names`."""
+    queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
     seen = {id(x) for x in queue}
     for x in queue:
-        if is_generator(x):
-            source = x.bit_generator if isinstance(x, np.random.Generator) else x
-            found[id(source)] = source
+        if is_generator(x) or isinstance(x, LEAVES):
             continue
         for child in _referents(x):
-            if id(child) not in seen and not isinstance(child, ATOMS) and len(queue) < LIMIT:
+            child = child.bit_generator if isinstance(child, np.random.Generator) else child
+            if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < LIMIT:
                 seen.add(id(child))
                 queue.append(child)
-    return list(found.values())
+    return queue
+
+
+def reachable_generators(*roots: Any) -> list[Any]:
+    """Those among what can be reached."""
+    roots = tuple([x.bit_generator if isinstance(x, np.random.Generator) else x for x in roots])
+    return [x for x in reachable(*roots) if is_generator(x) or x is np.random or x is random]
 
 
 def _referents(x: Any) -> Iterator[Any]:
     """What ``x`` refers to, as far as generators may be behind it."""
     if isinstance(x, types.FunctionType):
         yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
-        if not _of_library(x.__module__):
-            names = set(_names_in(x.__code__))
-            yield from _objects_named(x.__globals__, names)
+        if not of_library(x.__module__) and not _is_installed(x.__module__):
+            for names in _named(x.__globals__, set(_names_in(x.__code__))):
+                yield names
+                yield from [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     elif isinstance(x, type):
-        if not _of_library(x.__module__):
+        if not of_library(x.__module__) and not _is_installed(x.__module__):
             yield from (*x.__mro__, *vars(x).values())
-    elif isinstance(x, types.ModuleType):
-        return
-    elif not _of_library(type(x).__module__) or isinstance(x, types.MethodType) or _holds(x):
+    elif not of_library(type(x).__module__) or isinstance(x, types.MethodType) or holds(x):
         yield type(x)
         yield from gc.get_referents(x)[:LIMIT]
 
 
-def _holds(x: Any) -> bool:
+def holds(x: Any) -> bool:
     """Is it of Python or of this package, and holds what the user put into it: a dict, a partial, a layer?"""
     root = str(type(x).__module__).partition(".")[0]
     return root in CONTAINERS or root == "autoflow"
 
 
-def _of_library(module: str | None) -> bool:
+def of_library(module: str | None) -> bool:
     return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
 
 
-def _objects_named(namespace: dict[str, Any], names: set[str]) -> Iterator[Any]:
-    """What code may mean by these names, also behind modules: ``config.rng``."""
+@functools.cache
+def _is_installed(module: str | None) -> bool:
+    """Is it of a package that somebody else wrote? Its code is not searched; objects of its classes are."""
+    file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
+    """Where code may find what it names, also behind modules: ``config.rng``."""
+    yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
-        if not isinstance(value, types.ModuleType):
-            yield value
-        elif not _of_library(value.__name__) and value.__dict__ is not namespace:
-            yield from _objects_named(value.__dict__, names - {name})
+        if (
+            isinstance(value, types.ModuleType)
+            and vars(value) is not namespace
+            and not (of_library(value.__name__) or _is_installed(value.__name__))
+        ):
+            yield from _named(vars(value), names - {name})
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -75,6 +75,10 @@ class CompileError(AutoflowError, TypeError):
     """A function that cannot be compiled: its program would depend on values that are not known yet."""
 
 
+class UnprovedWarning(UserWarning):
+    """Nothing is known of numbers that may have left the graph: the function could not be run a second time."""
+
+
 LOST = """The usual causes:
   - x.value, float(x), np.asarray(x) or math.sin(x) leave the graph: use np.sin(x), and the node itself
   - plain[i] = node stores numbers only: make the array with af.zeros(...) or np.zeros_like(node)
@@ -89,6 +93,6 @@ def lost(what: str) -> LostGradientError:
     return LostGradientError(f"{what}\n{LOST}")
 
 
-for _error in (AutoflowError, *AutoflowError.__subclasses__()):
+for _error in (AutoflowError, *AutoflowError.__subclasses__(), UnprovedWarning):
     _error.__module__ = ERRORS
 del _error

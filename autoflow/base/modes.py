@@ -33,6 +33,7 @@ class Modes:
     keep: int = 4096  # values and gradients of at most that many elements stay with the graph
     digits: int = 4  # significant digits in pictures
     strict: bool = False  # refuse numbers that leave the graph
+    prove: str = "never"  # when are functions run once more, to find numbers that were read past us?
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
@@ -42,9 +43,7 @@ class Modes:
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
-    shadow: bool = (
-        False  # do nodes show other numbers to those who read their memory past us? See transforms/evaluation.py
-    )
+    shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap
     layer: Any = None  # the innermost af.vmap that is running, see batching/batched.py
@@ -57,13 +56,14 @@ class Modes:
 
 
 SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
-READ = attrgetter(*SETTERS)
+# The limit, too, though it is made anew: of tuples with 20 elements Python 3.11 keeps 2,000 that it never uses again.
+READ = attrgetter(*SETTERS, "fast_path_limit")
 
 
 def replace(before: Modes, **changes: Any) -> Modes:
     """A copy with other switches: ``dataclasses.replace`` in a third of its 4 µs, which each transform waits for."""
     made: Modes = object.__new__(Modes)
-    for setter, value in zip(SETTERS.values(), READ(before), strict=True):
+    for setter, value in zip(SETTERS.values(), READ(before), strict=False):
         setter(made, value)
     for name, value in changes.items():
         if name not in SETTERS:
@@ -296,7 +296,8 @@ def is_grad_enabled() -> bool:
 
 
 PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
-PUBLIC = ("keep", "digits", "strict", "theme", "static", "tables", "max_bytes")
+CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
+PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes")
 
 
 class preset(switched):  # noqa: N801 - used like a function
@@ -338,8 +339,9 @@ class Options:
 
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
-    leave the graph, except for ``float(node)`` and printing; and transforms such as ``af.grad`` run f twice, and refuse
-    numbers that NumPy has read without asking the node. ``theme``: "auto", "light", "dark". ``static``: pictures
+    leave the graph, except for ``float(node)`` and printing. ``prove``: when transforms such as ``af.grad`` run f once
+    more, and refuse numbers that were read without asking the node: "first" (for each new function and shape of its
+    arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark". ``static``: pictures
     without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
@@ -360,6 +362,7 @@ class Options:
         keep: int
         digits: int
         strict: bool
+        prove: str
         theme: str
         static: bool
         tables: bool
@@ -401,8 +404,9 @@ def _check_value(name: str, value: Any) -> Any:
     """``value`` if an option of that name may have it."""
     _check_name(name)
     kind: Any = {field.name: type(field.default) for field in fields(Modes)}[name]
-    if type(value) is not kind or (name == "theme" and value not in ("auto", "light", "dark")):
-        words = "one of 'auto', 'light', 'dark'" if name == "theme" else f"of type {kind.__name__}"
+    choice = CHOICES.get(name)
+    if type(value) is not kind or (choice and value not in choice):
+        words = f"one of {str(choice)[1:-1]}" if choice else f"of type {kind.__name__}"
         raise TypeError(f"af.options.{name} must be {words}, not {value!r}")
     if kind is int and value < 0:
         raise ValueError(f"af.options.{name} is a number of things, so it cannot be {value}")

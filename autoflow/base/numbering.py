@@ -23,13 +23,12 @@ class Kind:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        restart(self)
+        self.begin_at(0)
         KINDS.add(self)
 
-
-def restart(kind: Kind) -> None:
-    """Let the running numbers of one kind begin at 0."""
-    kind.tick = count().__next__
+    def begin_at(self, number: int) -> None:
+        """Let the running numbers go on at ``number``."""
+        self.tick = count(number).__next__
 
 
 def reset() -> None:
@@ -41,7 +40,7 @@ def reset() -> None:
     ('var_0', 'var_1')
     """
     for kind in list(KINDS):
-        restart(kind)
+        kind.begin_at(0)
 
 
 VARIABLE, CONSTANT = Kind("var"), Kind("const")

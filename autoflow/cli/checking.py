@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import switched
-from ..transforms.shadow import PAST_US, operands_read
+from ..transforms.shadow import OTHER, PAST_US, TRUE, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
-RUNS = {"first": False, "again": False, "shadow": True}  # log -> do nodes show other numbers?
+RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER}  # log -> what nodes show in their memory
 
 
 def main(program: str, *arguments: str) -> int:

@@ -23,7 +23,7 @@ from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
-from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, named_as, value_of
+from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
@@ -155,7 +155,7 @@ class ArrayMethods:
     def ravel(self, order: str = "C") -> Node:
         """np.ravel"""
         if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
-            return value_of(self).ravel(order)
+            return memory_of(self).ravel(order)
         return apply(RAVEL, (self, order))
 
     def flatten(self, order: str = "C") -> Node:
@@ -241,7 +241,7 @@ class ArrayMethods:
     def copy(self, order: str = "C") -> Node:
         """np.copy: the same numbers in other memory; gradients flow through it"""
         if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
-            return value_of(self).copy(order)
+            return memory_of(self).copy(order)
         return apply(COPY, (self, order))
 
     @overload
@@ -257,7 +257,7 @@ class ArrayMethods:
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
-        value = value_of(self)
+        value = plain_view(self) if np.dtype(dtype) == object else value_of(self)
         if np.dtype(dtype).kind not in "fc":
             return cast(value, dtype, order, casting, copy=copy)
         if not subok:
@@ -281,7 +281,9 @@ class ArrayMethods:
         if isinstance(kind, type) and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
             copied = not hasattr(self, "_value") and not isinstance(self, ConstantRole)  # of a node, by NumPy in C
             refuse_reader(sys._getframe(1).f_globals.get("__name__"), self, copied or self.requires_grad)  # type: ignore[attr-defined]
-            return self.value.view(kind)  # type: ignore[attr-defined]
+            # A matrix, a recarray computes: in a proof it gets what is in the memory, which a plain array does not.
+            given = self.value if kind is self.family.array_type else plain_view(self)  # type: ignore[attr-defined]
+            return given.view(kind)
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
         if shape and not options and all([isinstance(n, (int, np.integer)) for n in shape]):
             given = ", ".join(map(str, shape))
@@ -319,7 +321,7 @@ class ArrayMethods:
     def __getitem__(self, i: Any) -> Node:
         """``x[i]``, recorded; a view where NumPy gives one."""
         if type(i) is ndarray and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
-            return value_of(self)[value_of(i)]
+            return memory_of(self)[value_of(i)]
         return apply(GETITEM, (self, i))
 
     @property

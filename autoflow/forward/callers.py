@@ -225,9 +225,10 @@ def name_in_python(code: CodeType) -> str | None:
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def check_taker(x: Any, kind: type, strict: bool) -> None:
-    """Raise LostGradientError if the code that takes the number of x, by ``float``, ``int`` or ``complex``, would lose
-    its gradient. (Called by ``__float__``, which is called by the frame that is asked.)
+def check_taker(x: Any, kind: type, strict: bool) -> bool:
+    """Is the number of x taken on purpose, by a call of ``float``, ``int`` or ``complex`` itself, or to be printed?
+    Raises LostGradientError if the code that takes it would lose the gradient. (Called by ``__float__``, which is
+    called by the frame that is asked.)
 
     ``float(x)`` comes first, because it is called in every training loop.
     """
@@ -235,9 +236,9 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
     place = read_once(read_place, frame)
     function = called_in(frame, place) if place.does == "call" else UNKNOWN
     if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
-        return
+        return True
     if wants_numbers(versions.calling_module()):
-        return
+        return False
     if place.does == "store":
         raise LostGradientError(
             f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
@@ -254,6 +255,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> None:
             f"{kind.__name__}({x.name}) leaves the graph, and strict mode refuses that, except for float(x) itself "
             f"and printing: use the node itself, or x.value.item() to leave on purpose"
         )
+    return function is kind
 
 
 def taker(frame: Any, place: Place, function: Any) -> str | None:

@@ -220,6 +220,8 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
             if type(z) is not float64:
                 z = value
         if value.size > switches.fast_path_limit:
+            if plain is not None:
+                plain_array(b if plain else a)  # of objects: says why it cannot be
             return make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway, wants_numbers
-from ..nodes.nodes import NodeRole, constant_from, value_of
+from ..nodes.nodes import NodeRole, constant_from, memory_of, value_of
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
@@ -34,11 +35,12 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
-    if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+    writes = "out" in options or method == "at" or (method == "__call__" and len(inputs) > ufunc.nin)
+    if not writes and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
         return on_numbers(getattr(ufunc, method), inputs, options)
     if y is not None or "out" in options:
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
-        if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
+        if is_anothers(ufunc, kinds, inputs, writes):
             return NotImplemented
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return chosen(ufunc, inputs, options)
@@ -161,8 +163,17 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 
 
 def on_numbers(call: Any, args: Any, options: Any) -> Any:
-    """NumPy's own answer, for the numbers alone."""
-    return call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+    """NumPy's own answer, for the numbers alone. In a proof floats are computed with what is in the memory of nodes:
+    who goes on computing with them is found, as one who has read them there."""
+    found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+    if modes().shadow and any([has_floats(x) for x in (found if isinstance(found, (tuple, list)) else (found,))]):
+        return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
+    return found
+
+
+def has_floats(x: Any) -> bool:
+    """Is it a float, or an array of floats?"""
+    return isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
 
 
 HOOKS.add(array_ufunc)

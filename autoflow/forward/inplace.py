@@ -47,6 +47,7 @@ from ..nodes.nodes import (
     new_record,
     operation_from,
     set_flags,
+    shadow_of,
     value_of,
 )
 from ..nodes.records import Extras
@@ -286,9 +287,12 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     node = apply(rule, (old, *args[1:]), options)  # plain += node
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
-    answer = operation_from(out, node._record) if node.requires_grad else constant_from(out)
+    memory = out.copy() if modes().shadow else out
+    answer = operation_from(memory, node._record) if node.requires_grad else constant_from(memory)
     try:
-        overwrite([out], [node._value])  # whoever else holds the array sees the write
+        overwrite([memory], [node._value])  # whoever else holds the array sees the write
+        if memory is not out:  # and in a proof other numbers, as in the memory of nodes
+            np.copyto(out, shadow_of(memory))
         return answer
     except BaseException:  # the numbers may not stay where their history has not arrived
         np.copyto(out, old)

@@ -22,7 +22,18 @@ from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import carries_nodes, wants_numbers
-from ..nodes.nodes import Array, Constant, Node, NodeRole, Variable, VariableRole, named_as, value_of
+from ..nodes.nodes import (
+    ARGUMENT,
+    Array,
+    Constant,
+    Node,
+    NodeRole,
+    Variable,
+    VariableRole,
+    named_as,
+    plain_view,
+    value_of,
+)
 from .callers import check_taker
 
 if TYPE_CHECKING:
@@ -52,16 +63,21 @@ def number(x: Any, kind: Any) -> Any:
     """
     switches = modes()
     if switches.recording and getattr(x, "requires_grad", False):
-        check_taker(x, kind, switches.strict)
+        on_purpose = check_taker(x, kind, switches.strict)
+        if switches.shadow and not on_purpose:  # by a function in C, which goes on computing with it
+            return kind(plain_view(x))
     return kind(value_of(x))
 
 
 def copy_node(x: Any, frame: Any) -> Any:
-    """What ``copy.copy(x)`` gives: what outlives the graph. A library whose objects carry nodes copies what is in them
-    (xarray, when it sorts); it gets a copy with a history."""
+    """What ``copy.copy(x)`` gives: of an operation, and of an argument of a transform, ``x.copy()``, which is recorded;
+    of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry nodes
+    copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
     while frame is not None and frame.f_globals.get("__name__") == "copy":
         frame = frame.f_back
-    if frame is not None and carries_nodes(frame.f_globals.get("__name__")) and x.requires_grad:
+    who = None if frame is None else frame.f_globals.get("__name__")
+    own = isinstance(x, VariableRole) and getattr(x, "_live", None) is not ARGUMENT
+    if x.requires_grad and (carries_nodes(who) or not (own or wants_numbers(who))):
         return np.copy(x)
     return restore(*state(x))
 

@@ -177,7 +177,7 @@ class NodeRole:
         if not self.shape:  # type: ignore[attr-defined]
             raise TypeError("iteration over a 0-d array")
         if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
-            return iter(value_of(self))
+            return iter(memory_of(self))
         return (self[i] for i in range(len(self)))  # type: ignore[index, arg-type]
 
     __repr__ = printing.node_repr
@@ -206,7 +206,7 @@ class VariableRole(NodeRole):
     __array_priority__ = PRIORITY
     parents = ()  # a Variable is its own record, with nothing behind it
     _kind = VARIABLE
-    _live: Any
+    _live: Any  # do gradients flow to it? ARGUMENT: they do, and it stands for an argument of a transform
 
     def __new__(
         cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True, requires_grad: bool = True
@@ -379,6 +379,7 @@ else:
     Node, Variable, Constant, Operation, View = NUMPY.Node, NUMPY.Variable, NUMPY.Constant, NUMPY.Operation, NUMPY.View
 
 
+ARGUMENT = "argument"
 set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) is write=False
 
 
@@ -391,12 +392,16 @@ def on_memory(array: Array, cls: Any) -> Any:
 
 
 def shadow_of(array: Array) -> Array:
-    """Other numbers of the same signs and nearly the same size: see ``transforms/evaluation.py``."""
+    """Other numbers of the same signs, in the same order and nearly of the same size: see ``transforms/shadow.py``.
+    Larger ones change by more, so that ratios change as well. Or the same numbers, if ``modes().shadow`` is 2."""
     if type(array) is not np.ndarray or array.dtype.kind not in "fc":
         return array
+    if modes().shadow == 2:
+        return array.copy(order="K")
     shadow = np.empty_like(array)
     with np.errstate(all="ignore"):
-        np.multiply(array, array.dtype.type(1 + 2**-7), out=shadow)
+        size = np.absolute(array)
+        np.multiply(array, 1 + 2**-7 + 2**-8 / (1 + 1 / size), out=shadow, casting="same_kind")
     shadow[array == 0] = 2**-10
     return shadow
 
@@ -457,6 +462,13 @@ def read_only(value: Array) -> Array:
 def plain_view(x: Any) -> Array:
     """The array under a node that NumPy made in C, whose slots are empty."""
     return x.family.array_type.view(x, x.family.array_type)
+
+
+def memory_of(x: Any) -> Any:
+    """As :func:`value_of`, but what they get who do not ask a node: in a proof other numbers (:func:`shadow_of`)."""
+    if isinstance(x, NodeRole):
+        return plain_view(x)
+    return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x
 
 
 def current_record(x: Any) -> Any:

@@ -26,7 +26,7 @@ from ..base.errors import lost
 from ..base.modes import modes, switched
 from ..base.numbering import now
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
 from ..table import shapes
 
@@ -136,26 +136,23 @@ class Trace:
         )
         self.first = now()  # all that depends on our leaves is made later
         self._stops: dict[Any, Any] = {}
-        self.arguments: list[Any] = []
-        self.leaves: list[Any] = []
-        self.records: list[Any] = []
 
         def run() -> Any:
-            self.arguments = [own_leaves(tree) for tree in originals]
-            self.leaves = [x for x in pytree.tree_leaves(self.arguments) if isinstance(x, NodeRole)]
-            self.records = [gradient_target(x) for x in self.leaves]
-            call.update(zip(places, self.arguments, strict=True))
-            named = {name: x for name, x in call.items() if isinstance(name, str)}
-            return f(*[call[k] for k in range(len(args))], **named)
+            arguments = [own_leaves(tree) for tree in originals]
+            leaves = [x for x in pytree.tree_leaves(arguments) if isinstance(x, NodeRole)]
+            records = [gradient_target(x) for x in leaves]
+            given = {**call, **dict(zip(places, arguments, strict=True))}
+            named = {name: x for name, x in given.items() if isinstance(name, str)}
+            return f(*[given[k] for k in range(len(args))], **named), arguments, leaves, records
 
         with switched(recording=True, depth=switches.depth + 1):
-            checking = (switches.strict or switches.anomaly) and not switches.shadow
-            if checking:
-                from .shadow import checked_run
-
-                self.z = checked_run(run, f, args, options)
+            if switches.prove == "never" and not (switches.strict or switches.anomaly):
+                answer = run()
             else:
-                self.z = run()
+                from .shadow import proved_run
+
+                answer = proved_run(run, f, args, options)
+            self.z, self.arguments, self.leaves, self.records = answer
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 
     def stop(self, z: Any) -> set[Any] | None:
@@ -274,13 +271,14 @@ def own_leaves(tree: Any) -> Any:
 
 def own_leaf(x: Any) -> Any:
     """A new node in place of ``x``, used nowhere else in the graph."""
-    if type(x) is np.ndarray:
-        return Variable(x)
-    if isinstance(x, NodeRole) and (layer := modes().layer) is not None:
-        x = layer.lifted(x)  # under af.vmap a node from outside is a value like any other
-    if isinstance(x, NodeRole) and x.requires_grad:
-        return np.positive(x)  # type: ignore[call-overload]
-    return Variable(x)
+    if type(x) is not np.ndarray and isinstance(x, NodeRole):
+        if (layer := modes().layer) is not None:
+            x = layer.lifted(x)  # under af.vmap a node from outside is a value like any other
+        if isinstance(x, NodeRole) and x.requires_grad:
+            return np.positive(x)  # type: ignore[call-overload]
+    leaf = Variable(x)
+    leaf._live = ARGUMENT
+    return leaf
 
 
 def numbers_of(x: Any) -> Array:

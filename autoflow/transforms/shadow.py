@@ -7,13 +7,19 @@ node lies on memory of its own with slightly other numbers. All that asks nodes 
 so if the result is another one, then numbers were read past us: the gradient through them is lost.
 
 Numbers that leave on purpose, by ``x.value``, ``float(x)``, ``af.stop_gradient(x)``, are the right ones in either run.
-The function runs twice, and its random generators start the second run as they started the first.
+The call itself comes first, and its result is handed out. The second run begins with what the first one found
+(``backprop/snapshots.py``) and leaves no trace.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
+import time
+import types
+import warnings
+import weakref
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -21,14 +27,23 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..backprop.second_runs import reachable_generators, states_of
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, silence
 from ..base import pytree
-from ..base.errors import LostGradientError
-from ..base.modes import switched
-from ..nodes.nodes import current_record, gradient_target, value_of
+from ..base.errors import LostGradientError, UnprovedWarning
+from ..base.modes import modes, switched
+from ..base.numbering import now
+from ..base.transformed import FunctionOfFunction
+from ..nodes.nodes import NodeRole, current_record, gradient_target, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
+LONGEST = 3.0  # seconds; what takes longer does not run twice
+OTHER, TRUE = 1, 2  # what nodes show in their memory: other numbers, or the right ones in memory of their own
+COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
+HELD = 200  # objects whose attributes are looked through for functions
+MOST = 1000  # functions whose proofs are remembered
+OF_CODE: dict[tuple[Any, ...], tuple[Any, dict[Any, set[int | None]]]] = {}  # by the ids of codes, which are held here
+PROVED: dict[int, tuple[weakref.ref[Any], dict[Any, set[int | None]]]] = {}  # the same by the id of the function
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node) and np.asarray(node) read the memory of a node and "
     "ask nobody. Use af.array([...]), np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the "
@@ -36,10 +51,100 @@ PAST_US = (
 )
 
 
-def checked_run(run: Run, *roots: Any) -> Any:
-    """The result of ``run()``. Raises LostGradientError if numbers of nodes reach it past us.
+def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us.
 
-    roots : where to look for random generators: the function and its arguments.
+    That is looked at once for each function and kind of arguments, and again when the number of operations is new;
+    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call.
+    """
+    switches = modes()
+    always = switches.strict or switches.anomaly or switches.prove == "always"
+    inside = switches.depth > 1 or switches.layer is not None or switches.wrap_open_record is not None
+    if switches.shadow or (inside and not always):
+        return run()
+    if always:
+        return checked_run(run, f, args, options)
+    proofs, kind = proofs_of(f), kind_of((args, options) if options else args)
+    counts, start = proofs.get(kind), now()
+    if counts is None or None in counts:
+        first: list[int] = []
+
+        def counted() -> Any:
+            result = run()
+            first.append(now() - start)
+            return result
+
+        result = checked_run(counted, f, args, options)
+        proofs[kind] = {*(counts or ()), first[0]} - {None}
+        return result
+    result = run()
+    if now() - start not in counts and len(counts) < COUNTS:
+        counts.add(None)  # the next call is looked at
+    return result
+
+
+def proofs_of(f: Any) -> dict[Any, set[int | None]]:
+    """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
+    None among them: look again."""
+    if (known := PROVED.get(id(f))) is not None and known[0]() is f:
+        return known[1]
+    codes = held_codes(f)
+    if len(OF_CODE) > MOST:
+        OF_CODE.clear()
+    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
+    if type(f) is types.FunctionType:  # what other objects hold may change
+        key, forget = id(f), PROVED.pop
+        PROVED[key] = weakref.ref(f, lambda _: forget(key, None)), proofs
+    return proofs
+
+
+def held_codes(f: Any) -> tuple[Any, ...]:
+    """The code of a function and of those that it holds: in closures, defaults, ``partial``, ``self``, attributes. Also
+    classes, functions in C, and texts that it holds, since a text may choose a function."""
+    found: list[Any] = []
+    queue, seen = [f], {id(f)}
+    for x in queue:
+        if isinstance(x, types.FunctionType):
+            found.append(x.__code__)
+            held = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+            held += [cell.cell_contents for cell in x.__closure__ or () if cell_value(cell) is not MISSING]
+        elif isinstance(x, types.MethodType):
+            held = [x.__func__, x.__self__]
+        elif isinstance(x, functools.partial):
+            held = [x.func, *x.args, *x.keywords.values()]
+        elif isinstance(x, FunctionOfFunction):
+            held = [x.f]
+        elif isinstance(x, (str, type)) or not getattr(x, "__dict__", None):
+            found.append(x)
+            continue
+        else:
+            found.append(type(x))
+            held = list(vars(x).values()) if len(queue) < HELD else []
+        for v in held:
+            if (callable(v) or type(v) is str) and id(v) not in seen and not isinstance(v, NodeRole):
+                seen.add(id(v))
+                queue.append(v)
+    return tuple(found)
+
+
+def kind_of(x: Any) -> Any:
+    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes."""
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
+    if kind is dict:
+        return tuple([(k, kind_of(v)) for k, v in x.items()])
+    dtype = getattr(x, "dtype", None)
+    return kind if dtype is None else (x.shape, dtype)
+
+
+def checked_run(run: Run, *roots: Any) -> Any:
+    """The result of ``run()``, called first and as it is. Raises LostGradientError if numbers reach it past us.
+
+    It runs once more, from the state that the first call found, with other numbers in the memory of nodes. Afterwards
+    all is as the first call left it: arrays, lists, attributes, random generators (``backprop/snapshots.py``).
+
+    roots : where to look for what it may change: the function and its arguments.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0)
@@ -49,36 +154,55 @@ def checked_run(run: Run, *roots: Any) -> Any:
     Traceback (most recent call last):
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
-    states = states_of(reachable_generators(*roots, run))
+    before = Snapshot(*roots, run)
+    began = time.perf_counter()
+    result = run()
+    if before.has_moved() or time.perf_counter() - began > LONGEST:
+        why = "took long" if not before.has_moved() else "takes from an iterator, or from a file"
+        warnings.warn(
+            f"{roots[0] if roots else run!r} {why}: it did not run once more to see whether numbers leave the graph. "
+            "af.options(prove='never') says that this is meant",
+            UnprovedWarning, stacklevel=2,
+        )  # fmt: skip
+        return result
+    try:
+        expected = numbers_of(result)
+    except TypeError:  # arrays on a device are not read unasked
+        return result
+    after = Snapshot(*roots, run)
 
-    def again(**modes: Any) -> Any:
-        for state in states:
-            state.write(state.state)
-        with switched(**{"listeners": (), **modes}):
+    def again(shadow: int, **changes: Any) -> Any:
+        before.restore()
+        with switched(**{"listeners": (), **changes}, shadow=shadow):
             return run()
 
-    shadow = None
-    with contextlib.suppress(Exception):  # it may come of the other numbers; if not, it comes again
-        shadow = numbers_of(again(shadow=True))
-    for state in states:
-        state.write(state.state)
-    result = run()
-    if shadow is not None and same(numbers_of(result), shadow):
-        return result
-    if same(numbers_of(result), numbers_of(again())):
-        raise LostGradientError(message(again))
-    for state in states:  # it gives another result each time, so nothing can be said
-        state.write(state.state)
-    return run()
+    def numbers(shadow: int) -> list[Any] | None:
+        with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
+            return numbers_of(again(shadow))
+        return None
+
+    try:
+        with silence(), warnings.catch_warnings(record=True), before.locked():
+            if (found := numbers(OTHER)) is not None and same(expected, found):
+                return result
+            # On memory of its own a product may go another way through a library, and have other last bits.
+            repeated = numbers(TRUE)
+            if found is not None and same(found, repeated):
+                return result
+            if same(expected, numbers(0)) and same(repeated, numbers(TRUE)):  # else it gives another result each time
+                raise LostGradientError(message(again))
+            return result
+    finally:
+        after.restore()
 
 
 def message(again: Callable[..., Any]) -> str:
     """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
     runs: list[list[Any]] = []
-    for shadow in (False, True):
+    for shadow in (TRUE, OTHER):
         runs.append([])
         with contextlib.suppress(Exception):
-            again(shadow=shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
+            again(shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
     place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
     return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
 
@@ -96,6 +220,8 @@ def numbers_of(z: Any) -> list[Any]:
     return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 
 
-def same(a: list[Any], b: list[Any]) -> bool:
-    """Bit for bit, but for NaNs."""
+def same(a: list[Any] | None, b: list[Any] | None) -> bool:
+    """Bit for bit, but for NaNs; None: it failed."""
+    if a is None or b is None:
+        return a is b
     return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])

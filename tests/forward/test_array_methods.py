@@ -454,11 +454,16 @@ def test_bits():
         af.Variable(A) & 1
 
 
-COPIES = [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: pickle.loads(pickle.dumps(x, 2)),
-          lambda x: pickle.loads(pickle.dumps(x, 5)), lambda x: copy.deepcopy({"w": [x]})["w"][0]]  # fmt: skip
+PICKLED = [lambda x, k=k: pickle.loads(pickle.dumps(x, k)) for k in (None, 2, 5)]
+COPIES = [copy.copy, copy.deepcopy, lambda x: copy.deepcopy({"w": [x]})["w"][0]]
 
 
 @pytest.mark.parametrize("again", COPIES)
+def test_an_argument_of_a_transform_keeps_its_gradient_in_a_copy(again):
+    np.testing.assert_array_equal(af.grad(lambda x: np.sum(again(x) * again(x * 2)))(A), 4 * A)
+
+
+@pytest.mark.parametrize("again", [*COPIES, *PICKLED])
 def test_copies_and_pickles(again):
     x = af.Variable(A.astype(np.float32), name="x", requires_grad=False)
     x.grad = np.ones_like(A)
@@ -469,8 +474,12 @@ def test_copies_and_pickles(again):
     np.testing.assert_array_equal(y.grad, x.grad)
     assert not np.shares_memory(y.value, x.value)
     assert not np.shares_memory(y.grad, x.grad)
-    z = again(af.Variable(A, name="w") * 2)
-    assert type(z) is af.Constant
+    w = af.Variable(A, name="w")
+    z = again(w * 2)
+    assert type(z) is (af.Constant if again in PICKLED else af.Operation)
+    if again not in PICKLED:
+        z.sum().backward()
+        np.testing.assert_array_equal(w.grad, np.full_like(A, 2))
     np.testing.assert_array_equal(z.value, 2 * A)
     i = again(af.Constant([1, 2], name="i"))
     assert (type(i), i.name, i.dtype) == (af.Constant, "i", np.dtype(int))

@@ -85,7 +85,8 @@ WORDS = r"numbers of nodes reach the result .*test_shadow\.py:\d+.*np\.full.*af\
 @pytest.mark.parametrize("name", READ)
 def test_numbers_that_are_read_past_us_are_found(name: str, mode: str) -> None:
     f = loss(READ[name])
-    af.grad(f)(V)  # in silence, usually
+    with af.options(prove="never"):
+        af.grad(f)(V)  # in silence, usually
     with MODES[mode](), pytest.raises(LostGradientError, match=WORDS):
         af.grad(f)(V)
 
@@ -168,7 +169,7 @@ def test_a_function_that_differs_each_time_is_not_judged() -> None:
 
 def test_memory_in_a_shadow_run_has_other_numbers() -> None:
     x = af.Variable([1.0, 0.0, -2.0])
-    with switched(shadow=True):
+    with switched(shadow=1):
         y, s = x * 2.0, np.sum(x)
         z = np.positive(y)
     for node in (y, z, s, z[1:], z.T):
@@ -189,7 +190,7 @@ def test_rules_read_no_memory_of_nodes() -> None:
             continue
         with np.errstate(all="ignore"):
             plain = function(np.positive(af.Variable(x)))
-            with switched(shadow=True):
+            with switched(shadow=1):
                 shadow = function(np.positive(af.Variable(x)))
         assert np.array_equal(plain.value, shadow.value, equal_nan=True), row
         tried += 1

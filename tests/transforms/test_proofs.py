@@ -1,0 +1,331 @@
+"""Every transform proves that no number was read past us, by a second run that leaves no trace."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import random
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.backprop.snapshots import Snapshot
+from autoflow.errors import LostGradientError, UnprovedWarning
+from autoflow.transforms import shadow
+
+V = np.array([1.5, -0.7, 0.4])
+COUNTER = 0
+CONFIG: dict[str, Any] = {"calls": 0}
+
+
+class Model:
+    """State in attributes, slots, class attributes and a generator."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        self.calls, self.mean, self.rng, self.seen = 0, np.zeros(3), np.random.default_rng(1), []
+
+    def __call__(self, v: Any) -> Any:
+        self.calls += 1
+        Model.made += 1
+        self.mean += 0.5
+        self.seen.append(self.calls)
+        return v * self.mean * self.calls + self.rng.normal(size=3)
+
+    def state(self) -> Any:
+        return (
+            self.calls,
+            Model.made,
+            self.mean.tolist(),
+            list(self.seen),
+            self.rng.bit_generator.state["state"]["state"],
+        )
+
+
+class Slotted:
+    """State in a slot."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def step(self, v: Any) -> Any:
+        self.n += 1
+        return v * self.n
+
+
+def states() -> dict[str, Any]:
+    """By kind: a function that changes what it reaches, and what its state is; new at each call."""
+    buffer, items, table, chosen = np.ones(3), [1.0], {"n": 1.0}, {1}
+    queue, numbers, rng = collections.deque([1.0]), bytearray(b"\1"), np.random.default_rng(3)
+    old, python, model, slotted = np.random.RandomState(4), random.Random(5), Model(), Slotted()
+    local = 0
+    weight = af.Variable([1.0, 2.0, 3.0])
+    large = np.zeros(9)[::2]
+
+    def written(v: Any) -> Any:
+        buffer[:] = buffer * 0.9 + 1
+        large[1:] += buffer.sum()
+        return v * buffer * large[1]
+
+    def grown(v: Any) -> Any:
+        items.append(items[-1] + 1)
+        queue.appendleft(queue[0] * 2)
+        queue.rotate()
+        return v * items[-1] * len(queue)
+
+    def counted(v: Any) -> Any:
+        table["n"] += 1
+        table.setdefault("new", []).append(len(table))
+        chosen.add(len(chosen) + 1)
+        numbers.append(len(numbers))
+        return v * table["n"] * sum(chosen) * sum(numbers)
+
+    def drawn(v: Any) -> Any:
+        return v * rng.normal(size=3) * old.normal() * python.random() + np.random.random() + random.random()
+
+    def enclosed(v: Any) -> Any:
+        nonlocal local
+        local += 1
+        return v * local
+
+    def named(v: Any) -> Any:
+        global COUNTER
+        COUNTER += 1
+        CONFIG["calls"] += 1
+        return v * COUNTER * CONFIG["calls"]
+
+    def called(v: Any) -> Any:
+        called.n = getattr(called, "n", 0) + 1  # type: ignore[attr-defined]
+        return v * called.n  # type: ignore[attr-defined]
+
+    def moved(v: Any) -> Any:
+        with af.no_grad():
+            weight.assign(weight.value * 1.5)
+        return v * weight.value
+
+    def default(v: Any, kept: list[int] = []) -> Any:  # noqa: B006 - on purpose
+        kept.append(len(kept))
+        return v * len(kept)
+
+    return {
+        "arrays": (written, lambda: (buffer.tolist(), large.tolist())),
+        "lists": (grown, lambda: (list(items), list(queue))),
+        "dicts, sets, bytes": (counted, lambda: (repr(table), set(chosen), bytes(numbers))),
+        "generators": (drawn, lambda: (
+            rng.bit_generator.state, old.get_state(legacy=False)["state"]["pos"], python.getstate(), random.getstate(),
+            np.random.get_state(legacy=False)["state"]["pos"],
+        )),
+        "a closure": (enclosed, lambda: local),
+        "globals": (named, lambda: (COUNTER, dict(CONFIG))),
+        "attributes of a function": (called, lambda: dict(vars(called))),
+        "a Variable": (moved, lambda: weight.value.tolist()),
+        "a default": (default, lambda: list(default.__defaults__[0])),
+        "an object": (model, model.state),
+        "a bound method": (slotted.step, lambda: slotted.n),
+        "a partial": (functools.partial(lambda m, v: m(v), model), model.state),
+    }  # fmt: skip
+
+
+TRANSFORMS: dict[str, Any] = {
+    "grad": lambda f: af.grad(f)(V),
+    "value_and_grad": lambda f: af.value_and_grad(f)(V),
+    "vjp": lambda f: af.vjp(f, V)[1](1.0),
+    "jvp": lambda f: af.jvp(f, (V,), (V,)),
+    "linearize": lambda f: af.linearize(f, V)[1](V),
+    "hvp": lambda f: af.hvp(f, (V,), (V,)),
+    "jacobian": lambda f: af.jacobian(f)(V),
+    "hessian": lambda f: af.hessian(f, allow_unused=True)(V),
+    "grad of grad": lambda f: af.grad(lambda v: af.grad(f)(v).sum(), allow_unused=True)(V),
+}
+
+
+@pytest.fixture(autouse=True)
+def _proved_at_first() -> Any:
+    with af.options(prove="first"):
+        yield
+
+
+def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
+    """Result and state after each of three calls, from the same beginning."""
+    global COUNTER
+    COUNTER, Model.made = 0, 0
+    CONFIG["calls"] = 0
+    np.random.seed(8)
+    random.seed(8)
+    af.reset()
+    f, state = states()[kind]
+    found = []
+
+    def loss(v: Any) -> Any:
+        return np.sum(np.sin(f(v)) * v)
+
+    with af.options(prove=prove):
+        for _ in range(3):
+            result = TRANSFORMS[name](loss)
+            found.append((repr(result), repr(state()), af.Variable(1.0).name))
+    return found
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("kind", states())
+def test_a_proof_leaves_no_trace(kind: str, name: str) -> None:
+    expected = in_three_calls(name, kind, "never")
+    assert in_three_calls(name, kind, "always") == expected
+    assert in_three_calls(name, kind, "first") == expected
+
+
+def test_the_call_itself_comes_first_and_runs_once() -> None:
+    order = []
+
+    def f(v: Any) -> Any:
+        order.append(np.asarray(v)[0])  # the numbers in the memory of the node
+        return np.sum(v * v)
+
+    order = []
+    g = af.grad(f)(V)
+    assert np.array_equal(g, 2 * V)
+    assert order == [V[0]]
+
+
+def counting(f: Any) -> tuple[Any, Any]:
+    """``f``, and a count of its runs that no snapshot puts back."""
+    total = Kept([0])
+
+    def counted(v: Any) -> Any:
+        total[0] += 1
+        return f(v)
+
+    return counted, total
+
+
+class Kept(list):  # type: ignore[type-arg]
+    """A list that refuses to be put back."""
+
+    def clear(self) -> None:
+        """Not by a snapshot."""
+
+    def extend(self, values: Any) -> None:
+        """Nor so."""
+
+
+def test_a_function_is_proved_once_for_each_kind_of_argument() -> None:
+    f, runs = counting(lambda v: np.sum(v * v))
+    g = af.grad(f)
+    g(V)
+    assert runs[0] == 2
+    g(V)
+    assert runs[0] == 3
+    g(np.ones((2, 2)))
+    assert runs[0] == 5
+    with af.options(prove="always"):
+        g(V)
+    assert runs[0] == 7
+    with af.options(prove="never"):
+        g(np.ones(7))
+    assert runs[0] == 8
+
+
+def test_another_number_of_operations_is_looked_at_again() -> None:
+    def f(v: Any, steps: Any) -> Any:
+        for _ in range(int(steps)):
+            v = np.sin(v)
+        return np.sum(v if steps < 3 else v * np.full(3, v[0] * 1.0))
+
+    g = af.grad(f)
+    g(V, 1)
+    g(V, 2)  # a new number: the next call is proved
+    g(V, 2)
+    g(V, 3)
+    with pytest.raises(LostGradientError, match=r"np\.full"):
+        g(V, 3)
+
+
+def test_what_takes_from_an_iterator_is_not_proved_and_says_so() -> None:
+    numbers = iter(range(1, 9))
+    with pytest.warns(UnprovedWarning, match="takes from an iterator") as caught:
+        assert np.array_equal(af.grad(lambda v: np.sum(v * next(numbers)))(V), [1.0, 1.0, 1.0])
+    assert len(caught) == 1
+    assert next(numbers) == 2
+
+
+def test_what_takes_long_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "LONGEST", 0.0)
+    with pytest.warns(UnprovedWarning, match="took long"):
+        af.grad(lambda v: np.sum(v * v * 3.0))(V)
+
+
+def test_large_arrays_are_locked_and_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoflow.backprop.snapshots.COPIED", 100)
+    large, small = np.ones(100), np.ones(3)
+
+    def f(v: Any) -> Any:
+        small[:] += 1
+        large[0] += 1
+        return np.sum(v * large[0] * small)
+
+    for n in (2.0, 3.0):
+        assert np.array_equal(af.grad(f)(V + n), [n * n] * 3)
+    assert large.flags.writeable
+    assert (large[0], small[0]) == (3.0, 3.0)
+
+
+def test_the_second_run_prints_nothing_and_warns_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(v: Any) -> Any:
+        print("called")
+        sys.stderr.write("twice?")
+        warnings.warn("once", UserWarning, stacklevel=1)
+        return np.sum(v * v * v)
+
+    with pytest.warns(UserWarning, match="once") as caught:
+        af.grad(f)(V)
+    assert len(caught) == 1
+    assert capsys.readouterr() == ("called\n", "twice?")
+
+
+def test_other_threads_print_meanwhile(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(v: Any) -> Any:
+        other = threading.Thread(target=print, args=("from a thread",))
+        other.start()
+        other.join()
+        return np.sum(v * v * v * 2.0)
+
+    af.grad(f)(V)
+    assert capsys.readouterr().out == "from a thread\n" * 2
+
+
+def test_a_snapshot_puts_back_what_an_exception_has_left() -> None:
+    items, n = [1, 2], np.arange(3.0)
+    before = Snapshot(items, n)
+    items.clear()
+    n[:] = 0
+    before.restore()
+    assert items == [1, 2]
+    assert n.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_there_are_three_ways_to_prove() -> None:
+    assert af.options.prove == "first"  # as the fixture says
+    with pytest.raises(TypeError, match="prove must be one of 'first', 'always', 'never', not 'maybe'"):
+        af.options.prove = "maybe"
+
+
+def test_a_pool_of_threads_is_left_alone():
+    """What other threads change meanwhile is not put back."""
+    with ThreadPoolExecutor(2) as pool:
+
+        def f(x):
+            return np.sum(np.sin(x)) * len(list(pool.map(abs, range(9))))
+
+        with af.options(prove="always"):
+            for _ in range(3):
+                np.testing.assert_allclose(af.grad(f)(V), 9 * np.cos(V))
+        assert list(pool.map(abs, [-1])) == [1]
