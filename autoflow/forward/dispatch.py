@@ -35,12 +35,11 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
-    writes = "out" in options or method == "at" or (method == "__call__" and len(inputs) > ufunc.nin)
-    if not writes and wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+    if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
         return on_numbers(getattr(ufunc, method), inputs, options)
     if y is not None or "out" in options:
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
-        if is_anothers(ufunc, kinds, inputs, writes):
+        if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
             return NotImplemented
     if method == "__call__" and "where" in options and (ufunc in RULES or ufunc in COMPOSED):
         return chosen(ufunc, inputs, options)
@@ -163,12 +162,13 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 
 
 def on_numbers(call: Any, args: Any, options: Any) -> Any:
-    """NumPy's own answer, for the numbers alone. In a proof floats are computed with what is in the memory of nodes:
-    who goes on computing with them is found, as one who has read them there."""
-    found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
-    if modes().shadow and any([has_floats(x) for x in (found if isinstance(found, (tuple, list)) else (found,))]):
-        return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
-    return found
+    """NumPy's own answer, for the numbers alone, which nobody can write into. In a proof floats are computed with what
+    is in the memory of nodes: who goes on computing with them is found, as one who has read them there."""
+    if modes().shadow:
+        found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+        if not any([has_floats(x) for x in (found if isinstance(found, (tuple, list)) else (found,))]):
+            return found
+    return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
 
 
 def has_floats(x: Any) -> bool:

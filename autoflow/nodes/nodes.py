@@ -402,7 +402,8 @@ def shadow_of(array: Array) -> Array:
     with np.errstate(all="ignore"):
         size = np.absolute(array)
         np.multiply(array, 1 + 2**-7 + 2**-8 / (1 + 1 / size), out=shadow, casting="same_kind")
-    shadow[array == 0] = 2**-10
+        least = np.min(size, where=size > 0, initial=2**-9) / 2
+        shadow[size == 0] = np.clip(least, 2**-20, 2**-10)
     return shadow
 
 
@@ -460,12 +461,12 @@ def read_only(value: Array) -> Array:
 
 
 def plain_view(x: Any) -> Array:
-    """The array under a node that NumPy made in C, whose slots are empty."""
+    """The memory of a node, as those read it who do not ask it: read-only, and in a proof other numbers."""
     return x.family.array_type.view(x, x.family.array_type)
 
 
 def memory_of(x: Any) -> Any:
-    """As :func:`value_of`, but what they get who do not ask a node: in a proof other numbers (:func:`shadow_of`)."""
+    """As :func:`value_of`, but what they get who do not ask a node: :func:`plain_view`."""
     if isinstance(x, NodeRole):
         return plain_view(x)
     return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x

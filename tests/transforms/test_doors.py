@@ -71,7 +71,9 @@ def functions():
     found = {}
     for space, module in SPACES.items():
         for name in dir(module):
-            f = getattr(module, name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a name that NumPy is about to drop
+                f = getattr(module, name)
             is_scalar = inspect.isclass(f) and issubclass(f, (BaseException, np.generic))
             if not name.startswith("_") and name not in LEFT and callable(f) and not is_scalar:
                 found[f"{space}.{name}"] = f
