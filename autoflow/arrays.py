@@ -20,7 +20,7 @@ from .base.lazy import load_package
 from .base.pytree import tree_map
 from .nodes.coercion import holds_node
 from .nodes.nodes import Array, Constant, Node, NodeRole, Variable, constant_from
-from .table.shapes import join_list
+from .table.shapes import join_list, without_history
 from .table.table import primitive, rule
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def stop_gradient(x: Any) -> Any:
     >>> x.grad
     array(3.)
     """
-    return x.detach() if isinstance(x, NodeRole) else x
+    return x.detach() if isinstance(x, NodeRole) else without_history(x)
 
 
 def array(data: Any, dtype: Any = None) -> Node:

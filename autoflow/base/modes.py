@@ -33,7 +33,7 @@ class Modes:
     keep: int = 4096  # values and gradients of at most that many elements stay with the graph
     digits: int = 4  # significant digits in pictures
     strict: bool = False  # refuse numbers that leave the graph
-    prove: str = "never"  # when are functions run once more, to find numbers that were read past us?
+    prove: str = "first"  # when are functions run once more, to find numbers that were read past us?
     theme: str = "auto"  # of pictures: auto, light or dark
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it

@@ -37,7 +37,7 @@ from ..base.lazy import ROWS
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame
-from ..table.shapes import Array, name_out
+from ..table.shapes import Array, name_out, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
@@ -157,6 +157,10 @@ class BatchedMethods(DuckArray):
     def again(self, inner: Array) -> Any:
         """Another array of the same examples."""
         return type_of(self)(inner, self.batch_layer, self.mapped)
+
+    def without_history(self) -> Any:
+        """The same numbers: nodes of outer layers have no part in them."""
+        return self.again(without_history(value_of(self.inner)))
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import switched
-from ..transforms.shadow import OTHER, PAST_US, TRUE, operands_read
+from ..nodes.nodes import OTHER, TRUE
+from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
 RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER}  # log -> what nodes show in their memory

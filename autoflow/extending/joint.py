@@ -26,7 +26,16 @@ from ..base.modes import modes, switched
 from ..forward.recording import make_node, operand
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
-from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
+from ..nodes.nodes import (
+    OTHER,
+    NodeRole,
+    constant_from,
+    current_record,
+    gradient_target,
+    new_record,
+    operation_from,
+    value_of,
+)
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray
 from ..table.shapes import Array, is_on_host
@@ -188,7 +197,7 @@ def check_numbers_read(again: Callable[[Any], Sequence[Any]], sent: Sequence[Any
     readable = [x for x in given if gradient_target(x) is not None and is_on_host(x)]
     if not modes().recording or modes().shadow or not readable:
         return
-    with switched(shadow=1, listeners=()), contextlib.suppress(Exception):
+    with switched(shadow=OTHER, listeners=()), contextlib.suppress(Exception):
         pairs = [(value_of(a), value_of(b)) for a, b in zip(again(make_shadowed), sent, strict=True)]
         if all([a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs]):  # both may be None
             return

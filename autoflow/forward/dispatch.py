@@ -26,6 +26,7 @@ from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply
 
+SHARING = (np.may_share_memory, np.shares_memory)
 AXES = ("axes", "axis", "keepdims")  # keywords of products
 
 
@@ -166,7 +167,8 @@ def on_numbers(call: Any, args: Any, options: Any) -> Any:
     is in the memory of nodes: who goes on computing with them is found, as one who has read them there."""
     if modes().shadow:
         found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
-        if not any([has_floats(x) for x in (found if isinstance(found, (tuple, list)) else (found,))]):
+        parts = found if isinstance(found, (tuple, list)) else (found,)
+        if not any([has_floats(x) for x in parts]) and (call not in SHARING or found):
             return found
     return call(*memory_of(args), **{k: memory_of(v) for k, v in options.items()})
 

@@ -114,7 +114,7 @@ class Protocol:
         return np.invert(value_of(self))
 
     def __dlpack__(self, **options: Any) -> Any:
-        return value_of(self).__dlpack__(**options)
+        return (plain_view(self).copy() if modes().shadow else value_of(self)).__dlpack__(**options)
 
     def __copy__(self) -> Node:
         return copy_node(self, sys._getframe(1))

@@ -27,6 +27,7 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import modes
 from ..base.numbering import CONSTANT, VARIABLE, now
+from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
 from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
@@ -78,7 +79,7 @@ class NodeRole:
         if (caller := sys._getframe(1).f_globals.get("__name__")) in READERS:
             refuse_reader(caller, self, self.requires_grad)
         value: np.ndarray = value_of(self)
-        return value if isinstance(self, VariableRole) else read_only(value)
+        return value if isinstance(self, VariableRole) and type(value) is np.ndarray else read_only(value)
 
     @value.setter
     def value(self, new: Any) -> None:
@@ -391,19 +392,24 @@ def on_memory(array: Array, cls: Any) -> Any:
     return node
 
 
+TRUE, OTHER = 1, 7  # for ``modes().shadow``
+
+
 def shadow_of(array: Array) -> Array:
-    """Other numbers of the same signs, in the same order and nearly of the same size: see ``transforms/shadow.py``.
-    Larger ones change by more, so that ratios change as well. Or the same numbers, if ``modes().shadow`` is 2."""
+    """What nodes show in their memory while ``modes().shadow`` is n (see ``transforms/shadow.py``). 1: their numbers,
+    in memory of their own. More: others of the same signs and in the same order, changed by 2**-n of their size and, as
+    ratios have to change too, the larger ones by up to half as much again."""
     if type(array) is not np.ndarray or array.dtype.kind not in "fc":
         return array
-    if modes().shadow == 2:
+    if modes().shadow == TRUE:
         return array.copy(order="K")
+    step = 2.0 ** -modes().shadow
     shadow = np.empty_like(array)
     with np.errstate(all="ignore"):
         size = np.absolute(array)
-        np.multiply(array, 1 + 2**-7 + 2**-8 / (1 + 1 / size), out=shadow, casting="same_kind")
-        least = np.min(size, where=size > 0, initial=2**-9) / 2
-        shadow[size == 0] = np.clip(least, 2**-20, 2**-10)
+        np.multiply(array, 1 + step * (1 + 0.5 / (1 + 1 / size)), out=shadow, casting="same_kind")
+        least = np.min(size, where=size > 0, initial=step) / 2
+        shadow[size == 0] = np.clip(least, step / 2**13, step)
     return shadow
 
 
@@ -452,9 +458,10 @@ def value_of(x: Any) -> Any:
 
 
 def read_only(value: Array) -> Array:
-    """A view that cannot be written into. (Arrays of other libraries have no such flag: the array itself.)"""
+    """A view that cannot be written into. (Arrays of other libraries have no such flag: the array itself; those that
+    hide a batch, without what nodes outside of the batch remember.)"""
     if type(value) is not np.ndarray:
-        return value
+        return without_history(value)
     view = value.view()
     set_flags(view, False)
     return view

@@ -33,7 +33,18 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, greatest, like_argument, numbers_of, sum_to
+from ..table.shapes import (
+    Array,
+    Shape,
+    as_array,
+    axes_of,
+    given_keywords,
+    greatest,
+    like_argument,
+    numbers_of,
+    sum_to,
+    without_history,
+)
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
 
@@ -317,7 +328,7 @@ def _pinv(x: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
     ratio, least = gap(s, rank)
     largest = greatest(s)
     between = np.where(rank > 0, least * (1 + ratio) / 2, 2 * largest) / np.where(largest > 0, largest, 1)
-    return np.linalg.pinv(x, between[0, 0]), ratio, least
+    return np.linalg.pinv(x, without_history(between[0, 0])), ratio, least
 
 
 @composed(np.linalg.lstsq)

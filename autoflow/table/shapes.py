@@ -251,8 +251,14 @@ def together(*xs: Any) -> list[Array]:
 
 
 def numbers_of(x: Any) -> Any:
-    """The numbers of an array or node, for decisions that are not differentiated."""
-    return getattr(x, "value", x)
+    """The numbers of an array or node, for decisions that are not differentiated. What nodes outside of an ``af.vmap``
+    have to do with them is kept, unlike in ``x.value`` and :func:`without_history`."""
+    return x._value if hasattr(x, "_value") else getattr(x, "value", x)
+
+
+def without_history(x: Any) -> Any:
+    """The plain array; of an array that hides a batch, without the nodes of outer layers."""
+    return x.without_history() if hasattr(x, "without_history") else x
 
 
 def like_argument(x: Array) -> Any:

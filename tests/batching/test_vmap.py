@@ -569,3 +569,22 @@ def test_threads():
         thread.join()
     for k, z in results.items():
         close(z, looped(af.grad(lambda x, k=k: f(x) * k), X))
+
+
+STOPPED = {
+    "stop_gradient": lambda a: a * af.stop_gradient(a),
+    "of a result": lambda a: a * af.stop_gradient(np.sin(a) * a),
+    "of a derivative": lambda a: af.grad(lambda b: np.sum(b**3) * np.sum(af.stop_gradient(b)))(a),
+    "value": lambda a: af.grad(lambda b: np.sum(b**3 * b.value))(a),
+    "detach": lambda a: af.grad(lambda b: np.sum((b * b).detach() * b**2))(a),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_gradients_stop_for_those_outside_of_vmap_too(name):
+    f, x = STOPPED[name], np.array([[0.5, 1.5], [0.7, -0.4], [2.0, 0.1]])
+    one_by_one = af.grad(lambda v: np.sum(np.stack([f(a) for a in v]) ** 2))(x)
+    np.testing.assert_allclose(af.grad(lambda v: np.sum(af.vmap(f)(v) ** 2))(x), one_by_one, rtol=1e-12)
+    nested = af.grad(lambda v: np.sum(af.vmap(af.vmap(f))(v.reshape(3, 2, 1)) ** 2))(x)
+    by_hand = af.grad(lambda v: np.sum(np.stack([f(a) for a in v.reshape(6, 1)]) ** 2))(x)
+    np.testing.assert_allclose(nested, by_hand, rtol=1e-12)

@@ -329,3 +329,45 @@ def test_a_pool_of_threads_is_left_alone():
             for _ in range(3):
                 np.testing.assert_allclose(af.grad(f)(V), 9 * np.cos(V))
         assert list(pool.map(abs, [-1])) == [1]
+
+
+P = np.array([0.2, 0.5, 0.3])
+CHOICES = {
+    "a draw": lambda v: v[np.random.default_rng(0).choice(3, p=np.asarray(v))],
+    "a permutation": lambda v: v[np.argsort(np.asarray(v))[-1]],
+    "a test": lambda v: (np.testing.assert_allclose(v, P), np.sum(v * v))[1],
+    "a comparison": lambda v: np.sum(v) if np.allclose(np.asarray(v), P) else np.sum(v * v),
+    "an index": lambda v: np.sum(v) * np.searchsorted([0.1, 0.35], np.asarray(v)[2]),
+    "a rounded number": lambda v: np.sum(v * np.rint(np.asarray(v) * 51)),
+}
+CHECKS = {
+    "assert_array_equal": lambda v: (np.testing.assert_array_equal(v, P), np.sum(v * v))[1],
+    "an assertion": lambda v: (check(np.asarray(v)), np.sum(v * v))[1],
+}
+
+
+def check(p):
+    assert abs(p.sum() - 1) < 1e-14
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_may_depend_on_numbers_that_are_read_past_us(name):
+    found = af.grad(CHOICES[name])(P)
+    with af.options(prove="never"):
+        assert np.array_equal(found, af.grad(CHOICES[name])(P))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_that_fails_in_the_second_run_leaves_it_unproved(name):
+    with pytest.warns(UnprovedWarning, match="compares numbers"):
+        np.testing.assert_allclose(af.grad(CHECKS[name])(P), 2 * P)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("kind", ["float64", "float32", "float64 by float32", "zeros"])
+def test_a_number_that_is_read_past_us_is_not_taken_for_a_choice(kind, weight):
+    """However little it adds to the result: only what changes in steps is a choice."""
+    x = (P * (kind != "zeros")).astype(kind.split()[0] if kind != "zeros" else float)
+    weight = max(weight, 1e-4 if "32" in kind else 0)
+    with pytest.raises(LostGradientError):
+        af.grad(lambda v: 1 + np.sum(v) + weight * np.sum(np.asarray(v, kind.split()[-1] if "by" in kind else None)))(x)

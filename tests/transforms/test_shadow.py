@@ -10,7 +10,7 @@ import pytest
 import autoflow as af
 from autoflow.base.modes import switched
 from autoflow.errors import GradcheckError, LostGradientError
-from autoflow.nodes.nodes import value_of
+from autoflow.nodes.nodes import OTHER, value_of
 from autoflow.table.table import RULES
 
 V = np.array([1.5, -0.7, 0.4])
@@ -169,7 +169,7 @@ def test_a_function_that_differs_each_time_is_not_judged() -> None:
 
 def test_memory_in_a_shadow_run_has_other_numbers() -> None:
     x = af.Variable([1.0, 0.0, -2.0])
-    with switched(shadow=1):
+    with switched(shadow=OTHER):
         y, s = x * 2.0, np.sum(x)
         z = np.positive(y)
     for node in (y, z, s, z[1:], z.T):
@@ -190,7 +190,7 @@ def test_rules_read_no_memory_of_nodes() -> None:
             continue
         with np.errstate(all="ignore"):
             plain = function(np.positive(af.Variable(x)))
-            with switched(shadow=1):
+            with switched(shadow=OTHER):
                 shadow = function(np.positive(af.Variable(x)))
         assert np.array_equal(plain.value, shadow.value, equal_nan=True), row
         tried += 1
