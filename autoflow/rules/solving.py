@@ -212,6 +212,8 @@ def pinv_x(g: Array, x: Array, z: Array, hermitian: bool) -> Array:
 
     That is if only zeros are left out. If other singular values are, :func:`pinv_x_beside` has the rest.
     """
+    if not x.size:
+        return np.zeros_like(x)
     if hermitian:
         low = x * mask(x.shape[-1], x)
         return fold(pinv_x(g, low + adjoint(low), z, False), "L")

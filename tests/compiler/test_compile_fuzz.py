@@ -10,7 +10,7 @@ from autoflow.compiler import passes
 from autoflow.errors import CompileError
 
 CHUNK = 50
-FEW, MANY = 500, 10_000
+FEW, MANY = 500, 4_000
 
 
 def results(x):
@@ -88,7 +88,7 @@ def test_computing_again(first, monkeypatch):
                     np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-HOSTILE_FEW, HOSTILE_MANY = 100, 20_000
+HOSTILE_FEW, HOSTILE_MANY = 100, 4_000
 TRANSFORMS = (lambda f: f, af.grad, af.value_and_grad)
 
 

@@ -12,7 +12,7 @@ import autoflow as af
 from autoflow.compiler.llvm import native
 from autoflow.errors import CompileError
 
-FEW, MANY, CHUNK = 60, 10_000, 20
+FEW, MANY, CHUNK = 60, 2_000, 20
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def check_single_precision(seed):
 
 
 test_single_precision, test_many_programs_of_single_precision = make_seed_tests(
-    check_single_precision, 20, 2000, 20, 180
+    check_single_precision, 20, 740, 20, 180
 )
 
 

@@ -11,7 +11,7 @@ import importlib.util
 import itertools
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -248,10 +248,11 @@ def _same_numbers(a: Array, b: Array) -> bool:
 
 
 def combinations(axes: dict[str, Sequence[Any]], every: bool = NIGHTLY) -> Iterator[dict[str, Any]]:
-    """Combinations of one value per axis: all of them, or so few that every pair of values occurs in one."""
+    """Combinations of one value per axis: so few that every pair of values occurs in one, or also one in 13 of all (no
+    axis has a multiple of 13 values, so these are spread evenly)."""
     sizes = tuple([len(values) for values in axes.values()])
-    chosen: Iterable[tuple[int, ...]] = itertools.product(*map(range, sizes)) if every else pairwise(sizes)
-    for numbers in chosen:
+    more = itertools.islice(itertools.product(*map(range, sizes)), 0, None, 13) if every else ()
+    for numbers in (*pairwise(sizes), *more):
         yield {name: values[i] for (name, values), i in zip(axes.items(), numbers, strict=True)}
 
 
