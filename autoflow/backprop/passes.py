@@ -22,7 +22,7 @@ from ..base.process import call_without_collector
 from ..nodes import versions
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
-from ..nodes.rebinding import original_of, rebound
+from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
 from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
@@ -106,6 +106,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
+    if modes().left:
+        check_left()
     extra_uses, count = engine.survey(record)
     if count < LARGE_GRAPH:
         set_gradients(root, record, seed, create_graph, limit, extra_uses)
@@ -162,6 +164,8 @@ def run_pass(
 ) -> list[tuple[Any, Array]]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
+    if modes().left:
+        check_left()
     extra_uses, count = engine.survey(record, stop)
     if count < LARGE_GRAPH:
         return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)

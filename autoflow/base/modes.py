@@ -40,6 +40,7 @@ class Modes:
     max_bytes: int = 2**30  # larger Jacobians are refused
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
+    left: tuple[tuple[Any, str], ...] = ()  # arrays of ``array += node``: weak reference, line. See nodes/rebinding.py
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
@@ -51,7 +52,7 @@ class Modes:
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow) else -1
+        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow or self.left) else -1
         object.__setattr__(self, "fast_path_limit", limit)
 
 

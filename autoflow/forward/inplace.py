@@ -28,6 +28,7 @@ array([2., 4.])
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
 from ..base.errors import InPlaceError, LostGradientError, NoRuleError, lost
-from ..base.modes import modes
+from ..base.modes import MODES, modes, replace
 from ..nodes import versions
 from ..nodes.coercion import plain_array
 from ..nodes.nodes import (
@@ -45,11 +46,11 @@ from ..nodes.nodes import (
     constant_from,
     current_record,
     new_record,
-    operation_from,
     set_flags,
     shadow_of,
     value_of,
 )
+from ..nodes.rebinding import check_left
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
@@ -108,8 +109,11 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
-    if modes().listeners:
+    switches = modes()
+    if switches.listeners:
         announce_node(x)
+    if switches.left:
+        check_left()
     return x
 
 
@@ -283,17 +287,20 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
             f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
         )
-    old = out.copy()
+    old, switches = out.copy(), modes()
     node = apply(rule, (old, *args[1:]), options)  # plain += node
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
-    memory = out.copy() if modes().shadow else out
-    answer = operation_from(memory, node._record) if node.requires_grad else constant_from(memory)
     try:
-        overwrite([memory], [node._value])  # whoever else holds the array sees the write
-        if memory is not out:  # and in a proof other numbers, as in the memory of nodes
-            np.copyto(out, shadow_of(memory))
-        return answer
+        overwrite([out], [node._value])  # whoever else holds the array sees the write
+        if not node.requires_grad:
+            return constant_from(out)
+        if switches.shadow:  # and in a proof other numbers, as in the memory of nodes
+            np.copyto(out, shadow_of(node._value))
+        node = as_dtype(node, out.dtype)
+        if switches.depth == 0:
+            MODES.set(replace(switches, left=(*switches.left, (weakref.ref(out), versions.caller()))))
+        return node
     except BaseException:  # the numbers may not stay where their history has not arrived
         np.copyto(out, old)
         raise

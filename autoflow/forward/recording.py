@@ -37,6 +37,7 @@ from ..nodes.nodes import (
     set_flags,
     value_of,
 )
+from ..nodes.rebinding import check_left
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
 from ..table.shapes import Array, join_list
@@ -350,6 +351,8 @@ def make_node(
         node._view = view_link(node._record, inputs[0])
     if switches.listeners:
         announce_node(node)
+    if switches.left:
+        check_left()
     return node
 
 

@@ -5,6 +5,6 @@ nodes.py      Variable, Constant, Operation
 coercion.py   what can become a node, and which classes and libraries are an exception
 grads.py      what is in .grad
 versions.py   has a value changed since it was used? And how deep graphs are freed
-rebinding.py  w = w - lr * w.grad: a mistake that is found
+rebinding.py  w = w - lr * w.grad, and array += node where others hold the array: mistakes that are found
 printing.py   how a node prints
 """

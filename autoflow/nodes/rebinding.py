@@ -1,16 +1,26 @@
-"""``w = w - lr * w.grad``: the name ``w`` is a Variable before, and an Operation afterwards.
+"""Names that are bound anew, where that is a mistake.
 
+``w = w - lr * w.grad``: the name ``w`` is a Variable before, and an Operation afterwards.
 The line is right in a textbook and wrong in a loop: the graph grows with every step, and ``w.grad`` is that of an
 operation. Nothing can be said where it happens, because ``w - 0.1`` is a fine thing to compute. It is noticed where
 something is asked of ``w`` that makes sense for parameters only: ``w.zero_grad()``, ``optim.SGD([w])``, ``step()``.
+
+``array += node``: the name is a node afterwards, but whoever else holds the array has its numbers without a history.
+That is noticed at the next operation, or when a gradient is asked for. (A function that ``af.grad`` is given runs once
+more instead, and only those who read the array are told.)
 """
 
 from __future__ import annotations
 
+import builtins
+import gc
+import sys
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import LostGradientError
+from ..base.modes import MODES, modes, replace
 from .grads import read_grad
 from .nodes import NodeRole, VariableRole, current_record
 from .versions import FreedArray
@@ -50,3 +60,27 @@ def rebound(x: Any, w: Any, what: str) -> TypeError:
         f"and the graph grows with each step. Write into the Variable instead: "
         f"with af.no_grad(): {w.name} -= lr * {w.name}.grad"
     )
+
+
+def check_left() -> None:
+    """Raise LostGradientError if an array of ``array += node`` is still held."""
+    left = modes().left
+    MODES.set(replace(modes(), left=()))
+    for array, line in left:
+        if array() is not None and is_held(array):
+            raise LostGradientError(
+                f"array += node at {line} made a node of the name only. Something else still holds the array, which "
+                f"has the numbers without a gradient: make it with af.zeros(...), or write a = a + node."
+            )
+
+
+def is_held(array: Any) -> bool:
+    """Does anything hold what this weak reference refers to, but for what a notebook or a prompt has shown?"""
+    gc.collect()
+    frame: Any = sys._getframe(1)
+    while frame is not None:  # up to Python 3.12 a snapshot of its variables is brought up to date when it is read
+        frame.f_locals  # noqa: B018
+        frame = frame.f_back
+    shown = [vars(space).get("_") for space in (builtins, sys.modules["__main__"])]
+    shown += vars(sys.modules["__main__"]).get("_oh", {}).values()
+    return array() is not None and not any([x is array() for x in shown])
