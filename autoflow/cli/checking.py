@@ -1,10 +1,11 @@
 """``python -m autoflow --check program.py``: numbers that a whole program reads past us.
 
 ``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in
-a program has no function to run again, but the program can be run again. It is run three times, each in a process of
-its own: as it is, once more, and with other numbers in the memory of nodes. Each run writes a line for each operation:
-its name, its place, checksums of its operands. The first line that only the third run has otherwise is where numbers
-came in that were read past us.
+a program has no function to run again, but the program can be run again. It is run four times, each in a process of
+its own: as it is, once more, with other numbers in the memory of nodes, and with such numbers also for ``float(x)`` and
+``x.item()``. Each run writes a line for each operation: its name, its place, checksums of its operands. The first line
+that only the third run has otherwise is where numbers came in that were read past us; only the fourth: those that were
+taken on purpose, which may be meant.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import switched
-from ..nodes.nodes import OTHER, TRUE
+from ..nodes.nodes import OTHER, TAKEN, TRUE
 from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
-RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER}  # log -> what nodes show in their memory
+RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER, "taken": TAKEN}  # log -> what nodes show in their memory
 
 
 def main(program: str, *arguments: str) -> int:
-    """Run the program and say what was found. Returns the exit status: 0 if it is nothing, 1 if gradients are lost, 2
-    if the program cannot be compared with itself, and its own if that is not 0. What it prints and writes is that of
-    the first run; files are written by each."""
+    """Run the program, a file or the name of a module, and say what was found. Returns the exit status: 0 if it is
+    nothing, 1 if gradients are lost, 2 if the program cannot be compared with itself, and its own if that is not 0.
+    What it prints and writes is that of the first run; files are written by each."""
+    if not Path(program).is_file():
+        program = program.replace(".", os.sep) + ".py"
     if not Path(program).is_file():
         print(f"autoflow: there is no program {program}", file=sys.stderr)
         return 2
@@ -46,7 +49,7 @@ def main(program: str, *arguments: str) -> int:
             if status and log is logs[0]:
                 return int(status)
         lines = [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]
-    first, again, shadow = lines
+    first, again, shadow, taken = lines
     if other := first_difference(first, again):
         print(f"The program computes other numbers each time, first in {other}: it cannot be compared with itself. "
               f"Give its random generators a seed: np.random.default_rng(0).")  # fmt: skip
@@ -55,6 +58,9 @@ def main(program: str, *arguments: str) -> int:
         print(f"LostGradient: numbers of nodes are read past autoflow, first used in {place}. {PAST_US}")
         return 1
     print(f"Operations: {len(first):,}. No numbers of nodes are read past autoflow.")
+    if place := first_difference(first, taken):
+        print(f"Numbers taken by float(x), x.item() or x.tolist() are computed with, first in {place}: no gradient "
+              f"comes back through them. If that is meant, x.value or af.stop_gradient(x) says so.")  # fmt: skip
     return 0
 
 
@@ -82,11 +88,17 @@ def run_program(log: str, program: str, *arguments: str) -> None:
     random.seed(0)
     np.random.seed(0)
     sys.argv = [program, *arguments]
-    sys.path[0] = str(Path(program).resolve().parent)
+    folder, names = Path(program).resolve().parent, [Path(program).stem]
+    while (folder / "__init__.py").is_file():  # a module in a package
+        folder, names = folder.parent, [folder.name, *names]
+    sys.path[0] = str(folder)
     with open(log, "w", encoding="utf-8") as file:
 
         def note(node: Any) -> None:
             file.write("\t".join(map(str, operands_read(node))) + "\n")
 
         with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
-            runpy.run_path(program, run_name="__main__")
+            if len(names) == 1:
+                runpy.run_path(program, run_name="__main__")
+            else:
+                runpy.run_module(".".join(names), run_name="__main__", alter_sys=True)

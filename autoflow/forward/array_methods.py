@@ -23,7 +23,7 @@ from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
-from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
+from ..nodes.nodes import TAKEN, ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
@@ -350,7 +350,8 @@ def plain_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if not OTHERS_WORDS.keys().isdisjoint(options):
             refuse_keywords(name, options)
-        return getattr(value_of(self), name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
+        x = plain_view(self) if modes().shadow == TAKEN else value_of(self)
+        return getattr(x, name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
     method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."
     return method

@@ -24,6 +24,7 @@ from ..base.modes import modes
 from ..nodes.coercion import carries_nodes, wants_numbers
 from ..nodes.nodes import (
     ARGUMENT,
+    TAKEN,
     Array,
     Constant,
     Node,
@@ -64,7 +65,7 @@ def number(x: Any, kind: Any) -> Any:
     switches = modes()
     if switches.recording and getattr(x, "requires_grad", False):
         on_purpose = check_taker(x, kind, switches.strict)
-        if switches.shadow and not on_purpose:  # by a function in C, which goes on computing with it
+        if switches.shadow == TAKEN or (switches.shadow and not on_purpose):  # by a function in C, which computes
             return kind(plain_view(x))
     return kind(value_of(x))
 

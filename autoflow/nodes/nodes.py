@@ -392,7 +392,7 @@ def on_memory(array: Array, cls: Any) -> Any:
     return node
 
 
-TRUE, OTHER = 1, 7  # for ``modes().shadow``
+TRUE, OTHER, TAKEN = 1, 7, 31  # for ``modes().shadow``; with the last one what ``float(x)`` takes is changed, too
 
 
 def shadow_of(array: Array) -> Array:

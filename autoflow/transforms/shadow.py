@@ -229,7 +229,8 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
     """Of an operation that was just recorded: its name, the line, checksums of its operands."""
     record = current_record(node)
     values = [v for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
-    sums = [zlib.crc32(np.ascontiguousarray(v).tobytes()) for v in values]
+    arrays = [np.ascontiguousarray(v) for v in values]
+    sums = [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
     return record.rule.name, caller(), sums
 
 

@@ -94,6 +94,39 @@ def test_a_program_that_loses_nothing(tmp_path, capfd):
     assert capfd.readouterr().out == "Operations: 1. No numbers of nodes are read past autoflow.\n"
 
 
+TAKEN = {
+    "float": "loss = float(w[0]) * np.sum(w)",
+    "int": "loss = int(1e12 * w[0]) * np.sum(w)",
+    "item": "loss = w[0].item() * np.sum(w)",
+    "tolist": "loss = np.sum(np.array(w.tolist()) * w)",
+    "a loss of floats": "loss = af.Variable(float(np.sum(w * w))) * np.sum(w)",
+}
+
+
+@pytest.mark.parametrize("middle", TAKEN.values(), ids=TAKEN)
+def test_numbers_that_are_taken_on_purpose_are_named(tmp_path, capfd, middle):
+    assert run(tmp_path / "program.py", START + "    " + middle + END) == 0
+    assert "Numbers taken by float(x), x.item() or x.tolist() are computed with, first in" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["file", "name"])
+def test_a_module_in_a_package(tmp_path, capfd, monkeypatch, how):
+    folder = tmp_path / "models" / "small"
+    folder.mkdir(parents=True)
+    for place in folder.parent, folder:
+        (place / "__init__.py").write_text("")
+    (folder.parent / "parts.py").write_text("import numpy as np\ndef lost(w): return np.sum(np.array([w, w]) * w)\n")
+    (folder / "train.py").write_text(
+        "import sys\nimport autoflow as af\nfrom ..parts import lost\n"
+        "print(__name__, len(sys.argv))\nlost(af.Variable([1.0, 2.0]) * 1.0).backward()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["--check", "models.small.train" if how == "name" else str(folder / "train.py"), "-v"]) == 1
+    out = capfd.readouterr().out
+    assert out.startswith("__main__ 2\n")
+    assert "parts.py:2" in out
+
+
 def test_programs_that_cannot_be_compared(tmp_path, capfd):
     program = tmp_path / "program.py"
     text = (START + "    loss = np.sum(h * w)" + END).replace("default_rng(0)", "default_rng()")
