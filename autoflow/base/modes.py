@@ -296,7 +296,10 @@ def is_grad_enabled() -> bool:
 # ---------------------------------------------------------------- af.options: the switches that a user may change
 
 
-PRESETS = {"default": {"strict": False, "anomaly": False}, "classroom": {"strict": True, "anomaly": True}}
+PRESETS = {
+    "default": {"strict": False, "anomaly": False, "prove": "first"},
+    "classroom": {"strict": True, "anomaly": True, "prove": "always"},
+}
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
 PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes")
 
@@ -341,9 +344,10 @@ class Options:
     They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
     leave the graph, except for ``float(node)`` and printing. ``prove``: when transforms such as ``af.grad`` run f once
-    more, and refuse numbers that were read without asking the node: "first" (for each new function and shape of its
-    arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark". ``static``: pictures
-    without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are refused (2**30, 1 GiB).
+    more, and refuse numbers that were read without asking the node: "first" (the default: for each new function and
+    shape of its arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark".
+    ``static``: pictures without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are
+    refused (2**30, 1 GiB).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
     infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
 
 import numpy as np
@@ -107,6 +108,14 @@ class Jacobian(Protocol[C, P]):
 Argnum = int | str | tuple[int | str, ...]
 
 
+@cache
+def prover() -> Callable[..., Any]:
+    """``proved_run``, imported at the first call."""
+    from .shadow import proved_run
+
+    return proved_run
+
+
 class Trace:
     """One evaluation of a function on leaves of its own.
 
@@ -149,9 +158,7 @@ class Trace:
             if switches.prove == "never" and not (switches.strict or switches.anomaly):
                 answer = run()
             else:
-                from .shadow import proved_run
-
-                answer = proved_run(run, f, args, options)
+                answer = prover()(run, f, args, options)
             self.z, self.arguments, self.leaves, self.records = answer
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 

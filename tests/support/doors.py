@@ -1,0 +1,249 @@
+"""Doors: the ways in which numbers can leave the graph, and what happens at each of them.
+
+``python tests/support/doors.py`` writes the table of docs/guarantees.md anew. The tests compare it with what happens.
+"""
+
+from __future__ import annotations
+
+import array
+import copy
+import functools
+import itertools
+import math
+import operator
+import pickle
+import statistics
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import autoflow as af
+from autoflow.errors import AutoflowError
+
+V = np.array([0.6, 1.5, 0.4])
+PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
+BEGIN, END = "<!-- doors: made by tests/support/doors.py -->\n", "<!-- end of doors -->\n"
+
+
+def written(write: Callable[[Any, Any], Any], dtype: Any = float) -> Callable[[Any], Any]:
+    """A plain array into which ``write(plain, y)`` writes."""
+
+    def make(y: Any) -> Any:
+        plain = np.ones(3, dtype)
+        write(plain, y)
+        return np.real(plain) + np.imag(plain)
+
+    return make
+
+
+def added(y: Any) -> Any:
+    """The name becomes a node."""
+    plain = np.ones(3)
+    plain += y
+    return plain
+
+
+def added_where_held(y: Any) -> Any:
+    """And the list keeps the array."""
+    plain = np.ones(3)
+    held = [plain]
+    plain += y
+    return y - y + held[0]
+
+
+def shuffled(y: Any) -> Any:
+    """A copy, shuffled in place."""
+    z = y * 1.0
+    np.random.default_rng(0).shuffle(z)
+    return z
+
+
+def sparse() -> Any:
+    """A matrix of SciPy's."""
+    import scipy.sparse
+
+    return scipy.sparse.csr_matrix(np.diag([1.0, 2.0, 3.0]))
+
+
+def from_scipy(name: str) -> Any:
+    """A function of SciPy's, imported when it is called."""
+    package, function = name.rsplit(".", 1)
+    return lambda *args: getattr(__import__(package, fromlist=["x"]), function)(*args)
+
+
+def norm_logpdf(y: Any) -> Any:
+    """A method of a distribution."""
+    import scipy.stats
+
+    return scipy.stats.norm.logpdf(y)
+
+
+def series(y: Any) -> Any:
+    """pandas."""
+    import pandas
+
+    return pandas.Series(y).to_numpy()
+
+
+DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "Copies": {
+        "copy.copy(y)": copy.copy,
+        "copy.deepcopy(y)": copy.deepcopy,
+        "y.copy()": lambda y: y.copy(),
+        "pickle.loads(pickle.dumps(y))": lambda y: pickle.loads(pickle.dumps(y)),
+    },
+    "Arrays made of nodes": {
+        "np.asarray(y), np.array(y)": np.asarray,
+        "np.ascontiguousarray(y)": np.ascontiguousarray,
+        "np.array([y, y])": lambda y: np.array([y, y]),
+        "np.array([y[0], y[1]])": lambda y: np.array([y[0], y[1]]),
+        "np.stack([y, y])": lambda y: np.stack([y, y]),
+        "np.full(3, y[0])": lambda y: np.full(3, y[0]),
+        "np.arange(y[0], 3.0)": lambda y: np.arange(y[0], 3.0),
+        "np.linspace(y[0], y[1])": lambda y: np.linspace(y[0], y[1]),
+        "np.fromiter(y, float)": lambda y: np.fromiter(y, float),
+        "np.float64(y[0])": lambda y: np.float64(y[0]),
+        "np.from_dlpack(y)": np.from_dlpack,
+        "np.matrix(y)": lambda y: np.asarray(np.matrix(y)),
+        "np.ma.array(y)": lambda y: np.asarray(np.ma.array(y)),
+        "np.array(y, dtype=object)": lambda y: sum(np.array(y, dtype=object)),
+        "memoryview(y), array.array(y)": lambda y: np.array(array.array("d", y)),
+        "np.polynomial.Polynomial(y)": lambda y: np.polynomial.Polynomial(y)(2.0),
+        "np.poly1d(y)": lambda y: np.poly1d(y)(2.0),
+    },
+    "Elements": {
+        "for e in y": lambda y: functools.reduce(operator.mul, y),
+        "sum(y), max(y), sorted(y)": lambda y: sum(sorted(y)),
+        "itertools.accumulate(y)": lambda y: sum(itertools.accumulate(y)),
+        "np.ndenumerate(y)": lambda y: sum(e for _, e in np.ndenumerate(y)),
+        "np.nditer(y)": lambda y: sum(e.copy() for e in np.nditer(y)),
+        "y.flat": lambda y: sum(y.flat),
+        "map(float, y)": lambda y: sum(map(float, y)),
+    },
+    "Methods of plain arrays": {
+        "plain @ y, np.dot(plain, y)": lambda y: np.arange(3.0) @ y,
+        "plain.dot(y)": lambda y: np.arange(3.0).dot(y),
+        "index.choose([y[0], y[1]])": lambda y: np.array([0, 1]).choose([y[0], y[1]]),
+        "plain[0] = y[0]": written(lambda a, y: operator.setitem(a, 0, y[0])),
+        "plain[:] = y": written(lambda a, y: operator.setitem(a, slice(None), y)),
+        "plain[:] += y": written(lambda a, y: operator.iadd(a[:], y)),
+        "plain += y": added,
+        "plain += y, and something else holds plain": added_where_held,
+        "np.add(plain, y, out=plain)": written(lambda a, y: np.add(a, y, out=a)),
+        "np.add(1, y, out=plain)": written(lambda a, y: np.add(1, y, out=a)),
+        "plain.fill(y[0])": written(lambda a, y: a.fill(y[0])),
+        "plain.put(0, y[0])": written(lambda a, y: a.put(0, y[0])),
+        "plain.real = y": written(lambda a, y: setattr(a, "real", y)),
+        "plain.imag[:] = y": written(lambda a, y: operator.setitem(a.imag, slice(None), y), complex),
+        "plain.flat[:] = y": written(lambda a, y: operator.setitem(a.flat, slice(None), y)),
+        "np.copyto(plain, y)": written(np.copyto),
+        "np.put(plain, [0], y[0])": written(lambda a, y: np.put(a, [0], y[0])),
+        "np.add.at(plain, [0], y[0])": written(lambda a, y: np.add.at(a, [0], y[0])),
+    },
+    "Random numbers": {
+        "rng.normal(y)": lambda y: np.random.default_rng(0).normal(y),
+        "rng.permutation(y)": lambda y: np.random.default_rng(0).permutation(y),
+        "rng.choice(y)": lambda y: np.random.default_rng(0).choice(y),
+        "rng.shuffle(y)": shuffled,
+    },
+    "Python": {
+        "math.sin(y[0])": lambda y: math.sin(y[0]),
+        "math.fsum(y), statistics.fmean(y)": statistics.fmean,
+        "abs(y[0]), round(y[0], 1), divmod(y[0], 1)": lambda y: divmod(abs(y[0]), 1.0)[1],
+        "y[0] ** 2, pow(y[0], 2)": lambda y: pow(y[0], 2),
+    },
+    "Other libraries": {
+        "csr @ y": lambda y: sparse() @ y,
+        "y @ csr": lambda y: y @ sparse(),
+        "csr * y[0]": lambda y: (sparse() * y[0]).sum(),
+        "csr.dot(y)": lambda y: sparse().dot(y),
+        "scipy.sparse.linalg.spsolve(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.spsolve")(sparse(), y),
+        "scipy.sparse.linalg.expm_multiply(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.expm_multiply")(
+            sparse(), y
+        ),
+        "scipy.sparse.linalg.lsqr(A, y)": lambda y: from_scipy("scipy.sparse.linalg.lsqr")(np.diag(V), y)[0],
+        "scipy.linalg.solve(A, y)": lambda y: from_scipy("scipy.linalg.solve")(np.diag(V), y),
+        "scipy.special.softmax(y)": lambda y: from_scipy("scipy.special.softmax")(y)[0],
+        "scipy.special.expit(y)": lambda y: from_scipy("scipy.special.expit")(y),
+        "scipy.integrate.trapezoid(y)": from_scipy("scipy.integrate.trapezoid"),
+        "scipy.integrate.quad(f(y), 0, 1)": lambda y: from_scipy("scipy.integrate.quad")(lambda t: t * y[0], 0, 1)[0],
+        "scipy.ndimage.gaussian_filter(y, 1)": lambda y: from_scipy("scipy.ndimage.gaussian_filter")(y, 1),
+        "scipy.stats.norm.logpdf(y)": norm_logpdf,
+        "pandas.Series(y)": series,
+    },
+    "On purpose": {
+        "y.value": lambda y: y.value if isinstance(y, af.Node) else y,
+        "af.stop_gradient(y), y.detach()": af.stop_gradient,
+        "float(y[0]), int(y[0]), y[0].item()": lambda y: float(y[0]),
+        "y.tolist(), y.tobytes()": lambda y: np.array(y.tolist()),
+        "f'{y[0]}', str(y), repr(y)": lambda y: float(f"{y[0]:.17g}"),
+        "y.view(np.ndarray)": lambda y: y.view(np.ndarray),
+    },
+}
+
+
+def by_transform(f: Callable[[Any], Any]) -> Any:
+    """The gradient by a function that takes a function."""
+    return af.grad(f)(V)
+
+
+def by_backward(f: Callable[[Any], Any]) -> Any:
+    """The gradient by ``backward``."""
+    x = af.Variable(V)
+    f(x).backward()
+    return x.grad
+
+
+def strictly(f: Callable[[Any], Any]) -> Any:
+    """Under strict mode."""
+    with af.options(strict=True):
+        return by_backward(f)
+
+
+def in_class(f: Callable[[Any], Any]) -> Any:
+    """With all checks."""
+    with af.options(preset="classroom"):
+        return by_backward(f)
+
+
+WAYS = {"`af.grad` ...": by_transform, "`backward()`": by_backward, "strict": strictly, "classroom": in_class}
+
+
+def outcome(door: Callable[[Any], Any], way: Callable[[Any], Any]) -> str:
+    """What happens to a term that goes through a door, beside one that does not: "recorded", "error", or "lost", which
+    is silent."""
+
+    def loss(x: Any) -> Any:
+        return np.sum(np.sin(x)) + np.sum(door(x * 1.0) * 1.5)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = [(loss(V + h) - loss(V - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        try:
+            found = way(loss)
+        except (AutoflowError, TypeError, ValueError) as error:
+            return "error" if isinstance(error, AutoflowError) else f"error ({type(error).__name__})"
+    return "recorded" if np.allclose(found, right, rtol=1e-4, atol=1e-6) else "lost"
+
+
+def row(name: str) -> str:
+    """A line of the table."""
+    door = next(doors[name] for doors in DOORS.values() if name in doors)
+    code, _, more = name.partition(", and ")
+    return f"| `{code}`{more and ', and '}{more} | " + " | ".join(outcome(door, way) for way in WAYS.values()) + " |"
+
+
+def table() -> str:
+    """All of them, by group."""
+    lines = [f"| door | {' | '.join(WAYS)} |", "|---" * (len(WAYS) + 1) + "|"]
+    for group, doors in DOORS.items():
+        lines += [f"| **{group}** |" + " |" * len(WAYS), *map(row, doors)]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{table()}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
