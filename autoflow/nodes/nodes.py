@@ -403,13 +403,17 @@ def shadow_of(array: Array) -> Array:
         return array
     if modes().shadow == TRUE:
         return array.copy(order="K")
-    step = 2.0 ** -modes().shadow
-    shadow = np.empty_like(array)
+    step, zero = 2.0 ** -modes().shadow, array == 0
     with np.errstate(all="ignore"):
-        size = np.absolute(array)
-        np.multiply(array, 1 + step * (1 + 0.5 / (1 + 1 / size)), out=shadow, casting="same_kind")
-        least = np.min(size, where=size > 0, initial=step) / 2
-        shadow[size == 0] = np.clip(least, step / 2**13, step)
+        factor = np.asarray(np.absolute(array))
+        factor += 1
+        np.reciprocal(factor, out=factor)
+        factor *= -step / 2
+        factor += 1 + 1.5 * step
+        shadow = np.multiply(array, factor, out=np.empty_like(array))
+        if zero.any():
+            least = np.min(np.absolute(array), where=~zero, initial=step) / 2
+            shadow[zero] = np.clip(least, step / 2**13, step)
     return shadow
 
 

@@ -158,7 +158,7 @@ class Trace:
             if switches.prove == "never" and not (switches.strict or switches.anomaly):
                 answer = run()
             else:
-                answer = prover()(run, f, args, options)
+                answer = prover()(run, f, args, options, places)
             self.z, self.arguments, self.leaves, self.records = answer
         self.last = now()  # roots that are made later are used once: nothing is remembered of them
 

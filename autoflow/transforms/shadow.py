@@ -21,7 +21,7 @@ import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,9 @@ PAST_US = (
 )
 
 
-def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us.
+def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any], places: Sequence[Any]) -> Any:
+    """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
+    the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call.
@@ -62,10 +63,9 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any])
     inside = switches.depth > 1 or switches.layer is not None or switches.wrap_open_record is not None
     if switches.shadow or (inside and not always):
         return run()
-    if always:
-        return checked_run(run, f, args, options)
-    proofs, kind = proofs_of(f), kind_of((args, options) if options else args)
-    counts, start = proofs.get(kind), now()
+    proofs, start = {} if always else proofs_of(f), now()
+    kind = None if always else kind_of((args, options) if options else args)
+    counts = proofs.get(kind)
     if counts is None or None in counts:
         first: list[int] = []
 
@@ -74,7 +74,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any])
             first.append(now() - start)
             return result
 
-        result = checked_run(counted, f, args, options)
+        result = checked_run(counted, f, [x for k, x in [*enumerate(args), *options.items()] if k not in places])
         proofs[kind] = {*(counts or ()), first[0]} - {None}
         return result
     result = run()
@@ -154,17 +154,18 @@ def checked_run(run: Run, *roots: Any) -> Any:
     Traceback (most recent call last):
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
-    before = Snapshot(*roots, run)
+    roots = roots or (run,)
+    before = Snapshot(*roots)
     began = time.perf_counter()
     result = run()
     if before.has_moved() or time.perf_counter() - began > LONGEST:
-        unproved(roots, run, "takes from an iterator, or from a file" if before.has_moved() else "took long")
+        unproved(roots, "takes from an iterator, or from a file" if before.has_moved() else "took long")
         return result
     try:
         expected = numbers_of(result)
     except TypeError:  # arrays on a device are not read unasked
         return result
-    after = Snapshot(*roots, run)
+    after = Snapshot(*roots)
 
     def again(shadow: int, **changes: Any) -> Any:
         before.restore()
@@ -193,14 +194,14 @@ def checked_run(run: Run, *roots: Any) -> Any:
     finally:
         after.restore()
     if near is None:
-        unproved(roots, run, "compares numbers that it reads without asking the node")
+        unproved(roots, "compares numbers that it reads without asking the node")
     return result
 
 
-def unproved(roots: tuple[Any, ...], run: Run, why: str) -> None:
+def unproved(roots: tuple[Any, ...], why: str) -> None:
     """Say that there is no proof."""
     warnings.warn(
-        f"{roots[0] if roots else run!r} {why}: whether numbers leave the graph could not be seen in a second run. "
+        f"{roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
         "af.options(prove='never') says that this is meant",
         UnprovedWarning, stacklevel=3,
     )  # fmt: skip
