@@ -24,6 +24,9 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
+
+
 @dataclass(frozen=True, slots=True)
 class Modes:
     """Every switch. ``af.options`` shows the public ones to users: :class:`Options`."""

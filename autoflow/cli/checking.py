@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.modes import switched
-from ..nodes.nodes import OTHER, TAKEN, TRUE
+from ..base.modes import OTHER, TAKEN, TRUE, switched
 from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"

@@ -22,20 +22,11 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, lost
-from ..base.modes import modes, switched
+from ..base.modes import OTHER, modes, switched
 from ..forward.recording import make_node, operand
 from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients
-from ..nodes.nodes import (
-    OTHER,
-    NodeRole,
-    constant_from,
-    current_record,
-    gradient_target,
-    new_record,
-    operation_from,
-    value_of,
-)
+from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray
 from ..table.shapes import Array, is_on_host

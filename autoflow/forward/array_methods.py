@@ -20,10 +20,10 @@ import numpy as np
 from ..backends.registry import NodeTypes, with_every_family
 from ..base.errors import InPlaceError, NoRuleError
 from ..base.lazy import later
-from ..base.modes import modes
+from ..base.modes import TAKEN, modes
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
-from ..nodes.nodes import TAKEN, ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
+from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem

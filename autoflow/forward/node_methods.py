@@ -20,11 +20,10 @@ import numpy as np
 
 from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
-from ..base.modes import modes
+from ..base.modes import TAKEN, modes
 from ..nodes.coercion import carries_nodes, wants_numbers
 from ..nodes.nodes import (
     ARGUMENT,
-    TAKEN,
     Array,
     Constant,
     Node,

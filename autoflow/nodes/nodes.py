@@ -25,7 +25,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
 from ..base.errors import InPlaceError
 from ..base.lazy import later
-from ..base.modes import modes
+from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..table.shapes import without_history
 from ..table.table import Rule
@@ -390,9 +390,6 @@ def on_memory(array: Array, cls: Any) -> Any:
     if cls.family is NUMPY:
         set_flags(node, False)
     return node
-
-
-TRUE, OTHER, TAKEN = 1, 7, 31  # for ``modes().shadow``; with the last one what ``float(x)`` takes is changed, too
 
 
 def shadow_of(array: Array) -> Array:

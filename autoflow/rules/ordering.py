@@ -11,6 +11,7 @@ no derivative, and a weight receives the gradient of the bin that it was added t
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -237,14 +238,30 @@ def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array]:
     """Counts or sums of weights, and the edges of the bins."""
-    numbers, bins = numbers_of(as_array(a)), numbers_of(bins)
-    if isinstance(bins, (list, tuple)):
-        bins = [numbers_of(edge) for edge in bins]
-    if not has_gradient(weights):
-        return np.histogram(numbers, bins, range, density, numbers_of(weights))
-    n = histogram_sums(as_array(weights), numbers, bins, range)
-    edges = edges_of(numbers, bins, range)
+    numbers, plain, ends = numbers_of(as_array(a)), numbers_in(bins), numbers_in(range)
+    if has_gradient(weights):
+        n = histogram_sums(as_array(weights), numbers, plain, ends)
+    else:
+        n = np.histogram(numbers, plain, ends, weights=numbers_of(weights))[0]
+    edges = moving(edges_of(numbers, plain, ends), as_array(a), bins, range)
     return (n / np.diff(edges).astype(float) / n.sum() if density else n), edges
+
+
+def numbers_in(x: Any) -> Any:
+    """The numbers of bins or of ranges, also of those in a list."""
+    return type(x)([numbers_in(v) for v in x]) if type(x) in (list, tuple) else numbers_of(x)
+
+
+def moving(edges: Array, a: Array, bins: Any, range: Any) -> Array:
+    """The edges with their derivatives: as they were given, or spread between the least and the greatest number of a or
+    of ``range``."""
+    if isinstance(bins, (list, tuple)) or np.ndim(bins):
+        return as_array(bins) if has_gradient(bins) else edges
+    if not has_gradient(a if range is None else range):
+        return edges
+    low, high = (np.min(a), np.max(a)) if range is None else map(as_array, range)
+    t = (edges - edges[0]) / (edges[-1] - edges[0])
+    return edges + (1 - t) * (low - numbers_of(low)) + t * (high - numbers_of(high))
 
 
 # ---------------------------------------------------------------- histograms in several dimensions
@@ -262,22 +279,24 @@ def histogramdd(
         points = np.stack([numbers_of(as_array(x)) for x in sample], axis=-1)
     else:
         points = numbers_of(sample)
-    bins = [numbers_of(b) for b in bins] if isinstance(bins, (list, tuple)) else numbers_of(bins)
-    if not has_gradient(weights):
-        return np.histogramdd(points, bins, range, density=density, weights=numbers_of(weights))
-    edges = np.histogramdd(points, bins, range)[1]
-    columns = points.T if points.ndim == 2 else points[None]
-    places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
-    shape = tuple([e.size - 1 for e in edges])
-    inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
-    w = as_array(weights)
-    z = put_back(as_dtype(w, float)[inside], tuple(places[:, inside]), shape)
+        sample = sample.T if points.ndim == 2 else [sample]
+    plain, ends = numbers_in(bins), numbers_in(range)
+    n, edges = np.histogramdd(points, plain, ends, weights=None if has_gradient(weights) else numbers_of(weights))
+    if has_gradient(weights):
+        columns = points.T if points.ndim == 2 else points[None]
+        places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
+        shape = tuple([e.size - 1 for e in edges])
+        inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
+        n = put_back(as_dtype(as_array(weights), float)[inside], tuple(places[:, inside]), shape)
+    each = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else repeat(bins)
+    spread = zip(edges, map(as_array, sample), each, range or repeat(None), strict=False)
+    edges = type(edges)([moving(*x) for x in spread])
     if density:
-        total = z.sum()
+        total = n.sum()
         for axis, e in enumerate(edges):
-            z = z / np.diff(e).reshape([-1 if a == axis else 1 for a, _ in enumerate(shape)])
-        z = z / total
-    return z, edges
+            n = n / np.diff(e).reshape([-1 if a == axis else 1 for a, _ in enumerate(edges)])
+        n = n / total
+    return n, edges
 
 
 @composed(np.histogram2d, sequences="bins range")

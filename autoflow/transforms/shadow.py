@@ -30,10 +30,10 @@ from ..backends.registry import NODE_TYPES
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
-from ..base.modes import modes, switched
+from ..base.modes import OTHER, TRUE, modes, switched
 from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import OTHER, TRUE, NodeRole, current_record, gradient_target, value_of
+from ..nodes.nodes import NodeRole, current_record, gradient_target, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]

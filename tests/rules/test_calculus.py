@@ -67,6 +67,9 @@ def test_statistics(f, xs):
         (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)), (lambda x, y: np.polyfit(x, y, 1, full=True)[0], (P, V)),
         (lambda w: np.bincount([0, 2, 2, 1, 0], w, 5), (W,)), (lambda w: np.bincount(af.Constant([0, 2, 2]), [w[0], 1.0, w[2]]), (W,)), (lambda w: np.histogram(P, 3, weights=w)[0], (W,)),
         (lambda w: np.histogram(P, [0.0, 1.0, 4.0], weights=w, density=True)[0], (W,)), (lambda w: np.histogram(P, 2, (1.0, 3.0), False, w)[0], (W,)),
+        (lambda x: np.histogram(x, 3)[1], (P,)), (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
+        (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)), (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)), (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
+        (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)), (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)), (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
     ],
 )  # fmt: skip
 def test_polynomials_and_sums_of_weights(f, xs):

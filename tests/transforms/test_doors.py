@@ -42,7 +42,7 @@ ARGUMENTS = {  # what is called with a node x and a plain array a: by position
     "x[0] 4": lambda x, a: (x[0], 4),
     "4 x[0]": lambda x, a: (4, x[0]), "matrix": lambda x, a: (x.reshape(2, 2),), "x x[0]": lambda x, a: (a, x[0]),
 }  # fmt: skip
-M = np.array([[2.0, 0.1, 0.0, 0.3], [0.1, 3.0, 0.2, 0.0], [0.0, 0.2, 4.0, 0.1], [0.3, 0.0, 0.1, 5.0]])
+M = np.array([[2.0, 0.1, 0.0, 0.35], [0.1, 3.0, 0.2, 0.0], [0.0, 0.2, 4.0, 0.1], [0.35, 0.0, 0.1, 5.0]])  # none is in V
 
 
 def numbers_in(found, most=20):

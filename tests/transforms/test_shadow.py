@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.base.modes import switched
+from autoflow.base.modes import OTHER, switched
 from autoflow.errors import GradcheckError, LostGradientError
-from autoflow.nodes.nodes import OTHER, value_of
+from autoflow.nodes.nodes import value_of
 from autoflow.table.table import RULES
 
 V = np.array([1.5, -0.7, 0.4])
