@@ -299,10 +299,8 @@ def is_grad_enabled() -> bool:
 # ---------------------------------------------------------------- af.options: the switches that a user may change
 
 
-PRESETS = {
-    "default": {"strict": False, "anomaly": False, "prove": "first"},
-    "classroom": {"strict": True, "anomaly": True, "prove": "always"},
-}
+PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first"},
+           "classroom": {"strict": True, "anomaly": True, "prove": "always"}}  # fmt: skip
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
 PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes")
 

@@ -81,6 +81,6 @@ def is_held(array: Any) -> bool:
     while frame is not None:  # up to Python 3.12 a snapshot of its variables is brought up to date when it is read
         frame.f_locals  # noqa: B018
         frame = frame.f_back
-    shown = [vars(space).get("_") for space in (builtins, sys.modules["__main__"])]
-    shown += vars(sys.modules["__main__"]).get("_oh", {}).values()
+    main = vars(sys.modules["__main__"])
+    shown = [vars(builtins).get("_"), main.get("_"), *main.get("_oh", {}).values()]
     return array() is not None and not any([x is array() for x in shown])

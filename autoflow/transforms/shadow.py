@@ -183,10 +183,9 @@ def checked_run(run: Run, *roots: Any) -> Any:
                 return result
             # On memory of its own a product may go another way through a library, and have other last bits.
             repeated = numbers(TRUE)
-            if found is not None and same(found, repeated):
-                return result
-            if not (same(expected, numbers(0)) and same(repeated, numbers(TRUE))):
-                return result  # it gives another one each time
+            once_more = found is None or not same(found, repeated)
+            if not (once_more and same(expected, numbers(0)) and same(repeated, numbers(TRUE))):
+                return result  # or it gives another one each time
             # A choice, a comparison or a check may read such numbers: it does not change by those far nearer.
             near = next((x for x in map(numbers, NEAR) if x is not None), None)
             if near is not None and not (same(near, repeated) and is_jump(found, repeated)):
@@ -202,9 +201,7 @@ def unproved(roots: tuple[Any, ...], why: str) -> None:
     """Say that there is no proof."""
     warnings.warn(
         f"{roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
-        "af.options(prove='never') says that this is meant",
-        UnprovedWarning, stacklevel=3,
-    )  # fmt: skip
+        "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=3)  # fmt: skip
 
 
 def is_jump(found: list[Any] | None, right: list[Any] | None) -> bool:
