@@ -277,12 +277,8 @@ class Quiet:
 def silence() -> Iterator[None]:
     """In the block, this thread prints nothing."""
     before = sys.stdout, sys.stderr
-    quiet = Quiet(before[0]), Quiet(before[1])
-    sys.stdout, sys.stderr = quiet
     try:
+        sys.stdout, sys.stderr = map(Quiet, before)
         yield
     finally:
-        if sys.stdout is quiet[0]:
-            sys.stdout = before[0]
-        if sys.stderr is quiet[1]:
-            sys.stderr = before[1]
+        sys.stdout, sys.stderr = before

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 import time
 import types
 import warnings
@@ -39,6 +40,7 @@ from ..nodes.versions import caller
 Run = Callable[[], Any]
 LONGEST = 3.0  # seconds; what takes longer does not run twice
 NEAR = (19, 30)  # for ``modes().shadow``
+LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered
@@ -56,7 +58,8 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
-    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call.
+    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While another thread runs such
+    a function there is no proof; the next call is looked at.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -65,22 +68,25 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
         return run()
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
-    counts = proofs.get(kind)
-    if counts is None or None in counts:
-        first: list[int] = []
-
-        def counted() -> Any:
-            result = run()
-            first.append(now() - start)
-            return result
-
-        result = checked_run(counted, f, [x for k, x in [*enumerate(args), *options.items()] if k not in places])
-        proofs[kind] = {*(counts or ()), first[0]} - {None}
+    counts = proofs.get(kind, LOOK)
+    if None in counts and is_alone():
+        others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
+        ends: list[int] = []  # of each run
+        result = checked_run(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
+        proofs[kind] = {*counts, ends[0] - start} - {None}
         return result
     result = run()
-    if now() - start not in counts and len(counts) < COUNTS:
+    if None not in counts and now() - start not in counts and len(counts) < COUNTS:
         counts.add(None)  # the next call is looked at
     return result
+
+
+def is_alone() -> bool:
+    """Does no other thread run a function that is proved? What it changes meanwhile would be put back."""
+    frames = [frame for ident, frame in sys._current_frames().items() if ident != threading.get_ident()]
+    for frame in frames:
+        frames += [frame.f_back] if frame.f_back is not None else []
+    return all([frame.f_code is not proved_run.__code__ for frame in frames])
 
 
 def proofs_of(f: Any) -> dict[Any, set[int | None]]:

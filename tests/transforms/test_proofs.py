@@ -371,3 +371,50 @@ def test_a_number_that_is_read_past_us_is_not_taken_for_a_choice(kind, weight):
     weight = max(weight, 1e-4 if "32" in kind else 0)
     with pytest.raises(LostGradientError):
         af.grad(lambda v: 1 + np.sum(v) + weight * np.sum(np.asarray(v, kind.split()[-1] if "by" in kind else None)))(x)
+
+
+def test_threads_that_prove_at_once_leave_no_trace():
+    """Streams, warnings and what they share are as they were; the next call is proved."""
+    streams, hooks, seen = (sys.stdout, sys.stderr), (warnings.showwarning, warnings.filters), Kept()
+    start = threading.Barrier(6)
+
+    def work(k):
+        def f(v):
+            seen.append(k)
+            for _ in range(50):
+                v = np.sin(v)
+            return np.sum(v) * scale
+
+        scale = float(k)
+        start.wait()
+        af.grad(f)(V)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sys.stdout, sys.stderr) == streams
+    assert (warnings.showwarning, warnings.filters) == hooks
+    assert set(range(6)) == set(seen)
+
+
+def test_a_call_beside_another_thread_is_proved_the_next_time():
+    inside, done = threading.Event(), threading.Event()
+
+    def slow(v):
+        inside.set()
+        done.wait(20)
+        return np.sum(v * v * 5.0)
+
+    thread = threading.Thread(target=af.grad(slow), args=(V,))
+    thread.start()
+    inside.wait(20)
+    f, runs = counting(lambda v: np.sum(v * np.asarray(v)))
+    g = af.grad(f)
+    g(V)
+    assert runs[0] == 1
+    done.set()
+    thread.join()
+    with pytest.raises(LostGradientError):
+        g(V)
