@@ -9,12 +9,14 @@ found in the same way (:func:`~.second_runs.reachable`). Of what is found, this 
     random generators   their states
     default names       the running numbers in ``add_0``, ``add_1``
 
-An iterator cannot be put back: :meth:`Snapshot.has_moved` says that one has moved on. What is not seen: files, sockets,
-the state of libraries written in C, memory that is shared with nothing that the function reaches.
+An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved` says that one has moved on. What is
+not seen: files that the function opens, sockets, the state of libraries written in C, memory that is shared with
+nothing that the function reaches.
 """
 
 from __future__ import annotations
 
+import logging
 import operator
 import random
 import sys
@@ -61,10 +63,8 @@ class Snapshot:
             self.note_array(x)
         elif isinstance(x, dict):
             self.keep(refill_mapping, x, dict(x))
-        elif isinstance(x, (list, deque, bytearray)):
-            self.keep(refill_sequence, x, list(x))
-        elif isinstance(x, set):
-            self.keep(refill_set, x, set(x))
+        elif isinstance(x, (list, deque, bytearray, set)):
+            self.keep(refill_elements, x, list(x))
         elif isinstance(x, types.CellType):
             self.keep(refill_cell, x, cell_value(x))
         elif isinstance(x, Names):
@@ -165,18 +165,11 @@ def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> None:
         dict.update(x, state)
 
 
-def refill_sequence(x: Any, state: list[Any]) -> None:
-    """The elements."""
+def refill_elements(x: Any, state: list[Any]) -> None:
+    """The elements of a list, of a set ..."""
     if len(x) != len(state) or any([a is not b for a, b in zip(x, state, strict=True)]):
         x.clear()
-        x.extend(state)
-
-
-def refill_set(x: set[Any], state: set[Any]) -> None:
-    """The elements."""
-    if x != state:
-        x.clear()
-        x.update(state)
+        (x.update if isinstance(x, set) else x.extend)(state)
 
 
 def refill_cell(x: types.CellType, state: Any) -> None:
@@ -237,11 +230,11 @@ def put_back_count(kind: Kind, state: str) -> None:
 
 
 def is_iterator(x: Any) -> bool:
-    """Is it used up by reading it: one of Python's own, or an open file?"""
+    """Does it move on when it is used: an iterator of Python's own, an open file, a queue?"""
     kind = type(x)
     if kind.__module__ == "_io":
-        return not x.closed and x.readable() and x.seekable()
-    return hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools")
+        return not x.closed and x.seekable()
+    return (hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools")) or hasattr(kind, "qsize")
 
 
 def place_of(x: Any) -> Any:
@@ -250,6 +243,8 @@ def place_of(x: Any) -> Any:
         return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti
     if type(x).__module__ == "_io":
         return x.closed or x.tell()
+    if hasattr(x, "qsize"):
+        return x.qsize()
     if type(x).__name__ in ("count", "repeat"):
         return repr(x)
     left = operator.length_hint(x, -1)
@@ -275,10 +270,14 @@ class Quiet:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """In the block, this thread prints nothing."""
-    before = sys.stdout, sys.stderr
+    """In the block, this thread prints and logs nothing."""
+    before, handle, me = (sys.stdout, sys.stderr), logging.Logger.handle, threading.get_ident()
+
+    def handle_others(logger: logging.Logger, record: logging.LogRecord) -> None:
+        return handle(logger, record) if record.thread != me else None
+
     try:
-        sys.stdout, sys.stderr = map(Quiet, before)
+        sys.stdout, sys.stderr, logging.Logger.handle = *map(Quiet, before), handle_others  # type: ignore
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr, logging.Logger.handle = *before, handle  # type: ignore[method-assign]

@@ -165,7 +165,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
     began = time.perf_counter()
     result = run()
     if before.has_moved() or time.perf_counter() - began > LONGEST:
-        unproved(roots, "takes from an iterator, or from a file" if before.has_moved() else "took long")
+        unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
         return result
     try:
         expected = numbers_of(result)

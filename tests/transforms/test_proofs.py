@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import collections
 import functools
+import io
+import logging
+import queue
 import random
 import sys
+import tempfile
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -418,3 +422,33 @@ def test_a_call_beside_another_thread_is_proved_the_next_time():
     thread.join()
     with pytest.raises(LostGradientError):
         g(V)
+
+
+def test_what_cannot_be_put_back_moves_once():
+    """A queue, a file, a text in memory: they are seen to move, so there is no second run."""
+    numbers, text = queue.Queue(), io.StringIO()
+    with tempfile.TemporaryFile("w+") as file:
+        for move in (lambda: numbers.put(1), lambda: text.write("x"), lambda: file.write("x")):
+
+            def f(v, move=move):
+                move()
+                return np.sum(v * v * 6.0)
+
+            with pytest.warns(UnprovedWarning, match="moves a file or a queue"):
+                af.grad(f)(V)
+        file.seek(0)
+        assert (numbers.qsize(), text.getvalue(), file.read()) == (1, "x", "x")
+
+
+def test_the_second_run_logs_nothing(caplog):
+    logger = logging.getLogger("autoflow.test_proofs")
+
+    def f(v):
+        logger.warning("called")
+        other = threading.Thread(target=logger.warning, args=("from a thread",))
+        other.start()
+        other.join()
+        return np.sum(v * v * 7.0)
+
+    af.grad(f)(V)
+    assert caplog.messages == ["called", "from a thread", "from a thread"]
