@@ -33,7 +33,7 @@ import numpy as np
 
 from ..base.errors import LostGradientError
 from ..nodes import versions
-from ..nodes.coercion import wants_numbers
+from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.grads import read_once
 from ..rules import RULES
 from ..rules.arithmetic import zero
@@ -237,7 +237,8 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     function = called_in(frame, place) if place.does == "call" else UNKNOWN
     if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
         return True
-    if wants_numbers(versions.calling_module()):
+    refuse_halfway(module := versions.calling_module(), True)
+    if wants_numbers(module):
         return False
     if place.does == "store":
         raise LostGradientError(

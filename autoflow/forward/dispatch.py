@@ -36,7 +36,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
     if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
         return forward(x) if y is None else forward(x, y)
     inputs = (x, *rest) if y is None else (x, y, *rest)
-    if wants_numbers(sys._getframe(1).f_globals.get("__name__")):
+    if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+        refuse_halfway(caller, has_gradient(inputs))
         return on_numbers(getattr(ufunc, method), inputs, options)
     if y is not None or "out" in options:
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
@@ -163,8 +164,9 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 
 
 def on_numbers(call: Any, args: Any, options: Any) -> Any:
-    """NumPy's own answer, for the numbers alone, which nobody can write into. In a proof floats are computed with what
-    is in the memory of nodes: who goes on computing with them is found, as one who has read them there."""
+    """NumPy's own answer, for the numbers alone. Those with a gradient nobody can write into. In a proof floats are
+    computed with what is in the memory of nodes: who goes on computing with them is found, as one who has read them
+    there."""
     if modes().shadow:
         found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
         parts = found if isinstance(found, (tuple, list)) else (found,)

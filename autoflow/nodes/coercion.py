@@ -38,10 +38,18 @@ NUMBERS = {
     "scipy.integrate._ivp": "only the starting point would have a history, the steps are written into plain arrays",
     "scipy.optimize": "it iterates in arrays of its own; give it the gradient by jac=af.grad(f)",
 }
-# Module -> what to use instead: it copies the numbers halfway, so that what it answers would have half a gradient.
+# Module or package -> what to use instead: it copies the numbers halfway, so that what it answers would have half a
+# gradient, or none.
 HALFWAY = {
     "scipy.special._logsumexp": "use af.special.logsumexp",
-}
+    "scipy.integrate._quadpack_py": "use af.integrate.quad",
+    "scipy.integrate._quad_vec": "use af.integrate.quad",
+    **dict.fromkeys(
+        ["scipy.sparse._base", "scipy.sparse._compressed", "scipy.sparse.linalg._expm_multiply",
+         "scipy.sparse.linalg._isolve"],
+        "write it with matrix.toarray(), or with x.value if no gradient is wanted",
+    ),
+}  # fmt: skip
 
 # Package and class (or a base of it) -> its ``__carries_nodes__``. None of them is a subclass of ndarray: such an array
 # has memory of its own and keeps the numbers only.
@@ -82,11 +90,10 @@ def wants_numbers(module: str | None) -> bool:
 
 def refuse_halfway(module: str | None, gradient: bool) -> None:
     """Raise NoRuleError in code that would lose a gradient halfway, if there is one to lose."""
-    if gradient and module in HALFWAY:
-        name = module.replace("._", ".")
-        raise NoRuleError(
-            f"{name} of a node copies its numbers halfway, so the gradient would be wrong: {HALFWAY[module]}"
-        )
+    for name, advice in HALFWAY.items():
+        if gradient and f"{module}.".startswith(f"{name}."):
+            name = name.replace("._", ".")
+            raise NoRuleError(f"{name} of a node copies its numbers halfway, so the gradient would be wrong: {advice}")
 
 
 def refuse_reader(module: str | None, node: Any, gradient: bool) -> None:

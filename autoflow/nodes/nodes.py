@@ -474,9 +474,9 @@ def plain_view(x: Any) -> Array:
 
 
 def memory_of(x: Any) -> Any:
-    """As :func:`value_of`, but what they get who do not ask a node: :func:`plain_view`."""
+    """As :func:`value_of`, but of nodes with a gradient what they get who do not ask: :func:`plain_view`."""
     if isinstance(x, NodeRole):
-        return plain_view(x)
+        return plain_view(x) if x.requires_grad else value_of(x)
     return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x
 
 

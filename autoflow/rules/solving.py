@@ -33,18 +33,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..table.shapes import (
-    Array,
-    Shape,
-    as_array,
-    axes_of,
-    given_keywords,
-    greatest,
-    like_argument,
-    numbers_of,
-    sum_to,
-    without_history,
-)
+from ..table.shapes import Array, Shape, as_array, axes_of, greatest, like_argument, numbers_of, sum_to, without_history
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
 
@@ -267,7 +256,7 @@ def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
     """NumPy distinguishes rtol=None from a missing rtol."""
     options = {"hermitian": True} if hermitian else {}
     return np.linalg.pinv(
-        x, **given_keywords(rcond=rcond), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
+        x, **({} if rcond is None else {"rcond": rcond}), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
     )
 
 
