@@ -104,7 +104,7 @@ def psi_difference(a: Array, b: Array) -> Array:
     log = np.log1p(b / a)
     total = total + log + b / (2 * a * (a + b))
     for k, bernoulli in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730), 1):
-        total = total - bernoulli / (2 * k) * np.expm1(-2 * k * log) / a ** (2 * k)
+        total = total - bernoulli / (2 * k) * np.expm1(-2 * k * log) * (1 / a) ** (2 * k)  # a¹² is beyond float16
     return total
 
 
