@@ -277,7 +277,8 @@ def silence() -> Iterator[None]:
         return handle(logger, record) if record.thread != me else None
 
     try:
-        sys.stdout, sys.stderr, logging.Logger.handle = *map(Quiet, before), handle_others  # type: ignore
+        sys.stdout, sys.stderr = map(Quiet, before)
+        logging.Logger.handle = handle_others  # type: ignore[assignment, method-assign]
         yield
     finally:
         sys.stdout, sys.stderr, logging.Logger.handle = *before, handle  # type: ignore[method-assign]
