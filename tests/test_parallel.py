@@ -445,10 +445,15 @@ class Rank:
         return found
 
 
-def on_ranks(n, f):
+def on_ranks(n, f, prove="never"):
     world = {"barrier": threading.Barrier(n), "given": [None] * n}
+
+    def run(k):
+        with af.options(prove=prove):
+            return f(Rank(k, world), k)
+
     with ThreadPoolExecutor(n) as pool:
-        return [future.result() for future in [pool.submit(f, Rank(k, world), k) for k in range(n)]]
+        return [future.result() for future in [pool.submit(run, k) for k in range(n)]]
 
 
 @pytest.fixture
@@ -471,6 +476,22 @@ def test_each_rank_has_its_own_examples_and_all_get_the_whole():
     close(found[0][1], squares(W, X, Y), 1e-15)
     close(found[0][2], af.hvp(lambda w: squares(w, X, Y), W, W), 1e-14)
     close(np.concatenate([rows for *_, rows in found]), af.grad(squares, 1)(W, X, Y))
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_ranks_say_to_each_other_is_said_once(monkeypatch):
+    """A second run of the function might be made by some of them only, and they would wait for ever."""
+    said, allgather = [], Rank.allgather
+    monkeypatch.setattr(Rank, "allgather", lambda self, x: (said.append(1), allgather(self, x))[1])
+
+    def step(comm, k):
+        return af.grad(lambda w: af.data_parallel(squares, over=(1, 2), workers=comm, chunks=2)(w, X, Y))(W)
+
+    (expected,), calls = on_ranks(1, step), len(said)
+    with pytest.warns(af.errors.UnprovedWarning, match="cannot run twice"):
+        (found,) = on_ranks(1, step, prove="first")
+    assert digest(found) == digest(expected)
+    assert len(said) == 2 * calls
 
 
 @pytest.mark.usefixtures("threads")

@@ -189,17 +189,18 @@ def checked_run(run: Run, *roots: Any) -> Any:
                 return result
             # On memory of its own a product may go another way through a library, and have other last bits.
             repeated = numbers(TRUE)
-            once_more = found is None or not same(found, repeated)
-            if not (once_more and same(expected, numbers(0)) and same(repeated, numbers(TRUE))):
-                return result  # or it gives another one each time
+            if found is not None and same(found, repeated):
+                return result
+            if repeated is not None and not (same(expected, numbers(0)) and same(repeated, numbers(TRUE))):
+                return result  # it gives another one each time
             # A choice, a comparison or a check may read such numbers: it does not change by those far nearer.
-            near = next((x for x in map(numbers, NEAR) if x is not None), None)
+            near = next((x for x in map(numbers, NEAR) if x is not None), None) if repeated is not None else None
             if near is not None and not (same(near, repeated) and is_jump(found, repeated)):
                 raise LostGradientError(message(again))
     finally:
         after.restore()
     if near is None:
-        unproved(roots, "compares numbers that it reads without asking the node")
+        unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
     return result
 
 
