@@ -126,7 +126,7 @@ def test_make_docs(clone):
     for place in ("i-want-to", "Variable.assign", "Node.backward", "grad", "fit"):
         assert f'id="{place}"' in page, place
     for name in ("nn", "optim", "pictures", "special"):
-        assert list((clone / "build" / "docs" / "autoflow").glob(f"{name}*")), name
+        assert list((clone / "build" / "docs" / "autoflow").rglob(f"{name}*")), name
 
 
 def test_make_demo(clone):
