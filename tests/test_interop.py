@@ -522,3 +522,14 @@ def test_numba(x):
         return s
 
     assert total(np.asarray(x)) == x.value.sum()
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "dia_array", "lil_array", "coo_matrix"])
+def test_sparse_matrices_take_numbers_where_nothing_is_recorded(kind):
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix, x = getattr(sparse, kind)(np.diag([1.0, 2.0])), af.Variable([3.0, 4.0])
+    with af.no_grad():
+        assert (matrix @ x).tolist() == [3.0, 8.0]
+    assert (matrix @ x.detach()).tolist() == [3.0, 8.0]
+    with pytest.raises(af.errors.NoRuleError, match=r"matrix.toarray\(\), or with x.value"):
+        matrix @ x

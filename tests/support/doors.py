@@ -68,6 +68,13 @@ def sparse() -> Any:
     return scipy.sparse.csr_matrix(np.diag([1.0, 2.0, 3.0]))
 
 
+def operator_of_scipy(y: Any) -> Any:
+    """By a function of the user's."""
+    import scipy.sparse.linalg
+
+    return scipy.sparse.linalg.LinearOperator((3, 3), matvec=lambda v: np.arange(3.0) * v, dtype=float).matvec(y)
+
+
 def from_scipy(name: str) -> Any:
     """A function of SciPy's, imported when it is called."""
     package, function = name.rsplit(".", 1)
@@ -160,6 +167,8 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "y @ csr": lambda y: y @ sparse(),
         "csr * y[0]": lambda y: (sparse() * y[0]).sum(),
         "csr.dot(y)": lambda y: sparse().dot(y),
+        "dia.multiply(y)": lambda y: sparse().todia().multiply(y).sum(),
+        "scipy.sparse.linalg.LinearOperator(...).matvec(y)": operator_of_scipy,
         "scipy.sparse.linalg.spsolve(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.spsolve")(sparse(), y),
         "scipy.sparse.linalg.expm_multiply(csr, y)": lambda y: from_scipy("scipy.sparse.linalg.expm_multiply")(
             sparse(), y
