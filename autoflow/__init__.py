@@ -58,6 +58,8 @@ sys.meta_path.insert(0, Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
+if sys.version_info >= (3, 12):
+    options.watched = options.watched
 del Moved, array_methods, dispatch, list_public, operators, publish, sys, warn_if_free_threaded
 
 if not TYPE_CHECKING:  # else every name would be one

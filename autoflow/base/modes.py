@@ -41,6 +41,7 @@ class Modes:
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
+    watched: tuple[str, ...] = ("scipy", "sklearn", "statsmodels")  # packages; see transforms/monitoring.py
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     left: tuple[tuple[Any, str], ...] = ()  # arrays of ``array += node``: weak reference, line. See nodes/rebinding.py
@@ -302,7 +303,7 @@ def is_grad_enabled() -> bool:
 PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first"},
            "classroom": {"strict": True, "anomaly": True, "prove": "always"}}  # fmt: skip
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
-PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes")
+PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched")
 
 
 class preset(switched):  # noqa: N801 - used like a function
@@ -348,7 +349,7 @@ class Options:
     more, and refuse numbers that were read without asking the node: "first" (the default: for each new function and
     shape of its arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark".
     ``static``: pictures without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are
-    refused (2**30, 1 GiB).
+    refused (2**30, 1 GiB). ``watched``: packages whose functions may not lose a gradient (on Python 3.12 and newer).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
     infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what
@@ -373,6 +374,7 @@ class Options:
         static: bool
         tables: bool
         max_bytes: int
+        watched: tuple[str, ...]
         preset: str
     else:  # to checkers every name would be one
 
@@ -387,11 +389,15 @@ class Options:
             preset(value)
         else:
             MODES.set(replace(modes(), **{name: _check_value(name, value)}))
+            if name == "watched":
+                later("watch_packages")(value)
 
     def __call__(self, **changes: Any) -> switched:
         """Change some of them for a block. With ``preset`` they hold at once, and with ``with`` for the block."""
         name = changes.pop("preset", None)
         checked = {name: _check_value(name, value) for name, value in changes.items()}
+        if changes.get("watched"):
+            later("watch_packages")(changes["watched"])
         return switched(**checked) if name is None else preset(name, **checked)
 
     def __dir__(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ if ``labelled`` has no ``__array_function__``) an object is the array that it ke
 from __future__ import annotations
 
 import operator as python
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES, registered_type
 from ..base.errors import MixedArraysError
 from ..base.modes import modes
-from ..nodes.coercion import kept_in, plain_array, wants_numbers
+from ..nodes.coercion import kept_in, plain_array, refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, Operation, Variable, set_flags
 from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, NEW, protect
@@ -284,53 +285,14 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 
 
-def reflected_operator(
-    rule: Rule, compute: Any, numbers: bool, forward: Callable[[Any, Any], Any]
-) -> Callable[[Any, Any], Any]:
-    """``2.0 * x``: what NumPy and Python leave to the operand on the right, most often with a number on the left."""
+def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``2.0 * x``: what NumPy and Python leave to the operand on the right. (``plain * x`` in a library that would lose
+    the gradient is refused.)"""
 
     def operate(y: Any, x: Any) -> Any:
-        if type(x) not in REALS or not numbers:
-            return forward(x, y)
-        switches = modes()
-        if switches.autocast is not None:
-            return general(rule, x, y, compute)
-        q: Any
-        try:
-            if type(y) is Operation:
-                b = y._operand
-                q = y._record
-            elif type(y) is Variable and y._live:
-                b = y._value
-                if not b.ndim and b.dtype is DOUBLE:
-                    b = b[()]
-                q = y
-            else:
-                return forward(x, y)
-        except AttributeError:
-            return forward(x, y)
-        value = z = compute(x, b)
-        if type(z) is not ndarray:
-            value = asarray(z)
-            if type(z) is not float64:
-                z = value
-        if value.size > switches.fast_path_limit:
-            return make_node(rule, value, (x, y), [x, b], (None, q), {}, ())
-        node = _view(value, Operation)
-        if z is value:  # of a number nothing is read from this array
-            set_flags(node, False)
-        node._value = value
-        node._operand = z
-        node._record = record = Record()
-        record.rule = rule
-        record.parents = (None, q)
-        record.saved = (x, b, z)
-        record.number, release = next(NEW)
-        record.count = rule.tick()
-        if release is not None:
-            record.release = release(record.number, record.parents)
-        record.extra = None
-        return node
+        if type(x) is ndarray and wants_numbers(module := sys._getframe(1).f_globals.get("__name__")):
+            refuse_halfway(module, y.requires_grad)
+        return forward(x, y)
 
     return operate
 

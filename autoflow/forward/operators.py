@@ -12,7 +12,7 @@ import numpy as np
 
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
-from .closures import QUICK, binary, quicken, reflected_operator
+from .closures import binary, quicken, reflected
 from .recording import FORWARD, apply
 
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
@@ -25,15 +25,12 @@ def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
 
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The closures of ``x * y`` and of ``y * x`` where y is no node."""
-    rule, compute, forward = RULES[function], QUICK.get(function, function), FORWARD.get(function)
-    pair: tuple[Any, Any]
+    rule, forward = RULES[function], FORWARD.get(function)
     if forward is None:  # a row of a user's, without a derivative by one of the operands
-        pair = (lambda x, y: apply(rule, (x, y))), (lambda y, x: apply(rule, (x, y)))
-    elif rule.operator is None:
-        pair = forward, reflected_operator(rule, compute, True, forward)
-    else:
+        forward = lambda x, y: apply(rule, (x, y))  # noqa: E731
+    elif rule.operator is not None:
         forward = binary(rule, rule.operator, numbers=False)
-        pair = forward, reflected_operator(rule, rule.operator, False, forward)
+    pair = forward, reflected(forward)
     for closure in pair:
         vars(closure)["ufunc"] = function
     return pair

@@ -37,6 +37,9 @@ NUMBERS = {
     "numpy.testing": "it compares numbers",
     "scipy.integrate._ivp": "only the starting point would have a history, the steps are written into plain arrays",
     "scipy.optimize": "it iterates in arrays of its own; give it the gradient by jac=af.grad(f)",
+    "scipy.io": "it writes files",
+    "sklearn.metrics": "what it returns is looked at, not differentiated",
+    "sklearn.model_selection": "it chooses rows",
 }
 # Module or package -> what to use instead: it copies the numbers halfway, so that what it answers would have half a
 # gradient, or none.
@@ -74,14 +77,19 @@ def carries_nodes(module: str | None) -> bool:
 
 @functools.cache
 def wants_numbers(module: str | None) -> bool:
-    """Is the module of that name, or a package that it is in, in one of the tables?
+    """Is the module of that name in one of the tables?
 
     Who calls is ``sys._getframe(1).f_globals.get("__name__")``; to ask takes 0.1 µs.
 
     >>> wants_numbers("matplotlib.axes"), wants_numbers("matplot"), wants_numbers("__main__")
     (True, False, False)
     """
-    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in (*NUMBERS, *HALFWAY)])
+    return is_listed(module, NUMBERS) or is_listed(module, HALFWAY)
+
+
+def is_listed(module: str | None, table: dict[str, str]) -> bool:
+    """Is the module of that name, or a package that it is in, in this table?"""
+    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in table])
 
 
 def refuse_halfway(module: str | None, gradient: bool) -> None:
@@ -162,6 +170,7 @@ def plain_array(x: Any) -> Array:
             )
         array = array_of(x)
     if array.dtype.kind in WHY:
+        refuse_halfway(type(x).__module__, True)
         raise DataError(f"{type(x).__name__} with dtype {array.dtype} cannot be a node: {WHY[array.dtype.kind]}.")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -310,7 +310,11 @@ def fingerprint(array: Array) -> bytes:
 
 def caller() -> str:
     """File and line of the first frame outside autoflow; in a notebook, the number that Jupyter gives to the cell."""
-    frame = user_frame()
+    return where(user_frame())
+
+
+def where(frame: Any) -> str:
+    """The same of this frame."""
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
         compiler: Any = getattr(frame.f_globals["get_ipython"](), "compile", None)

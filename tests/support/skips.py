@@ -54,7 +54,7 @@ REASONS = {
     "the example has no numbers": "its operands are no numbers",
     "another system": "Windows has no such bit|glibc only|this C library keeps freed memory by itself"
     "|needs a timer that interrupts|limits on the size of files are POSIX's",
-    "another Python": "another Python does not nest so deeply",
+    "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring",
     "not a checkout": "not a checkout",
 }
 

@@ -1,0 +1,278 @@
+"""Other people's functions that lose a gradient, noticed on Python 3.12 and newer.
+
+``scipy.linalg.solve(A, y)`` begins with ``np.asarray(y)``, which asks no node, and under ``backward()`` there is no
+function that could run a second time. So the call itself is watched. When a package of ``af.options.watched`` is
+imported, Python's ``sys.monitoring`` is told to call us where one of its public functions and methods begins (these are
+*local* events: nothing else in the program becomes slower). The outermost of them that is given a node with a history
+must return one, or no floating-point numbers at all: anything else is a LostGradientError. If it returns a node (many
+functions of SciPy are written with NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether all
+of the history is there.
+
+Nothing is said under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
+modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
+a ``pvalue``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
+
+import numpy as np
+
+from ..base import pytree
+from ..base.errors import LostGradientError
+from ..base.modes import modes
+from ..extending.joint import make_shadowed
+from ..forward.callers import is_library
+from ..nodes.coercion import NUMBERS, is_listed
+from ..nodes.nodes import NodeRole, Variable, gradient_target
+from ..nodes.versions import PACKAGE, where
+
+python: Any = getattr(sys, "monitoring", None)
+VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+NO_CALL: tuple[int, Any, Any] = (0, None, None)
+TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
+PLAIN = {np.ndarray, float, int, bool, complex, str, type(None), np.float64, type}  # they hold no node
+NUMERIC = (float, complex, np.inexact, np.ndarray)
+
+
+class Calls(threading.local):
+    """Of each thread the outermost call that was given a node: the id of its frame, its code, its arguments."""
+
+    outermost = NO_CALL
+
+
+class Watch:
+    """The tool that Python calls, and the finder that it asks for modules."""
+
+    def __init__(self) -> None:
+        self.tool: int | None = None
+        self.packages: set[str] = set()
+        self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
+        self.kinds: set[type] = set()  # classes that have been looked through
+        self.behind: set[int] = set()  # of those, the ones that are called by functions in C
+        self.proved: set[Any] = set()  # calls that return a node with all of its history: the code, kinds of arguments
+        self.calls = Calls()
+
+    def add(self, packages: Iterable[str]) -> None:
+        """Watch these packages, too: what is imported already, and what will be."""
+        new = set(packages) - self.packages
+        if python is None or not new:
+            return
+        self.packages |= new
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in new:
+                self.look_through(module)
+
+    def give_back(self) -> None:
+        """Watch nothing any more."""
+        if self.tool is not None:
+            for code, _ in self.codes.values():
+                python.set_local_events(self.tool, code, 0)
+            python.free_tool_id(self.tool)
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        self.__init__()  # type: ignore[misc]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """For ``import``: a module of a watched package is looked through as soon as it has run."""
+        spec = PathFinder.find_spec(name, path, target) if self.watches(name) else None
+        if spec is not None and hasattr(loader := spec.loader, "exec_module"):
+            run = loader.exec_module
+            loader.exec_module = lambda module: (run(module), self.look_through(module))[0]  # type: ignore[method-assign]
+        return spec
+
+    def watches(self, module: str | None) -> bool:
+        """Is the module of that name in one of the packages?"""
+        return (module or "").partition(".")[0] in self.packages
+
+    def look_through(self, module: Any) -> None:
+        """Ask to be called where a module's functions begin, if it is public, and the methods of its classes and
+        objects: a public function may return one of a class that is not."""
+        names, is_private = vars(module), "._" in module.__name__
+        for name in names if is_private else names.get("__all__", names):
+            x = names.get(name)
+            kind, home = x if isinstance(x, type) else type(x), getattr(x, "__module__", None)
+            if name[0] == "_" or not self.watches(home) or (is_private and x is not kind):
+                continue
+            new = [owner for owner in kind.__mro__ if owner not in self.kinds and self.watches(owner.__module__)]
+            self.kinds.update(new)
+            found = [x, *[f for k in new for key, f in vars(k).items() if key[0] != "_" or key[-2:] == "__"]]
+            if callable(x) and not self.watches(kind.__module__) and not hasattr(x, "__code__"):
+                # A function in C (scipy.fft's) finds its code by its name, in a module beside its own.
+                beside = [vars(m) for key, m in list(sys.modules.items()) if key.startswith(home)]
+                found = [f for functions in beside if hasattr(f := functions.get(x.__name__), "__code__")]
+                self.behind |= {id(f.__code__) for f in found}
+            for f in found:
+                code = getattr(getattr(f, "__func__", f), "__code__", None)
+                if code is not None and id(code) not in self.codes and not code.co_flags & inspect.CO_GENERATOR:
+                    self.ask(code, python.events.PY_START)
+
+    def ask(self, code: types.CodeType, events: int) -> None:
+        """Be called at these events of a function. The tool is taken for the first."""
+        if self.tool is None:
+            self.tool = next((tool for tool in TOOLS if python.get_tool(tool) is None), None)
+            if self.tool is None:
+                self.give_back()
+                said = f"other tools have the places {TOOLS} of sys.monitoring, so what SciPy loses is not noticed"
+                warnings.warn(said, RuntimeWarning, stacklevel=2)
+                return
+            python.use_tool_id(self.tool, PACKAGE)
+            python.register_callback(self.tool, python.events.PY_START, self.begin)
+            python.register_callback(self.tool, python.events.PY_RETURN, self.end)
+        n = code.co_argcount + code.co_kwonlyargcount + sum([bool(code.co_flags & flag) for flag in VARIADIC])
+        self.codes[id(code)] = code, code.co_varnames[:n]
+        python.set_local_events(self.tool, code, events)
+
+    def begin(self, code: types.CodeType, offset: int) -> None:
+        """A function begins: is it given a node with a history?"""
+        if self.calls.outermost[1] is code and not self.is_inside(sys._getframe(1).f_back):
+            self.calls.outermost = NO_CALL  # an earlier call has ended in an exception, of which nobody tells
+        if self.watches(sys._getframemodulename(2)) and id(code) not in self.behind:  # type: ignore[attr-defined]
+            return
+        frame, names = sys._getframe(1), self.codes[id(code)][1]
+        values = frame.f_locals
+        if PLAIN.issuperset([type(values[name]) for name in names]):
+            return
+        switches, argument = modes(), next((name for name in names if is_live(values[name])), None)
+        if argument is None or not switches.recording or switches.depth or switches.shadow:
+            return
+        if not self.is_inside(frame.f_back):
+            module = name_of(frame)[0]
+            held = module.partition(".")[0] in switches.watched and not is_listed(module, NUMBERS)
+            self.calls.outermost = id(frame), code, [argument, *call_of(frame)] if held else None
+            self.ask(code, python.events.PY_START | python.events.PY_RETURN)
+
+    def is_inside(self, frame: types.FrameType | None) -> bool:
+        """Is the outermost call among this frame and those around it?"""
+        place, code, _ = self.calls.outermost
+        while frame is not None and not (id(frame) == place and frame.f_code is code):
+            frame = frame.f_back
+        return frame is not None
+
+    def end(self, code: types.CodeType, offset: int, result: Any) -> None:
+        """It ends: does it return numbers without a history? If it returns a node, is all of the history there?"""
+        frame, (outermost, _, call) = sys._getframe(1), self.calls.outermost
+        if id(frame) != outermost:
+            return
+        self.calls.outermost = NO_CALL
+        argument, function, args, options = call or ("", None, [], {})
+        found = [] if call is None else list(leaves(args[0] if code.co_name == "__init__" else result))
+        if found:
+            if not any([gradient_target(x) is not None for x in found]):
+                raise LostGradientError(message(frame, argument, "numbers without one"))
+            if modes().prove != "never" and not self.is_right(found, function, args, options):
+                raise LostGradientError(message(frame, argument, "a node without part of the history"))
+
+    def is_right(self, found: list[Any], function: Any, args: list[Any], options: dict[str, Any]) -> bool:
+        """Is all of the history there? It is proved once for each kind of arguments, as ``af.grad`` does it."""
+        from .shadow import checked_run, kind_of
+
+        words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
+        held = [id(cell.cell_contents) for cell in function.__closure__ or ()]
+        kind = id(function.__code__), *held, *words, kind_of((args, options))
+        if kind not in self.proved:
+            first = [found]
+            try:
+                checked_run(lambda: marked(first.pop() if first else again(function, args, options)), args, options)
+            except LostGradientError:
+                return False
+            self.proved.add(kind)
+        return True
+
+
+def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The call that begins in a frame, to be made once more: a function, its arguments."""
+    code, values = frame.f_code, frame.f_locals
+    n, m = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = WATCH.codes[id(code)][1]
+    held = tuple([types.CellType(values[name]) for name in code.co_freevars])
+    args, options = [values[name] for name in names[:n]], {name: values[name] for name in names[n:m]}
+    for more in [values[name] for name in names[m:]]:
+        if type(more) is tuple:
+            args += more
+        else:
+            options |= more
+    return types.FunctionType(code, frame.f_globals, code.co_name, None, held), args, options
+
+
+def again(function: Any, *arguments: Any) -> list[Any]:
+    """What a call returns, of arguments that have other numbers in their memory in a proof."""
+    args, options = pytree.tree_map(make_shadowed, arguments)
+    result = function(*args, **options)
+    return list(leaves(args[0] if function.__name__ == "__init__" else result))
+
+
+def marked(found: list[Any]) -> list[Any]:
+    """All numbers as nodes, so that a proof looks at plain ones as well."""
+    return [x if isinstance(x, NodeRole) else Variable(x) for x in found]
+
+
+def name_of(frame: types.FrameType) -> tuple[str, str]:
+    """Module and name of the function that runs in a frame: of a method those of the object's class, of a decorator's
+    wrapper those of what it wraps."""
+    code, values = frame.f_code, frame.f_locals
+    owner = type(values.get(code.co_varnames[0])) if code.co_argcount else None
+    if owner is not None and "." in code.co_qualname and hasattr(owner, code.co_name):
+        return owner.__module__, f"{owner.__name__}.{code.co_name}"
+    inner = [f for name in code.co_freevars if isinstance(f := values.get(name), types.FunctionType)]
+    f = next((f for f in inner if "<" not in f.__qualname__), None)
+    return (f.__module__, f.__qualname__) if f else (frame.f_globals["__name__"], code.co_qualname)
+
+
+def message(frame: types.FrameType, argument: str, result: str) -> str:
+    """What is said of a call: the function, the argument, the line, and what to use instead."""
+    module, name = name_of(frame)
+    place: Any = frame
+    while is_library(place.f_code.co_filename) and place.f_back is not None:
+        place = place.f_back
+    module = module.partition("._")[0]
+    room, advice = module.partition(".")[2], "write it with NumPy's functions"
+    with contextlib.suppress(ImportError):
+        has = hasattr(importlib.import_module(f"{PACKAGE}.{room}"), name)
+        advice = f"use af.{room}.{name}" if has else f"{advice}, or with those of af.{room}"
+    return (
+        f"{module}.{name} was given a node with a history ({argument}), and returned {result}, at "
+        f"{where(place)}: {advice}; or give it x.value, if no gradient is wanted"
+    )
+
+
+def is_live(x: Any) -> bool:
+    """Has this node, or one in this tuple, list, dict or object of a watched package, a history?"""
+    if isinstance(x, NodeRole):
+        return gradient_target(x) is not None
+    if WATCH.watches(type(x).__module__):
+        x = getattr(x, "__dict__", x)
+    if type(x) is dict:
+        x = list(x.values())
+    return type(x) in (list, tuple) and not PLAIN.issuperset(map(type, x)) and any(map(is_live, x))
+
+
+def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
+    """The floating-point numbers in a result, nodes among them: in containers, and in attributes of objects."""
+    if isinstance(x, NUMERIC):
+        if np.asarray(x).dtype.kind in "fc":
+            yield x
+    elif depth and not hasattr(x, "pvalue"):
+        x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
+        for v in x.values() if isinstance(x, dict) else x:
+            yield from leaves(v, depth - 1)
+
+
+WATCH = Watch()
+
+
+def watch_packages(packages: tuple[str, ...]) -> None:
+    """Watch these, too; without any, give the tool back."""
+    WATCH.add(packages) if packages else WATCH.give_back()
