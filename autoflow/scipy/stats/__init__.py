@@ -31,23 +31,11 @@ try:
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
 from .counts import bernoulli, binom, dirichlet, geom, multivariate_normal, nbinom, poisson, wishart
-from .elementary import (
-    beta,
-    cauchy,
-    chi2,
-    expon,
-    gamma,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    lognorm,
-    norm,
-    pareto,
-    t,
-    uniform,
+
+from .elementary import (  # isort: skip - in rows, as in __all__ below
+    beta, cauchy, chi2, expon, gamma, gumbel_l, gumbel_r, laplace, logistic, lognorm, norm, pareto, t, uniform,
     weibull_min,
-)
+)  # fmt: skip
 
 __all__ = [
     "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "geom", "gumbel_l", "gumbel_r",

@@ -5,15 +5,18 @@ First what all distributions share: a call means shape parameters, then ``loc`` 
 A distribution of real numbers says for the standard form, with its shape parameters: ``_support``, ``_logpdf``,
 ``_cdf``, ``_sf``, ``_ppf`` and ``_isf`` (the inverses of the last two), ``_mean``, ``_var``, ``_entropy`` (numbers, or
 functions of the shape parameters); and ``_logcdf``, ``_logsf`` where the logarithm of ``_cdf``, ``_sf`` would vanish or
-lose digits. What is one formula is written as in a row of the table of rules, the rest as methods. Where loc and scale
-come in is written here, once.
+lose digits. A density zᶜ (1 − z)ᵉ eʳ says c, e and r instead, as ``_powers``; e is None for no power of 1 − z.
+
+What is one formula is written as in a row of the table of rules, and formulas that belong together share a row: the
+lower tail stands beside the upper one. The rest are methods. Where loc and scale come in is written here, once.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +28,8 @@ from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
 
+
+FORMULA: Any = None  # what a distribution says for itself, or leaves out
 
 # ---------------------------------------------------------------- what a call of a distribution means
 
@@ -42,8 +47,7 @@ class Distribution:
     _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
 
     _drawn_with: int | None = None  # so many parameters rvs takes
-    _cdf: Any
-    _sf: Any
+    _valid = _powers = _logpdf = _cdf = _sf = _ppf = _isf = _mean = _var = _entropy = FORMULA
     _logcdf: Any = lambda self, x, *shapes: np.log(self._cdf(x, *shapes))
     _logsf: Any = lambda self, x, *shapes: np.log(self._sf(x, *shapes))
 
@@ -60,18 +64,15 @@ class Distribution:
         if len(args) > len(names):
             raise TypeError(f"{call} takes the parameters {', '.join(names)}, but was given {len(args)} by position")
         values = dict(zip(names, args, strict=False))
-        for name, value in named.items():
+        for name in named:
             if name not in names:
                 raise TypeError(f"{call} does not know {name}=. Its parameters are {', '.join(names)}")
             if name in values:
                 raise TypeError(f"{call} was given {name} twice, by position and by name")
-            values[name] = value
-        values = {**dict(self._defaults), **values}
+        values = {**dict(self._defaults), **values, **named}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        return tuple(
-            [v if (v := values[name]) is None or isinstance(v, (int, float)) else as_array(v) for name in names]
-        )
+        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in map(values.get, names)])
 
 
 class Frozen:
@@ -131,9 +132,8 @@ def harmless(inside: Array, z: Any, middle: float) -> Any:
 
 
 def with_limits(
-    compute: Callable[..., Array], operands: list[tuple[Any, float]], inside: Array, otherwise: Any, ok: Array,
-    flat: Callable[[Array], Any] | None = None,
-) -> Array:  # fmt: skip
+    compute: Any, operands: list[tuple[Any, float]], inside: Array, otherwise: Any, ok: Array, flat: Any = None
+) -> Array:
     """compute(operands) where ``inside``, else the constant ``otherwise``, NaN where not ``ok``. No 0 · ∞ comes back:
     where a result is constant, its operands are replaced before anything is computed, each by the harmless number that
     it comes with. It is constant outside, and where ``flat`` says so of its values: where a density underflows, the
@@ -157,12 +157,18 @@ def has_history(*xs: Any) -> bool:
 
 def refuse_history(name: str, parameters: tuple[str, ...], values: tuple[Any, ...], instead: str) -> None:
     """Draws that do not move with their parameters would lose the gradient."""
-    held = [word for word, value in zip(parameters, values, strict=True) if has_history(value)]
-    if held:
+    if held := [word for word, value in zip(parameters, values, strict=True) if has_history(value)]:
         raise NoRuleError(
             f"draws of af.stats.{name} do not move with {', '.join(held)}, so the gradient of the node there would be "
             f"lost. Draw with {held[0]}.value, and {instead}"
         )
+
+
+def draw_with_scipy(name: str, values: Iterable[Any], size: Any, random_state: Any) -> Array:
+    """SciPy's draws, which are plain. scipy.stats takes a second to load: so it is loaded here, and only then."""
+    import scipy.stats
+
+    return getattr(scipy.stats, name).rvs(*map(numbers_of, values), size=size, random_state=random_state)
 
 
 def size_of(size: Any, *values: Any) -> tuple[int, ...]:
@@ -175,6 +181,24 @@ def size_of(size: Any, *values: Any) -> tuple[int, ...]:
 # ---------------------------------------------------------------- distributions of real numbers
 
 
+def formulas(*functions: Callable[..., Any]) -> tuple[Any, ...]:
+    """Formulas that stand in one row of a class, of the point and the shape parameters: they take no ``self``."""
+    return tuple([staticmethod(f) for f in functions])
+
+
+def tails_of(other: Continuous, operands: Callable[..., tuple[Any, ...]], *, mirrored: bool = False) -> tuple[Any, ...]:
+    """``_cdf``, ``_sf``, ``_logcdf`` and ``_logsf`` by those of another distribution: ``operands`` makes its point and
+    its shape parameters of ours. ``mirrored``: its point falls where ours rises, so that the tails change places."""
+    names = ("_sf", "_cdf", "_logsf", "_logcdf") if mirrored else ("_cdf", "_sf", "_logcdf", "_logsf")
+    return formulas(*[lambda *xs, name=name: getattr(other, name)(*operands(*xs)) for name in names])
+
+
+def move(z: Array, loc: Any, scale: Any) -> Array:
+    """loc + scale z."""
+    z = z if _is(scale, 1) else z * scale
+    return z if _is(loc, 0) else z + loc
+
+
 class Continuous(Distribution):
     """A distribution of real numbers."""
 
@@ -183,9 +207,6 @@ class Continuous(Distribution):
     _middle = 0.5  # a point inside of every support but that of pareto
     _defaults = ("loc", 0), ("scale", 1)
     _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
-    _logpdf: Any
-    _ppf: Any
-    _isf: Any
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc", "scale")
@@ -194,10 +215,7 @@ class Continuous(Distribution):
 
     def _valid(self, *shapes: Any) -> Any:
         """Is there such a distribution? Plain."""
-        ok: Any = True
-        for value in shapes:
-            ok = ok & (numbers_of(value) > 0)
-        return ok
+        return functools.reduce(operator.and_, [numbers_of(v) > 0 for v in shapes], True)
 
     def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
         """The shape parameters of the standard form, loc and scale."""
@@ -230,36 +248,29 @@ class Continuous(Distribution):
     def _density(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
         """The density, or its logarithm, at d = scale z. A power of z is one of d and one of scale: each has its limit
         at 0, where the derivative by z may be infinite and dz/dscale is 0."""
-        powers = self._powers(z, *shapes)
-        if powers is None:
+        if self._powers is None:
             value = self._logpdf(z, *shapes)
             value = value if _is(scale, 1) else value - np.log(scale)
             return value if method == "_logpdf" else np.exp(value)
-        c, e, rest = powers
+        c, e, rest = self._powers(z, *shapes)
         e, z = (0.0, 0.0) if e is None else (e, z)
         rest = rest if _is(scale, 1) else rest - (c + 1) * np.log(scale)
         return (log_powers if method == "_logpdf" else times_powers)(*together(c, d, e, z, rest))
-
-    def _powers(self, z: Array, *shapes: Any) -> Any:
-        """c, e and r of a density zᶜ (1 − z)ᵉ eʳ; e is None for no power of 1 − z. None: see ``_logpdf``."""
-        return None
 
     def _flat(self, method: str, at: Array, shapes: list[Any], value: Array) -> Any:
         """Where the function is constant as far as numbers go, though it is inside: its slope is 0."""
         if method == "_logpdf":
             return False
         if method == "_pdf":
-            powers, (low, high) = self._powers(at, *shapes), self._support
-            if powers is None:
+            if self._powers is None:
                 return value == 0
-            return (value == 0) & ((powers[2] == -np.inf) | ((at != low) & (at != high)))
+            low, high = self._support
+            return (value == 0) & ((self._powers(at, *shapes)[2] == -np.inf) | ((at != low) & (at != high)))
         full = value == 0 if "log" in method else value == 1
-        rest = self._sf if "cdf" in method else self._cdf
         if not is_on_host(full) or np.any(full):
-            gone = full & (rest(np.where(full, at, self._middle), *shapes) == 0)
-        else:
-            gone = full
-        return gone if "log" in method else gone | (value == 0)
+            rest = self._sf if "cdf" in method else self._cdf
+            full = full & (rest(np.where(full, at, self._middle), *shapes) == 0)
+        return full if "log" in method else full | (value == 0)
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the density; −∞ outside of the support. Shapes broadcast."""
@@ -292,14 +303,10 @@ class Continuous(Distribution):
         with np.errstate(all="ignore"):
             at = numbers_of(q)
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at >= 0) & (at <= 1)
-            inside = ((at > 0) | self._starts(ends[0])) & ((at < 1) | self._starts(ends[1]))
+            inside = ((at > 0) | math.isfinite(ends[0])) & ((at < 1) | math.isfinite(ends[1]))
             safe = [(v, 0.5) for v in (q, *shapes)]
             z = with_limits(getattr(self, method), safe, inside, np.where(at == 0, *ends), ok)
-            return self._moved(z, loc, scale)
-
-    def _starts(self, end: float) -> bool:
-        """Is there a number at this end of the quantiles? Elsewhere they are ±∞."""
-        return math.isfinite(end)
+            return move(z, loc, scale)
 
     def ppf(self, q: Any, *args: Any, **named: Any) -> Node:
         """The quantile: the x with cdf(x) = q. NaN where q is no probability."""
@@ -309,39 +316,32 @@ class Continuous(Distribution):
         """The x with sf(x) = q."""
         return self._inverse("_isf", q, args, named, self._support[::-1])
 
-    @staticmethod
-    def _moved(z: Array, loc: Any, scale: Any) -> Array:
-        z = z if _is(scale, 1) else z * scale
-        return z if _is(loc, 0) else z + loc
-
     # -- of the parameters ---------------------------------------------------------------------------------------------
 
-    def _moment(self, method: str, args: Any, named: Any) -> tuple[Array, Any, Any]:
-        """The standard form's number, loc and scale."""
+    def _moment(self, method: str, args: Any, named: Any, moved: Callable[..., Any]) -> Array:
+        """``moved`` of the standard form's number, loc and scale."""
         shapes, loc, scale = self._standard(method[1:], args, named)
         found = getattr(self, method)
         with np.errstate(all="ignore"):
             ok = self._valid(*shapes) & (numbers_of(scale) > 0)
-            return chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok), loc, scale
+            z = chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok)
+        return as_array(moved(z, loc, scale))
 
     def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of x."""
-        return as_array(self._moved(*self._moment("_mean", args, named)))
+        return self._moment("_mean", args, named, move)
 
     def var(self, *args: Any, **named: Any) -> Node:
         """The variance."""
-        z, _, scale = self._moment("_var", args, named)
-        return as_array(z * scale * scale)
+        return self._moment("_var", args, named, lambda z, loc, scale: z * scale * scale)
 
     def std(self, *args: Any, **named: Any) -> Node:
         """The standard deviation."""
-        z, _, scale = self._moment("_var", args, named)
-        return as_array(np.sqrt(z) * scale)
+        return self._moment("_var", args, named, lambda z, loc, scale: np.sqrt(z) * scale)
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """The expectation of −logpdf(x)."""
-        z, _, scale = self._moment("_entropy", args, named)
-        return as_array(z + np.log(scale))
+        return self._moment("_entropy", args, named, lambda z, loc, scale: z + np.log(scale))
 
     def median(self, *args: Any, **named: Any) -> Node:
         """The quantile of 1/2."""
@@ -363,19 +363,13 @@ class Continuous(Distribution):
         >>> bool(scale.grad == x.sum().value / 2)
         True
         """
-        import scipy.stats
-
-        places = len(self._parameters)
-        if len(args) == places + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
+        if len(args) == len(self._parameters) + 1 and size is None:  # SciPy's order: shapes, loc, scale, size
             args, size = args[:-1], args[-1]
         shapes, loc, scale = self._standard("rvs", args, named)
         if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
-        fixed = [numbers_of(v) for v in shapes]
-        z = getattr(scipy.stats, self._drawn_by or self._name).rvs(
-            *fixed, size=size_of(size, *shapes, loc, scale), random_state=random_state
-        )
-        return self._moved(self._follow(z, *shapes), loc, scale)
+        z = draw_with_scipy(self._drawn_by or self._name, shapes, size_of(size, *shapes, loc, scale), random_state)
+        return move(self._follow(z, *shapes), loc, scale)
 
     def _follow(self, z: Array, *shapes: Any) -> Array:
         """Draws of the standard form as quantiles that move with the shape parameters."""
@@ -391,14 +385,9 @@ class Continuous(Distribution):
 class Symmetric(Continuous):
     """A distribution with its middle at 0: what is above z has the probability of what is below −z."""
 
-    def _sf(self, z: Array, *shapes: Any) -> Array:
-        return self._cdf(-z, *shapes)
-
-    def _logsf(self, z: Array, *shapes: Any) -> Array:
-        return self._logcdf(-z, *shapes)
-
-    def _isf(self, q: Array, *shapes: Any) -> Array:
-        return -self._ppf(q, *shapes)
+    _sf: Any = lambda self, z, *shapes: self._cdf(-z, *shapes)
+    _logsf: Any = lambda self, z, *shapes: self._logcdf(-z, *shapes)
+    _isf: Any = lambda self, q, *shapes: -self._ppf(q, *shapes)
 
 
 def _is(value: Any, number: int) -> bool:

@@ -1,8 +1,8 @@
 """Distributions of whole numbers. What has derivatives are the parameters; a count is a plain number.
 
 A subclass says with its parameters: ``_valid``, whether there is such a distribution; ``_low`` and ``_high``, the
-smallest and the largest count; ``_logpmf``, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a
-count in between; ``_mean``, ``_var``. The first three get plain parameters.
+smallest and the largest count; ``_powers`` of the probability, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a count in
+between; ``_mean``, ``_var`` (as powers, see ``_spread``). The first three get plain parameters.
 
 Distributions of vectors and of matrices.
 """
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from ...rules.distributions import log_betainc, log_gammainc, log_powers, times_powers
+from ...rules.distributions import log_powers, times_powers
 from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
 from ..special import multigammaln
-from .continuous import Distribution, chosen, refuse_history, size_of, with_limits
-from .elementary import gamma, gamma_powers, log1mexp
+from .continuous import Distribution, chosen, draw_with_scipy, formulas, refuse_history, size_of, tails_of, with_limits
+from .elementary import LOG_2PI, beta, branch, gamma, gamma_powers, log1mexp
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
@@ -30,27 +30,15 @@ class Counts(Distribution):
 
     _shapes: tuple[str, ...] = ()
     _low = 0
+    _high = staticmethod(lambda *shapes: math.inf)
     _defaults = (("loc", 0),)
-    _valid: Any
-    _powers: Any
-    _mean: Any
-    _var: Any
+    _logpmf: Any = lambda self, k, *shapes: log_powers(*together(*self._powers(k, *shapes)))
+    _pmf: Any = lambda self, k, *shapes: times_powers(*together(*self._powers(k, *shapes)))
 
     def __init_subclass__(cls) -> None:
         cls._parameters = (*cls._shapes, "loc")
 
-    def _high(self, *shapes: Any) -> Any:
-        """The largest count. Plain."""
-        return math.inf
-
     # -- at a count ----------------------------------------------------------------------------------------------------
-
-    def _given(self, call: str, k: Any, args: Any, named: Any) -> tuple[Array, list[Any], Any]:
-        """The count without loc, the shapes, and whether all is well."""
-        *shapes, loc = self._bind(call, args, named)
-        refuse_history(self._name, ("k", "loc"), (k, loc), "they are counts: they have no derivative.")
-        k = np.asarray(numbers_of(as_array(k)) - numbers_of(loc), dtype=np.float64)
-        return k, shapes, self._valid(*shapes) & (k == k)
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Node:
         """The logarithm of the probability of k; −∞ where k is no count."""
@@ -60,16 +48,14 @@ class Counts(Distribution):
         """The probability of k."""
         return self._at("_pmf", k, args, named, 0.0, 0.0)
 
-    def _logpmf(self, k: Array, *shapes: Any) -> Array:
-        return log_powers(*together(*self._powers(k, *shapes)))
-
-    def _pmf(self, k: Array, *shapes: Any) -> Array:
-        return times_powers(*together(*self._powers(k, *shapes)))
-
     def _at(self, method: str, k: Any, args: Any, named: Any, below: float, above: float) -> Array:
+        *shapes, loc = self._bind(method[1:], args, named)
+        refuse_history(self._name, ("k", "loc"), (k, loc), "they are counts: they have no derivative.")
         with np.errstate(all="ignore"):
-            k, shapes, ok = self._given(method[1:], k, args, named)
-            high, exact = self._high(*shapes), method in ("_logpmf", "_pmf")
+            k = np.asarray(numbers_of(as_array(k)) - numbers_of(loc), dtype=np.float64)
+            plain = [numbers_of(v) for v in shapes]
+            ok = self._valid(*plain) & (k == k)
+            high, exact = self._high(*plain), method in ("_logpmf", "_pmf")
             k = k if exact else np.floor(k)
             inside = (k >= self._low) & (((k <= high) & (np.floor(k) == k) & np.isfinite(k)) if exact else (k < high))
             safe = [(k, self._low), *[(v, 0.5) for v in shapes]]
@@ -96,7 +82,7 @@ class Counts(Distribution):
     def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of k."""
         *shapes, loc = self._bind("mean", args, named)
-        ok = np.asarray(self._valid(*shapes))
+        ok = np.asarray(self._valid(*map(numbers_of, shapes)))
         return as_array(chosen(ok, self._mean(*shapes), np.nan, ok) + loc)
 
     def var(self, *args: Any, **named: Any) -> Node:
@@ -110,7 +96,7 @@ class Counts(Distribution):
     def _spread(self, power: float, call: str, args: Any, named: Any) -> Array:
         """The variance to this power: by powers of its factors, so that its derivative is right where one is 0."""
         *shapes, _ = self._bind(call, args, named)
-        ok = np.asarray(self._valid(*shapes))
+        ok = np.asarray(self._valid(*map(numbers_of, shapes)))
         n, c, p, e = self._var(*shapes)
         with np.errstate(all="ignore"):
             rate = times_powers(*together(power * c, p, power * e, p, 0.0))
@@ -118,83 +104,56 @@ class Counts(Distribution):
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's. A count does not move with its parameters, so nodes among them are refused."""
-        import scipy.stats
-
-        places = len(self._parameters)
-        if len(args) == places + 1 and size is None:
+        if len(args) == len(self._parameters) + 1 and size is None:
             args, size = args[:-1], args[-1]
         values = self._bind("rvs", args, named)
-        refuse_history(
-            self._name, self._parameters, values,
-            "for the gradient of an expectation weight with logpmf, whose gradient is the score.",
-        )  # fmt: skip
-        fixed = [numbers_of(v) for v in values]
-        draw = getattr(scipy.stats, self._name).rvs
-        return draw(*fixed, size=size_of(size, *values), random_state=random_state)
+        instead = "for the gradient of an expectation weight with logpmf, whose gradient is the score."
+        refuse_history(self._name, self._parameters, values, instead)
+        return draw_with_scipy(self._name, values, size_of(size, *values), random_state)
 
 
 class Poisson(Counts):
     """``poisson(mu)``: e^(−mu) muᵏ/k!."""
 
     _name, _shapes = "poisson", ("mu",)
-    _valid = staticmethod(lambda mu: numbers_of(mu) >= 0)
+    _valid = staticmethod(lambda mu: mu >= 0)
 
     def _powers(self, k: Array, mu: Any) -> Any:
-        c, rest = gamma_powers(mu, k + 1)
+        c, _, rest = gamma_powers(mu, k + 1)
         return c, mu, 0.0, 0.0, rest
 
-    _cdf = staticmethod(lambda k, mu: special.gammaincc(k + 1, mu))
-    _sf = staticmethod(lambda k, mu: special.gammainc(k + 1, mu))
-    _logcdf = staticmethod(lambda k, mu: log_gammainc(k + 1, as_array(mu), True))
-    _logsf = staticmethod(lambda k, mu: log_gammainc(k + 1, as_array(mu)))
-    _mean = staticmethod(lambda mu: 1.0 * mu)
-    _var = staticmethod(lambda mu: (None, 1.0, mu, 0.0))
+    _cdf, _sf, _logcdf, _logsf = tails_of(gamma, lambda k, mu: (mu, k + 1), mirrored=True)
+    _mean, _var = formulas(lambda mu: 1.0 * mu, lambda mu: (None, 1.0, mu, 0.0))
 
 
 class Binomial(Counts):
     """``binom(n, p)``: of n trials, the number of those that succeed."""
 
     _name, _shapes = "binom", ("n", "p")
-
-    def _valid(self, n: Any, p: Any) -> Any:
-        n, p = numbers_of(n), numbers_of(p)
-        return (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1)
-
-    _high = staticmethod(lambda n, p: numbers_of(n))
+    _valid, _high = formulas(lambda n, p: (n >= 0) & (np.floor(n) == n) & (p >= 0) & (p <= 1), lambda n, p: n)
 
     def _powers(self, k: Array, n: Any, p: Any) -> Any:
         return k, p, n - k, p, special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
-    _cdf = staticmethod(lambda k, n, p: special.betaincc(k + 1, n - k, p))
-    _sf = staticmethod(lambda k, n, p: special.betainc(k + 1, n - k, p))
-    _logcdf = staticmethod(lambda k, n, p: log_betainc(k + 1, as_array(n - k), as_array(p), True))
-    _logsf = staticmethod(lambda k, n, p: log_betainc(k + 1, as_array(n - k), as_array(p)))
-    _mean = staticmethod(lambda n, p: n * p)
-    _var = staticmethod(lambda n, p: (n, 1.0, p, 1.0))
+    _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, k + 1, n - k), mirrored=True)
+    _mean, _var = formulas(lambda n, p: n * p, lambda n, p: (n, 1.0, p, 1.0))
 
 
 class Bernoulli(Counts):
     """``bernoulli(p)``: one trial."""
 
     _name, _shapes = "bernoulli", ("p",)
-    _valid = staticmethod(lambda p: (numbers_of(p) >= 0) & (numbers_of(p) <= 1))
-    _high = staticmethod(lambda p: 1)
+    _valid, _high = formulas(lambda p: (p >= 0) & (p <= 1), lambda p: 1)
     _powers = staticmethod(lambda k, p: (k, p, 1 - k, p, 0.0))
-
-    def _cdf(self, k: Array, p: Any) -> Array:
-        """Of k = 0, the only count below the largest one."""
-        return 0 * k + (1 - p)
-
-    _sf = staticmethod(lambda k, p: 0 * k + p)
-    _logcdf = staticmethod(lambda k, p: 0 * k + np.log1p(-p))
-    _logsf = staticmethod(lambda k, p: 0 * k + np.log(p))
-    _mean = staticmethod(lambda p: 1.0 * p)
-    _var = staticmethod(lambda p: (None, 1.0, p, 1.0))
+    # the tails are those at k = 0, the only count below the largest one
+    _cdf, _sf = formulas(lambda k, p: 0 * k + (1 - p), lambda k, p: 0 * k + p)
+    _logcdf, _logsf = formulas(lambda k, p: 0 * k + np.log1p(-p), lambda k, p: 0 * k + np.log(p))
+    _mean, _var = formulas(lambda p: 1.0 * p, lambda p: (None, 1.0, p, 1.0))
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
         p, _ = self._bind("entropy", args, named)
-        ok = np.asarray(self._valid(p))
+        ok = np.asarray(self._valid(numbers_of(p)))
         return as_array(chosen(ok, special.entr(p) + special.entr(1 - p), np.nan, ok))
 
 
@@ -202,49 +161,36 @@ class NegativeBinomial(Counts):
     """``nbinom(n, p)``: the number of failures before the n-th success; n need not be whole."""
 
     _name, _shapes = "nbinom", ("n", "p")
-    _valid = staticmethod(lambda n, p: (numbers_of(n) > 0) & (numbers_of(p) > 0) & (numbers_of(p) <= 1))
+    _valid = staticmethod(lambda n, p: (n > 0) & (p > 0) & (p <= 1))
 
     def _powers(self, k: Array, n: Any, p: Any) -> Any:
         return n, p, k, p, special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
 
-    _cdf = staticmethod(lambda k, n, p: special.betainc(n, k + 1, p))
-    _sf = staticmethod(lambda k, n, p: special.betaincc(n, k + 1, p))
-    _logcdf = staticmethod(lambda k, n, p: log_betainc(as_array(n), k + 1, as_array(p)))
-    _logsf = staticmethod(lambda k, n, p: log_betainc(as_array(n), k + 1, as_array(p), True))
-    _mean = staticmethod(lambda n, p: n * (1 - p) / p)
-    _var = staticmethod(lambda n, p: (n, -2.0, p, 1.0))
+    _cdf, _sf, _logcdf, _logsf = tails_of(beta, lambda k, n, p: (p, n, k + 1))
+    _mean, _var = formulas(lambda n, p: n * (1 - p) / p, lambda n, p: (n, -2.0, p, 1.0))
 
 
 class Geometric(Counts):
     """``geom(p)``: the number of trials until the first success, from 1."""
 
     _name, _shapes, _low = "geom", ("p",), 1
-    _valid = staticmethod(lambda p: (numbers_of(p) > 0) & (numbers_of(p) <= 1))
+    _valid = staticmethod(lambda p: (p > 0) & (p <= 1))
     _powers = staticmethod(lambda k, p: (1.0, p, k - 1, p, 0.0))
+    _sf, _logsf = formulas(lambda k, p: times_powers(*together(0.0, 1.0, k, p, 0.0)), lambda k, p: k * np.log1p(-p))
 
     def _cdf(self, k: Array, p: Any) -> Array:
-        return np.where(numbers_of(p) < 0.5, -np.expm1(k * np.log1p(-_below_half(p))), 1 - self._sf(k, p))
-
-    _sf = staticmethod(lambda k, p: times_powers(*together(0.0, 1.0, k, p, 0.0)))
+        low = numbers_of(p) < 0.5
+        return branch(low, p, lambda p: -np.expm1(k * np.log1p(-p)), lambda p: 1 - self._sf(k, p), (0.25, 0.5))
 
     def _logcdf(self, k: Array, p: Any) -> Array:
         """log(1 − (1 − p)ᵏ): of a small p by the logarithm, and of a large one by the power."""
-        low = log1mexp(-k * np.log1p(-_below_half(p)))
-        return np.where(numbers_of(p) < 0.5, low, np.log1p(-self._sf(k, np.where(numbers_of(p) < 0.5, 0.5, p))))
+        low = numbers_of(p) < 0.5
+        return branch(low, p, lambda p: log1mexp(-k * np.log1p(-p)), lambda p: np.log1p(-self._sf(k, p)), (0.25, 0.5))
 
-    _logsf = staticmethod(lambda k, p: k * np.log1p(-p))
-    _mean = staticmethod(lambda p: 1 / p)
-    _var = staticmethod(lambda p: (None, -2.0, p, 1.0))
-
-
-def _below_half(p: Any) -> Array:
-    return np.where(numbers_of(p) < 0.5, p, 0.25)
+    _mean, _var = formulas(lambda p: 1 / p, lambda p: (None, -2.0, p, 1.0))
 
 
 poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), NegativeBinomial(), Geometric()
-
-
-LOG_2PI = math.log(2 * math.pi)
 
 
 class Vectors(Distribution):
@@ -254,8 +200,7 @@ class Vectors(Distribution):
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density."""
-        density: Any = np.exp(self.logpdf(x, *args, **named))
-        return density
+        return as_array(np.exp(self.logpdf(x, *args, **named)))
 
 
 class Dirichlet(Vectors):
@@ -340,18 +285,14 @@ class MultivariateNormal(Vectors):
         _, cov, singular = self._given("entropy", 0, args, named)
         if singular:
             values, _, rank = self._spanned(cov)
-            logdet: Any = np.sum(np.log(values))
-            return 0.5 * (rank * (LOG_2PI + 1) + logdet)
+            return as_array(0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values))))
         return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
 
     def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
-        import scipy.stats
-
         _, cov, _ = self._given("rvs", 0, (mean, cov), {})
         mean = as_array(mean) + np.zeros(cov.shape[0])
-        draw = scipy.stats.multivariate_normal.rvs
-        x = np.asarray(draw(numbers_of(mean), numbers_of(cov), size=size, random_state=random_state))
+        x = np.asarray(draw_with_scipy("multivariate_normal", (mean, cov), size, random_state))
         scalar = cov.shape[0] == 1
         d = (x[..., None] if scalar else x) - numbers_of(mean)
         noise = np.linalg.solve(np.linalg.cholesky(numbers_of(cov)), d[..., None])
@@ -380,10 +321,9 @@ class MultivariateNormal(Vectors):
 
     def _on_subspace(self, d: Array, cov: Array) -> Array:
         values, vectors, rank = self._spanned(cov)
-        along = d @ vectors
         quadratic = np.sum(d * (d @ np.linalg.pinv(cov, hermitian=True, rcond=1e6 * np.finfo(cov.dtype).eps)), axis=-1)
         z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
-        rest = numbers_of(d) - numbers_of(along) @ numbers_of(vectors).T
+        rest = numbers_of(d) - numbers_of(d) @ numbers_of(vectors) @ numbers_of(vectors).T
         inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
         return chosen(inside, z, -math.inf, np.asarray(True))
 
@@ -402,9 +342,8 @@ class Wishart(Vectors):
         for name, matrix in (("x", x), ("scale", scale)):
             if is_on_host(matrix) and not np.all(np.linalg.eigvalsh(numbers_of(matrix)) > 0):
                 raise np.linalg.LinAlgError(f"wishart: {name} is not positive definite")
-        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1] - 0.5 * df * (
-            p * math.log(2) + np.linalg.slogdet(scale)[1]
-        )
+        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1]
+        sizes = sizes - 0.5 * df * (p * math.log(2) + np.linalg.slogdet(scale)[1])
         return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
 
     def mean(self, *args: Any, **named: Any) -> Node:
@@ -429,13 +368,9 @@ class Wishart(Vectors):
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
         triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
-        import scipy.stats
-
         df, scale, p = self._given("rvs", (df, scale), {})
         low = np.linalg.cholesky(scale)
-        x = np.asarray(
-            scipy.stats.wishart.rvs(float(numbers_of(df)), numbers_of(scale), size=size, random_state=random_state)
-        )
+        x = np.asarray(draw_with_scipy("wishart", (float(numbers_of(df)), scale), size, random_state))
         flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
         inverse = np.linalg.inv(numbers_of(low))
         a = np.linalg.cholesky(inverse @ flat @ inverse.T)

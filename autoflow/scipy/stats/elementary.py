@@ -1,8 +1,8 @@
 """Distributions of real numbers, each by its standard form: see ``continuous.py`` for what a class says.
 
-First those whose functions are exponentials, logarithms and powers. p, q stand for what ``_cdf`` and ``_sf`` give.
-Tails are written so that neither end is a difference from 1: ``_sf`` is never 1 − ``_cdf``, and the logarithms reach as
-far as numbers do.
+First those whose functions are exponentials, logarithms and powers. The lower tail stands beside the upper one, and
+their inverses ``_ppf`` and ``_isf`` take a probability q. Tails are written so that neither end is a difference from 1:
+``_sf`` is never 1 − ``_cdf``, and the logarithms reach as far as numbers do.
 
 Then those by the error function and the incomplete integrals: normal, gamma, beta and t. Where a tail is too small for
 a number, its logarithm is that of ``rules/distributions.py``.
@@ -18,18 +18,22 @@ from scipy import special
 
 from ...rules.distributions import log1p_square, log_betainc, log_gammainc, log_half_step, log_stdtr, psi_difference
 from ...table.shapes import Array, as_array, numbers_of
-from .continuous import Continuous, Symmetric
+from .continuous import Continuous, Symmetric, formulas, tails_of
 
 # ---------------------------------------------------------------- by exponentials, logarithms and powers
 
-LOG_2, EULER = math.log(2), np.euler_gamma
+LOG_2, LOG_2PI, EULER = math.log(2), math.log(2 * math.pi), np.euler_gamma
+
+
+def branch(near: Array, x: Array, f: Any, g: Any, harmless: tuple[float, float] = (-1, 1)) -> Array:
+    """f(x) where ``near``, else g(x). Where f or g does not count, it is computed of its ``harmless`` number, so that
+    no NaN arises there."""
+    return np.where(near, f(np.where(near, x, harmless[0])), g(np.where(near, harmless[1], x)))
 
 
 def log1mexp(x: Array) -> Array:
     """log(1 − e⁻ˣ) for x > 0, exact at both ends: M. Mächler, "Accurately computing log(1 − exp(−|a|))", 2012."""
-    near = numbers_of(x) < LOG_2
-    low, high = np.where(near, x, 1), np.where(near, 1, x)
-    return np.where(near, np.log(-np.expm1(-low)), np.log1p(-np.exp(-high)))
+    return branch(numbers_of(x) < LOG_2, x, lambda x: np.log(-np.expm1(-x)), lambda x: np.log1p(-np.exp(-x)), (1, 1))
 
 
 def log1mexp_exp(x: Array) -> Array:
@@ -38,22 +42,15 @@ def log1mexp_exp(x: Array) -> Array:
     return np.where(far, x, log1mexp(np.exp(np.where(far, 0, x))))
 
 
-def choose_branch(near: Array, z: Array, f: Any, g: Any) -> Array:
-    """f(z) where ``near``, else g(z), and each is computed of harmless numbers where it does not count."""
-    return np.where(near, f(np.where(near, z, -1)), g(np.where(near, 1, z)))
-
-
 class Uniform(Continuous):
     """``uniform``: from loc to loc + scale."""
 
     _name, _support = "uniform", (0.0, 1.0)
     _mean, _var, _entropy = 0.5, 1 / 12, 0.0
     _logpdf = staticmethod(lambda z: 0.0 * z)
-    _cdf = staticmethod(lambda z: 1.0 * z)
-    _sf = staticmethod(lambda z: 1 - z)
+    _cdf, _sf = formulas(lambda z: 1.0 * z, lambda z: 1 - z)
     _logsf = staticmethod(lambda z: np.log1p(-z))
-    _ppf = staticmethod(lambda q: 1.0 * q)
-    _isf = staticmethod(lambda q: 1 - q)
+    _ppf, _isf = formulas(lambda q: 1.0 * q, lambda q: 1 - q)
 
 
 class Exponential(Continuous):
@@ -62,12 +59,9 @@ class Exponential(Continuous):
     _name, _support = "expon", (0.0, math.inf)
     _mean, _var, _entropy = 1.0, 1.0, 1.0
     _logpdf = staticmethod(lambda z: -z)
-    _cdf = staticmethod(lambda z: -np.expm1(-z))
-    _sf = staticmethod(lambda z: np.exp(-z))
-    _logcdf = staticmethod(lambda z: log1mexp(z))
-    _logsf = staticmethod(lambda z: -z)
-    _ppf = staticmethod(lambda q: -np.log1p(-q))
-    _isf = staticmethod(lambda q: -np.log(q))
+    _cdf, _sf = formulas(lambda z: -np.expm1(-z), lambda z: np.exp(-z))
+    _logcdf, _logsf = formulas(log1mexp, lambda z: -z)
+    _ppf, _isf = formulas(lambda q: -np.log1p(-q), lambda q: -np.log(q))
 
 
 class Weibull(Continuous):
@@ -79,15 +73,11 @@ class Weibull(Continuous):
         steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and outdoes the slope of zᶜ
         return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
-    _cdf = staticmethod(lambda z, c: -np.expm1(-(z**c)))
-    _sf = staticmethod(lambda z, c: np.exp(-(z**c)))
-    _logcdf = staticmethod(lambda z, c: log1mexp_exp(c * np.log(z)))
-    _logsf = staticmethod(lambda z, c: -(z**c))
-    _ppf = staticmethod(lambda q, c: (-np.log1p(-q)) ** (1.0 / c))
-    _isf = staticmethod(lambda q, c: (-np.log(q)) ** (1.0 / c))
-    _mean = staticmethod(lambda c: special.gamma(1 + 1.0 / c))
+    _cdf, _sf = formulas(lambda z, c: -np.expm1(-(z**c)), lambda z, c: np.exp(-(z**c)))
+    _logcdf, _logsf = formulas(lambda z, c: log1mexp_exp(c * np.log(z)), lambda z, c: -(z**c))
+    _ppf, _isf = formulas(lambda q, c: (-np.log1p(-q)) ** (1.0 / c), lambda q, c: (-np.log(q)) ** (1.0 / c))
+    _mean, _entropy = formulas(lambda c: special.gamma(1 + 1.0 / c), lambda c: EULER - EULER / c - np.log(c) + 1)
     _var = staticmethod(lambda c: special.gamma(1 + 2.0 / c) - special.gamma(1 + 1.0 / c) ** 2)
-    _entropy = staticmethod(lambda c: EULER - EULER / c - np.log(c) + 1)
 
 
 class Pareto(Continuous):
@@ -95,21 +85,15 @@ class Pareto(Continuous):
 
     _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
     _powers = staticmethod(lambda z, b: (-(b + 1.0), None, np.log(b)))
-    _cdf = staticmethod(lambda z, b: -np.expm1(-b * np.log(z)))
-    _sf = staticmethod(lambda z, b: z**-b)
-    _logcdf = staticmethod(lambda z, b: log1mexp(b * np.log(z)))
-    _logsf = staticmethod(lambda z, b: -b * np.log(z))
-    _ppf = staticmethod(lambda q, b: np.exp(-np.log1p(-q) / b))
-    _isf = staticmethod(lambda q, b: q ** (-1.0 / b))
+    _cdf, _sf = formulas(lambda z, b: -np.expm1(-b * np.log(z)), lambda z, b: z**-b)
+    _logcdf, _logsf = formulas(lambda z, b: log1mexp(b * np.log(z)), lambda z, b: -b * np.log(z))
+    _ppf, _isf = formulas(lambda q, b: np.exp(-np.log1p(-q) / b), lambda q, b: q ** (-1.0 / b))
 
     def _mean(self, b: Any) -> Array:
-        exists = numbers_of(b) > 1
-        return np.where(exists, b / (np.where(exists, b, 2) - 1.0), np.inf)
+        return branch(numbers_of(b) > 1, b, lambda b: b / (b - 1.0), lambda b: np.inf, (2, 2))
 
     def _var(self, b: Any) -> Array:
-        exists = numbers_of(b) > 2
-        b = np.where(exists, b, 3)
-        return np.where(exists, b / ((b - 2.0) * (b - 1.0) ** 2), np.inf)
+        return branch(numbers_of(b) > 2, b, lambda b: b / ((b - 2.0) * (b - 1.0) ** 2), lambda b: np.inf, (3, 3))
 
     _entropy = staticmethod(lambda b: 1 + 1.0 / b - np.log(b))
 
@@ -117,27 +101,24 @@ class Pareto(Continuous):
 class Laplace(Symmetric):
     """``laplace``: the density is e^(−|z|)/2."""
 
-    _name = "laplace"
-    _mean, _var, _entropy = 0.0, 2.0, LOG_2 + 1
+    _name, _mean, _var, _entropy = "laplace", 0.0, 2.0, LOG_2 + 1
     _logpdf = staticmethod(lambda z: -np.absolute(z) - LOG_2)
 
     def _cdf(self, z: Array) -> Array:
-        return choose_branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
+        return branch(numbers_of(z) < 0, z, lambda z: 0.5 * np.exp(z), lambda z: 1 - 0.5 * np.exp(-z))
 
     def _logcdf(self, z: Array) -> Array:
-        return choose_branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
+        return branch(numbers_of(z) < 0, z, lambda z: z - LOG_2, lambda z: np.log1p(-0.5 * np.exp(-z)))
 
     def _ppf(self, q: Array) -> Array:
-        near = numbers_of(q) < 0.5
-        low, high = np.where(near, q, 0.25), np.where(near, 0.75, q)
-        return np.where(near, np.log(2 * low), -np.log(2 * (1 - high)))
+        below = numbers_of(q) < 0.5
+        return branch(below, q, lambda q: np.log(2 * q), lambda q: -np.log(2 * (1 - q)), (0.25, 0.75))
 
 
 class Cauchy(Symmetric):
     """``cauchy``: the density is 1/(π (1 + z²)); it has no mean."""
 
-    _name = "cauchy"
-    _mean, _var, _entropy = math.nan, math.nan, math.log(4 * math.pi)
+    _name, _mean, _var, _entropy = "cauchy", math.nan, math.nan, math.log(4 * math.pi)
     _logpdf = staticmethod(lambda z: -math.log(math.pi) - log1p_square(z))
     _cdf = staticmethod(lambda z: np.arctan2(1, -z) / math.pi)
 
@@ -158,40 +139,28 @@ class Cauchy(Symmetric):
 class Logistic(Symmetric):
     """``logistic``: the distribution function is 1/(1 + e⁻ᶻ)."""
 
-    _name = "logistic"
-    _mean, _var, _entropy = 0.0, math.pi**2 / 3, 2.0
+    _name, _mean, _var, _entropy = "logistic", 0.0, math.pi**2 / 3, 2.0
     _logpdf = staticmethod(lambda z: special.log_expit(z) + special.log_expit(-z))
-    _cdf = staticmethod(lambda z: special.expit(z))
-    _logcdf = staticmethod(lambda z: special.log_expit(z))
-    _ppf = staticmethod(lambda q: special.logit(q))
+    _cdf, _logcdf, _ppf = formulas(special.expit, special.log_expit, special.logit)
 
 
 class GumbelRight(Continuous):
     """``gumbel_r``: of a maximum; the distribution function is exp(−e⁻ᶻ)."""
 
-    _name = "gumbel_r"
-    _mean, _var, _entropy = EULER, math.pi**2 / 6, EULER + 1
+    _name, _mean, _var, _entropy = "gumbel_r", EULER, math.pi**2 / 6, EULER + 1
     _logpdf = staticmethod(lambda z: -np.where(numbers_of(z) == -np.inf, 0, z) - np.exp(-z))  # −∞ at −∞, not ∞ − ∞
-    _cdf = staticmethod(lambda z: np.exp(-np.exp(-z)))
-    _sf = staticmethod(lambda z: -np.expm1(-np.exp(-z)))
-    _logcdf = staticmethod(lambda z: -np.exp(-z))
-    _logsf = staticmethod(lambda z: log1mexp_exp(-z))
-    _ppf = staticmethod(lambda q: -np.log(-np.log(q)))
-    _isf = staticmethod(lambda q: -np.log(-np.log1p(-q)))
+    _cdf, _sf = formulas(lambda z: np.exp(-np.exp(-z)), lambda z: -np.expm1(-np.exp(-z)))
+    _logcdf, _logsf = formulas(lambda z: -np.exp(-z), lambda z: log1mexp_exp(-z))
+    _ppf, _isf = formulas(lambda q: -np.log(-np.log(q)), lambda q: -np.log(-np.log1p(-q)))
 
 
 class GumbelLeft(GumbelRight):
     """``gumbel_l``: of a minimum; −z has the other one."""
 
-    _name = "gumbel_l"
-    _mean = -EULER
+    _name, _mean = "gumbel_l", -EULER
     _logpdf = staticmethod(lambda z: GumbelRight._logpdf(-z))
-    _cdf = staticmethod(lambda z: GumbelRight._sf(-z))
-    _sf = staticmethod(lambda z: GumbelRight._cdf(-z))
-    _logcdf = staticmethod(lambda z: GumbelRight._logsf(-z))
-    _logsf = staticmethod(lambda z: GumbelRight._logcdf(-z))
-    _ppf = staticmethod(lambda q: -GumbelRight._isf(q))
-    _isf = staticmethod(lambda q: -GumbelRight._ppf(q))
+    _cdf, _sf, _logcdf, _logsf = tails_of(GumbelRight(), lambda z: (-z,), mirrored=True)
+    _ppf, _isf = formulas(lambda q: -GumbelRight._isf(q), lambda q: -GumbelRight._ppf(q))
 
 
 uniform, expon, weibull_min, pareto = Uniform(), Exponential(), Weibull(), Pareto()
@@ -201,18 +170,12 @@ laplace, cauchy, logistic, gumbel_r, gumbel_l = Laplace(), Cauchy(), Logistic(),
 # ---------------------------------------------------------------- by the error function and the incomplete integrals
 
 
-LOG_2PI = math.log(2 * math.pi)
-
-
 class Normal(Symmetric):
     """``norm``: the density is exp(−z²/2)/√2π."""
 
-    _name = "norm"
-    _mean, _var, _entropy = 0.0, 1.0, 0.5 * (LOG_2PI + 1)
+    _name, _mean, _var, _entropy = "norm", 0.0, 1.0, 0.5 * (LOG_2PI + 1)
     _logpdf = staticmethod(lambda z: -0.5 * (z * z) - 0.5 * LOG_2PI)
-    _cdf = staticmethod(lambda z: special.ndtr(z))
-    _logcdf = staticmethod(lambda z: special.log_ndtr(z))
-    _ppf = staticmethod(lambda q: special.ndtri(q))
+    _cdf, _logcdf, _ppf = formulas(special.ndtr, special.log_ndtr, special.ndtri)
 
 
 class LogNormal(Continuous):
@@ -225,52 +188,40 @@ class LogNormal(Continuous):
         log = np.log(np.where(zero, 1, z))
         return np.where(zero, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
 
-    _cdf = staticmethod(lambda z, s: special.ndtr(np.log(z) / s))
-    _sf = staticmethod(lambda z, s: special.ndtr(-np.log(z) / s))
-    _logcdf = staticmethod(lambda z, s: special.log_ndtr(np.log(z) / s))
-    _logsf = staticmethod(lambda z, s: special.log_ndtr(-np.log(z) / s))
+    _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda z, s: (np.log(z) / s,))
 
     def _ppf(self, q: Array, s: Any) -> Array:
         """At 0 a slope of ∞ and no slope by s, as a root has them: there the exponential would give 0 · ∞."""
-        zero = numbers_of(q) == 0
-        return np.where(zero, np.sqrt(np.where(zero, q, 1)), np.exp(s * special.ndtri(np.where(zero, 0.5, q))))
+        return branch(numbers_of(q) == 0, q, np.sqrt, lambda q: np.exp(s * special.ndtri(q)), (1, 0.5))
 
     def _isf(self, q: Array, s: Any) -> Array:
         one = numbers_of(q) == 1
-        return np.where(one, np.sqrt(1 - np.where(one, q, 0)), np.exp(-s * special.ndtri(np.where(one, 0.5, q))))
+        return branch(one, q, lambda q: np.sqrt(1 - q), lambda q: np.exp(-s * special.ndtri(q)), (0, 0.5))
 
-    _mean = staticmethod(lambda s: np.exp(s * s / 2))
-    _var = staticmethod(lambda s: np.expm1(s * s) * np.exp(s * s))
+    _mean, _var = formulas(lambda s: np.exp(s * s / 2), lambda s: np.expm1(s * s) * np.exp(s * s))
     _entropy = staticmethod(lambda s: 0.5 * (1 + LOG_2PI) + np.log(s))
 
 
-def gamma_powers(z: Array, a: Any) -> tuple[Array, Array]:
-    """c and r of the density zᶜ eʳ. For a large a both are larger than the result has digits; then c is 0, and r is by
-    Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
+def gamma_powers(z: Array, a: Any) -> tuple[Array, None, Array]:
+    """c, None and r of the density zᶜ eʳ. For a large a both numbers are larger than the result has digits; then c is
+    0, and r is by Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
     far = numbers_of(a) > 1e5
     near, large, at = np.where(far, 1, a), np.where(far, a, 1e5), np.where(far, z, 1e5)
     d = at - large
     r = (large - 1) * np.log1p(d / large) - d - 0.5 * (LOG_2PI + np.log(large)) - 1 / (12 * large)
-    return np.where(far, 0, a - 1.0), np.where(far, r, -np.where(far, 1, z) - special.gammaln(near))
+    return np.where(far, 0, a - 1.0), None, np.where(far, r, -np.where(far, 1, z) - special.gammaln(near))
 
 
 class Gamma(Continuous):
     """``gamma(a)``: the density is zᵃ⁻¹ e⁻ᶻ/Γ(a)."""
 
     _name, _shapes, _support = "gamma", ("a",), (0.0, math.inf)
-
-    def _powers(self, z: Array, a: Any) -> Any:
-        c, rest = gamma_powers(z, a)
-        return c, None, rest
-
-    _cdf = staticmethod(lambda z, a: special.gammainc(a, z))
-    _sf = staticmethod(lambda z, a: special.gammaincc(a, z))
-    _logcdf = staticmethod(lambda z, a: log_gammainc(as_array(a), z))
-    _logsf = staticmethod(lambda z, a: log_gammainc(as_array(a), z, True))
-    _ppf = staticmethod(lambda q, a: special.gammaincinv(a, q))
-    _isf = staticmethod(lambda q, a: special.gammainccinv(a, q))
-    _mean = staticmethod(lambda a: 1.0 * a)
-    _var = staticmethod(lambda a: 1.0 * a)
+    _powers = staticmethod(gamma_powers)
+    _cdf, _sf = formulas(lambda z, a: special.gammainc(a, z), lambda z, a: special.gammaincc(a, z))
+    _logcdf = staticmethod(lambda z, a: log_gammainc(as_array(a), as_array(z)))
+    _logsf = staticmethod(lambda z, a: log_gammainc(as_array(a), as_array(z), True))
+    _ppf, _isf = formulas(lambda q, a: special.gammaincinv(a, q), lambda q, a: special.gammainccinv(a, q))
+    _mean, _var = formulas(lambda a: 1.0 * a, lambda a: 1.0 * a)
 
     def _entropy(self, a: Any) -> Array:
         far = numbers_of(a) > 250
@@ -295,14 +246,11 @@ class Beta(Continuous):
 
     _name, _shapes, _support = "beta", ("a", "b"), (0.0, 1.0)
     _powers = staticmethod(lambda z, a, b: (a - 1.0, b - 1.0, -special.betaln(a, b)))
-    _cdf = staticmethod(lambda z, a, b: special.betainc(a, b, z))
-    _sf = staticmethod(lambda z, a, b: special.betaincc(a, b, z))
-    _logcdf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), z))
-    _logsf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), z, True))
-    _ppf = staticmethod(lambda q, a, b: special.betaincinv(a, b, q))
-    _isf = staticmethod(lambda q, a, b: special.betainccinv(a, b, q))
-    _mean = staticmethod(lambda a, b: a / (a + b))
-    _var = staticmethod(lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)))
+    _cdf, _sf = formulas(lambda z, a, b: special.betainc(a, b, z), lambda z, a, b: special.betaincc(a, b, z))
+    _logcdf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), as_array(z)))
+    _logsf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), as_array(z), True))
+    _ppf, _isf = formulas(lambda q, a, b: special.betaincinv(a, b, q), lambda q, a, b: special.betainccinv(a, b, q))
+    _mean, _var = formulas(lambda a, b: a / (a + b), lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)))
 
     def _entropy(self, a: Any, b: Any) -> Array:
         each = (a - 1) * special.psi(a) + (b - 1) * special.psi(b)
@@ -317,9 +265,8 @@ class StudentsT(Symmetric):
     def _logpdf(self, z: Array, df: Any) -> Array:
         return log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(z / np.sqrt(df))
 
-    _cdf = staticmethod(lambda z, df: special.stdtr(df, z))
+    _cdf, _ppf = formulas(lambda z, df: special.stdtr(df, z), lambda q, df: special.stdtrit(df, q))
     _logcdf = staticmethod(lambda z, df: log_stdtr(as_array(df), z))
-    _ppf = staticmethod(lambda q, df: special.stdtrit(df, q))
     _mean = staticmethod(lambda df: np.where(numbers_of(df) > 1, 0.0, np.inf))
 
     def _var(self, df: Any) -> Array:
