@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
-from doors import BEGIN, DOORS, END, PAGE, row
+from doors import BEGIN, DOORS, END, ON_EVERY_PYTHON, PAGE, row
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,4 +32,6 @@ def test_what_happens_at_each_door_is_as_the_table_says(name: str) -> None:
     for word, library in LIBRARIES.items():
         if word in name:
             pytest.importorskip(library)
-    assert row(name) in PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].splitlines()
+    page = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0].splitlines()
+    columns = None if sys.version_info >= (3, 12) else 1 + ON_EVERY_PYTHON  # and the door
+    assert row(name).split(" | ")[:columns] in [line.split(" | ")[:columns] for line in page]

@@ -163,8 +163,8 @@ class Watch:
 
     def end(self, code: types.CodeType, offset: int, result: Any) -> None:
         """It ends: does it return numbers without a history? If it returns a node, is all of the history there?"""
-        frame, (outermost, _, call) = sys._getframe(1), self.calls.outermost
-        if id(frame) != outermost:
+        frame, (place, function, call) = sys._getframe(1), self.calls.outermost
+        if id(frame) != place or code is not function:
             return
         self.calls.outermost = NO_CALL
         argument, function, args, options = call or ("", None, [], {})
