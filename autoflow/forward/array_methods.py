@@ -23,7 +23,7 @@ from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
-from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, named_as, plain_view, value_of
+from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
@@ -412,16 +412,12 @@ def write_imag(x: Any, value: Any) -> None:
 
 def install() -> None:
     """Give nodes all of these."""
-    named_as("Node", ArrayMethods)
-    for name, member in vars(ArrayMethods).items():
-        if name == "__getitem__" or not name.startswith("__"):
-            setattr(NodeRole, name, member)
+    node_methods.install_methods(NodeRole, ArrayMethods, "Node")
     for name in PLAIN.split():
         setattr(NodeRole, name, plain_method(name))
-    for name, advice in REFUSED.items():
+    unknown = dict.fromkeys(sorted(unknown_names()), f"autoflow does not know this method of NumPy {np.__version__}")
+    for name, advice in {**REFUSED, **unknown}.items():
         setattr(NodeRole, name, refused_method(name, advice))
-    for name in sorted(unknown_names()):
-        setattr(NodeRole, name, refused_method(name, f"autoflow does not know this method of NumPy {np.__version__}"))
     node_methods.install_protocols()
     with_every_family(guard_attributes)
 

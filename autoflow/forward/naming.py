@@ -39,9 +39,8 @@ class Bound:
     def __init__(self, spaces: Iterable[Space]) -> None:
         self.nodes: dict[int, str] = {}  # id of a leaf, or of a record -> name
         self.arrays: dict[int, tuple[str, Any]] = {}  # id of an array -> its name and itself
-        self.known: dict[
-            int, tuple[Any, str | None]
-        ] = {}  # answers so far; each keeps its array alive, so that its id stays unique
+        # Answers so far. Each keeps its array alive, so that its id stays unique.
+        self.known: dict[int, tuple[Any, str | None]] = {}
         lists = []
         for space in spaces:
             for name, x in space:

@@ -14,6 +14,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,13 +38,19 @@ from ..nodes.nodes import (
 from .callers import check_taker
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..backprop.hooks import Handle, Hook
     from ..pictures import Graph, Quiz, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
     from .replay import Inputs
+
+
+def install_methods(role: type, methods: type, name: str) -> None:
+    """Give ``role`` the methods and properties that the class ``methods`` lists, named as those of ``name``."""
+    named_as(name, methods)
+    for key, member in vars(methods).items():
+        if isinstance(member, (FunctionType, property)):
+            setattr(role, key, member)
 
 
 # ---------------------------------------------------------------- what Python asks: a float, a copy, a pickle, bits
@@ -186,10 +193,7 @@ def bit_operator(name: str, ufunc: np.ufunc) -> None:
 
 def install_protocols() -> None:
     """Give nodes these methods."""
-    named_as("Node", Protocol)
-    for name, member in vars(Protocol).items():
-        if callable(member) or name == "__pandas_priority__":
-            setattr(NodeRole, name, member)
+    install_methods(NodeRole, Protocol, "Node")
     for name, ufunc in BITS.items():
         bit_operator(name, ufunc)
 
@@ -303,11 +307,8 @@ class VariableMethods:
 
 def install() -> None:
     """Give nodes these methods."""
-    for methods, role, name in ((NodeMethods, NodeRole, "Node"), (VariableMethods, VariableRole, "Variable")):
-        named_as(name, methods)
-        for member, function in vars(methods).items():
-            if callable(function):
-                setattr(role, member, function)
+    install_methods(NodeRole, NodeMethods, "Node")
+    install_methods(VariableRole, VariableMethods, "Variable")
 
 
 install()

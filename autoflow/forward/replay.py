@@ -72,9 +72,8 @@ def replay(record: Any, inputs: Inputs) -> Array:
             if isinstance(r, VariableRole):
                 values[r] = value_of(r) if recording is None else recording.adopt(value_of(r), recording)
                 continue
-            values[r] = run(
-                r, [values[p] if p is not None else value_of(shown_operand(r, k)) for k, p in enumerate(r.parents)]
-            )
+            operands = [values[p] if p is not None else value_of(shown_operand(r, k)) for k, p in enumerate(r.parents)]
+            values[r] = run(r, operands)
     return np.copy(values[record])
 
 
