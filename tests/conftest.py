@@ -25,9 +25,9 @@ from autoflow.table.shapes import DEPRECATED  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 
-# By day the same examples each time, so that a red build is about the change; by night new ones, and many.
+# The same examples each time, so that a red build is about the change; by night many.
 hypothesis.settings.register_profile("day", derandomize=True, deadline=None, max_examples=50, database=None)
-hypothesis.settings.register_profile("night", deadline=None, max_examples=1000)
+hypothesis.settings.register_profile("night", derandomize=True, deadline=None, max_examples=1000, database=None)
 hypothesis.settings.load_profile("night" if NIGHTLY else "day")
 
 

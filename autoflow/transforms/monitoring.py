@@ -41,7 +41,7 @@ python: Any = getattr(sys, "monitoring", None)
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 NO_CALL: tuple[int, Any, Any] = (0, None, None)
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
-PLAIN = {np.ndarray, float, int, bool, complex, str, type(None), np.float64, type}  # they hold no node
+PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type, types.FunctionType}  # they hold no node
 NUMERIC = (float, complex, np.inexact, np.ndarray)
 
 
@@ -58,6 +58,8 @@ class Watch:
         self.tool: int | None = None
         self.packages: set[str] = set()
         self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
+        self.returning: set[int] = set()  # of those, the ones whose results are looked at
+        self.modules: dict[str | None, bool] = {}  # is the module of that name in one of the packages?
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
         self.proved: set[Any] = set()  # calls that return a node with all of its history: the code, kinds of arguments
@@ -69,6 +71,7 @@ class Watch:
         if python is None or not new:
             return
         self.packages |= new
+        self.modules.clear()
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for name, module in list(sys.modules.items()):
@@ -88,9 +91,14 @@ class Watch:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """For ``import``: a module of a watched package is looked through as soon as it has run."""
         spec = PathFinder.find_spec(name, path, target) if self.watches(name) else None
-        if spec is not None and hasattr(loader := spec.loader, "exec_module"):
+        if spec is not None and (loader := spec.loader) is not None:
             run = loader.exec_module
-            loader.exec_module = lambda module: (run(module), self.look_through(module))[0]  # type: ignore[method-assign]
+
+            def exec_module(module: types.ModuleType) -> None:
+                run(module)
+                self.look_through(module)
+
+            loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
     def watches(self, module: str | None) -> bool:
@@ -111,7 +119,7 @@ class Watch:
             found = [x, *[f for k in new for key, f in vars(k).items() if key[0] != "_" or key[-2:] == "__"]]
             if callable(x) and not self.watches(kind.__module__) and not hasattr(x, "__code__"):
                 # A function in C (scipy.fft's) finds its code by its name, in a module beside its own.
-                beside = [vars(m) for key, m in list(sys.modules.items()) if key.startswith(home)]
+                beside = [vars(m) for key, m in list(sys.modules.items()) if key.startswith(str(home))]
                 found = [f for functions in beside if hasattr(f := functions.get(x.__name__), "__code__")]
                 self.behind |= {id(f.__code__) for f in found}
             for f in found:
@@ -137,14 +145,19 @@ class Watch:
 
     def begin(self, code: types.CodeType, offset: int) -> None:
         """A function begins: is it given a node with a history?"""
-        if self.calls.outermost[1] is code and not self.is_inside(sys._getframe(1).f_back):
-            self.calls.outermost = NO_CALL  # an earlier call has ended in an exception, of which nobody tells
-        if self.watches(sys._getframemodulename(2)) and id(code) not in self.behind:  # type: ignore[attr-defined]
+        if id(code) in self.returning and not self.is_inside(sys._getframe(1).f_back):
+            self.calls.outermost = NO_CALL  # an earlier call may have ended in an exception, of which nobody tells
+        around = sys._getframemodulename(2)  # type: ignore[attr-defined]
+        inner = self.modules.get(around)
+        if inner is None:
+            inner = self.modules[around] = self.watches(around)
+        if inner and id(code) not in self.behind:
             return
-        frame, names = sys._getframe(1), self.codes[id(code)][1]
-        values = frame.f_locals
-        if PLAIN.issuperset([type(values[name]) for name in names]):
+        frame = sys._getframe(1)
+        values = frame.f_locals  # what it is given, and what its closure holds
+        if PLAIN.issuperset(map(type, values.values())):
             return
+        names = self.codes[id(code)][1]
         switches, argument = modes(), next((name for name in names if is_live(values[name])), None)
         if argument is None or not switches.recording or switches.depth or switches.shadow:
             return
@@ -152,6 +165,7 @@ class Watch:
             module = name_of(frame)[0]
             held = module.partition(".")[0] in switches.watched and not is_listed(module, NUMBERS)
             self.calls.outermost = id(frame), code, [argument, *call_of(frame)] if held else None
+            self.returning.add(id(code))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
 
     def is_inside(self, frame: types.FrameType | None) -> bool:

@@ -21,7 +21,7 @@ V = np.array([0.61, 1.52, 0.43, 0.87])
 M = np.array([[2.0, 0.3, 0.1, 0.2], [0.3, 1.5, 0.2, 0.1], [0.1, 0.2, 1.8, 0.4], [0.2, 0.1, 0.4, 2.2]])
 ROOMS = [
     "cluster.hierarchy", "cluster.vq", "fft", "fftpack", "integrate", "interpolate", "linalg", "ndimage", "signal",
-    "signal.windows", "sparse", "sparse.linalg", "spatial", "spatial.distance", "special", "stats", "stats.mstats",
+    "sparse", "sparse.linalg", "spatial", "spatial.distance", "special", "stats", "stats.mstats",
 ]  # fmt: skip
 WAYS = {
     "f(y)": lambda f, y: f(y),
