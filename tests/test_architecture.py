@@ -51,7 +51,6 @@ STAY = {"errors", "integrate", "linalg", "ops", "signal", "special", "stats", "t
 # Calls upwards: file, the room or the file that it calls, and why. Most are methods of nodes.
 UPWARDS = [
     ("base.modes", "backprop.anomaly", "af.options(preset='classroom') looks for the first NaN"),
-    ("base.modes", "transforms.monitoring", "af.options.watched = ... asks Python to watch these packages"),
     ("nodes.nodes", "forward", "x.value = v is a write; and checkers of types see the methods that forward installs"),
     ("nodes.nodes", "extending.function", "x.grad_fn = f and x.create_node(...) make rules of the user's"),
     ("nodes.records", "backprop.passes", "record(g): what an operation sends back, for those who look at a graph"),

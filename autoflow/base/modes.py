@@ -303,6 +303,9 @@ def is_grad_enabled() -> bool:
 PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first"},
            "classroom": {"strict": True, "anomaly": True, "prove": "always"}}  # fmt: skip
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
+CHANGED: dict[
+    str, Callable[[Any, bool], None]
+] = {}  # option -> is told: the new value; does it hold outside of a block?
 PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched")
 
 
@@ -389,15 +392,15 @@ class Options:
             preset(value)
         else:
             MODES.set(replace(modes(), **{name: _check_value(name, value)}))
-            if name == "watched":
-                later("watch_packages")(value)
+            if name in CHANGED:
+                CHANGED[name](value, True)
 
     def __call__(self, **changes: Any) -> switched:
         """Change some of them for a block. With ``preset`` they hold at once, and with ``with`` for the block."""
         name = changes.pop("preset", None)
         checked = {name: _check_value(name, value) for name, value in changes.items()}
-        if changes.get("watched"):
-            later("watch_packages")(changes["watched"])
+        for name_of_option in CHANGED.keys() & checked:
+            CHANGED[name_of_option](checked[name_of_option], False)
         return switched(**checked) if name is None else preset(name, **checked)
 
     def __dir__(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ import numpy as np
 
 from ..base import pytree
 from ..base.errors import LostGradientError
-from ..base.modes import modes
+from ..base.modes import CHANGED, modes
 from ..extending.joint import make_shadowed
 from ..forward.callers import is_library
 from ..nodes.coercion import NUMBERS, is_listed
@@ -287,6 +287,12 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
 WATCH = Watch()
 
 
-def watch_packages(packages: tuple[str, ...]) -> None:
-    """Watch these, too; without any, give the tool back."""
-    WATCH.add(packages) if packages else WATCH.give_back()
+def watch_packages(packages: tuple[str, ...], outside: bool) -> None:
+    """Watch these, too; without any, and outside of a block, give the tool back."""
+    if outside and not packages:
+        WATCH.give_back()
+    WATCH.add(packages)
+
+
+CHANGED["watched"] = watch_packages
+WATCH.add(modes().watched)
