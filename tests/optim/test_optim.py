@@ -182,11 +182,12 @@ def test_single_precision_stays_and_learns(name, options):
 
 @every_case
 def test_nothing_is_allocated(name, options):
-    """In place: the same memory, and no array of the size of the parameter in between."""
-    w = af.Variable(np.ones((500, 500)))
+    """In place: the same memory, and no array of the size of the parameter in between. (It is so large that what other
+    threads of a test run allocate meanwhile, some 100 KB, is small beside it.)"""
+    w = af.Variable(np.ones((1000, 1000)))
     memory = w.value.ctypes.data
     optimiser = getattr(optim, name)([w], **options)
-    w.grad = np.full((500, 500), 0.1)
+    w.grad = np.full((1000, 1000), 0.1)
     before = w.grad.copy()
     optimiser.step()
     tracemalloc.start()
