@@ -59,7 +59,9 @@ publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 warn_if_free_threaded()
 if sys.version_info >= (3, 12):
-    options.watched = options.watched
+    from .transforms import monitoring
+
+    del monitoring
 del Moved, array_methods, dispatch, list_public, operators, publish, sys, warn_if_free_threaded
 
 if not TYPE_CHECKING:  # else every name would be one
