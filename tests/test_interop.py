@@ -259,6 +259,12 @@ def test_a_table_of_data_and_parameters(pd):
 
 
 def test_scikit_learn(x, z, recorded):
+    """Where it is not watched it gets numbers."""
+    with af.options(watched=()):
+        check_scikit_learn(x, z, recorded)
+
+
+def check_scikit_learn(x, z, recorded):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")

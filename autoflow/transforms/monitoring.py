@@ -75,7 +75,7 @@ class Watch:
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] in new:
+            if name.partition(".")[0] in new and module is not None:  # None: it may not be imported
                 self.look_through(module)
 
     def give_back(self) -> None:
