@@ -197,9 +197,9 @@ class Watch:
         held = [id(cell.cell_contents) for cell in function.__closure__ or ()]
         kind = id(function.__code__), *held, *words, kind_of((args, options))
         if kind not in self.proved:
-            first = [found]
+            first, call = [found], (function, args, options)
             try:
-                checked_run(lambda: marked(first.pop() if first else again(function, args, options)), args, options)
+                checked_run(lambda: marked(first.pop() if first else again(*call)), *call)
             except LostGradientError:
                 return False
             self.proved.add(kind)

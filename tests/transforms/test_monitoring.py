@@ -13,7 +13,7 @@ from conftest import NIGHTLY
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
-from autoflow.transforms import monitoring
+from autoflow.transforms import monitoring, shadow
 
 scipy = pytest.importorskip("scipy")
 NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python has no sys.monitoring")
@@ -188,6 +188,9 @@ def test_a_package_that_the_user_names(tmp_path, monkeypatch):
         assert lossy.kept(y).requires_grad
         with af.options(prove="never"):
             assert lossy.half(y).requires_grad
+        monkeypatch.setattr(shadow, "LONGEST", -1.0)
+        with pytest.warns(af.errors.UnprovedWarning, match=r"<function kept at \w+> took long"):
+            assert lossy.kept(y[:2]).requires_grad
     assert lossy.total(y) == pytest.approx(V.sum())  # outside of the block
 
 
