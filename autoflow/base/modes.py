@@ -24,6 +24,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+WATCHED = ("scipy", "sklearn", "statsmodels")
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
 
 
@@ -41,7 +42,7 @@ class Modes:
     static: bool = False  # pictures as images only, for places that run no scripts
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
-    watched: tuple[str, ...] = ("scipy", "sklearn", "statsmodels")  # packages; see transforms/monitoring.py
+    watched: tuple[str, ...] = WATCHED  # packages; see transforms/monitoring.py
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     left: tuple[tuple[Any, str], ...] = ()  # arrays of ``array += node``: weak reference, line. See nodes/rebinding.py
@@ -300,13 +301,18 @@ def is_grad_enabled() -> bool:
 # ---------------------------------------------------------------- af.options: the switches that a user may change
 
 
-PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first"},
-           "classroom": {"strict": True, "anomaly": True, "prove": "always"}}  # fmt: skip
+PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first", "watched": WATCHED},
+           "classroom": {"strict": True, "anomaly": True, "prove": "always", "watched": WATCHED}}  # fmt: skip
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
-CHANGED: dict[
-    str, Callable[[Any, bool], None]
-] = {}  # option -> is told: the new value; does it hold outside of a block?
+# Option -> what is told when it changes: the new value; does it hold outside of a block, too?
+CHANGED: dict[str, Callable[[Any, bool], None]] = {}
 PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched")
+
+
+def tell(changes: dict[str, Any], outside: bool) -> None:
+    """Call what is in :data:`CHANGED` for these options."""
+    for name in CHANGED.keys() & changes:
+        CHANGED[name](changes[name], outside)
 
 
 class preset(switched):  # noqa: N801 - used like a function
@@ -317,6 +323,7 @@ class preset(switched):  # noqa: N801 - used like a function
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
         super().__init__(**changes)
         self.name, self.before = name, modes()
+        tell({**PRESETS[name], **changes}, False)
         MODES.set(replace(self.before, **self.changes_to(self.before)))
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
@@ -392,15 +399,13 @@ class Options:
             preset(value)
         else:
             MODES.set(replace(modes(), **{name: _check_value(name, value)}))
-            if name in CHANGED:
-                CHANGED[name](value, True)
+            tell({name: value}, True)
 
     def __call__(self, **changes: Any) -> switched:
         """Change some of them for a block. With ``preset`` they hold at once, and with ``with`` for the block."""
         name = changes.pop("preset", None)
         checked = {name: _check_value(name, value) for name, value in changes.items()}
-        for name_of_option in CHANGED.keys() & checked:
-            CHANGED[name_of_option](checked[name_of_option], False)
+        tell(checked, False)
         return switched(**checked) if name is None else preset(name, **checked)
 
     def __dir__(self) -> tuple[str, ...]:
@@ -423,6 +428,8 @@ def _check_value(name: str, value: Any) -> Any:
     if type(value) is not kind or (choice and value not in choice):
         words = f"one of {str(choice)[1:-1]}" if choice else f"of type {kind.__name__}"
         raise TypeError(f"af.options.{name} must be {words}, not {value!r}")
+    if kind is tuple and not all([type(v) is str for v in value]):
+        raise TypeError(f"af.options.{name} must be a tuple of names, not {value!r}")
     if kind is int and value < 0:
         raise ValueError(f"af.options.{name} is a number of things, so it cannot be {value}")
     return value

@@ -39,6 +39,7 @@ from ..nodes.versions import PACKAGE, where
 
 python: Any = getattr(sys, "monitoring", None)
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # they return before they run
 NO_CALL: tuple[int, Any, Any] = (0, None, None)
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type, types.FunctionType}  # they hold no node
@@ -124,24 +125,25 @@ class Watch:
                 self.behind |= {id(f.__code__) for f in found}
             for f in found:
                 code = getattr(getattr(f, "__func__", f), "__code__", None)
-                if code is not None and id(code) not in self.codes and not code.co_flags & inspect.CO_GENERATOR:
+                if code is not None and id(code) not in self.codes and not code.co_flags & LATER:
                     self.ask(code, python.events.PY_START)
 
     def ask(self, code: types.CodeType, events: int) -> None:
         """Be called at these events of a function. The tool is taken for the first."""
-        if self.tool is None:
+        if self.tool is None and self.packages:
             self.tool = next((tool for tool in TOOLS if python.get_tool(tool) is None), None)
             if self.tool is None:
                 self.give_back()
                 said = f"other tools have the places {TOOLS} of sys.monitoring, so what SciPy loses is not noticed"
                 warnings.warn(said, RuntimeWarning, stacklevel=2)
-                return
-            python.use_tool_id(self.tool, PACKAGE)
-            python.register_callback(self.tool, python.events.PY_START, self.begin)
-            python.register_callback(self.tool, python.events.PY_RETURN, self.end)
-        n = code.co_argcount + code.co_kwonlyargcount + sum([bool(code.co_flags & flag) for flag in VARIADIC])
-        self.codes[id(code)] = code, code.co_varnames[:n]
-        python.set_local_events(self.tool, code, events)
+            else:
+                python.use_tool_id(self.tool, PACKAGE)
+                python.register_callback(self.tool, python.events.PY_START, self.begin)
+                python.register_callback(self.tool, python.events.PY_RETURN, self.end)
+        if self.tool is not None:
+            n = code.co_argcount + code.co_kwonlyargcount + sum([bool(code.co_flags & flag) for flag in VARIADIC])
+            self.codes[id(code)] = code, code.co_varnames[:n]
+            python.set_local_events(self.tool, code, events)
 
     def begin(self, code: types.CodeType, offset: int) -> None:
         """A function begins: is it given a node with a history?"""
@@ -223,7 +225,7 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
 
 def again(function: Any, *arguments: Any) -> list[Any]:
     """What a call returns, of arguments that have other numbers in their memory in a proof."""
-    args, options = pytree.tree_map(make_shadowed, arguments)
+    args, options = pytree.tree_map(lambda x: make_shadowed(x) if gradient_target(x) is not None else x, arguments)
     result = function(*args, **options)
     return list(leaves(args[0] if function.__name__ == "__init__" else result))
 

@@ -43,8 +43,6 @@ def watched_again():
     """A test may give the tool back."""
     yield
     af.options.preset = "default"
-    if monitoring.python is not None:
-        af.options.watched = ("scipy", "sklearn", "statsmodels")
 
 
 def total(result):
@@ -280,6 +278,27 @@ def test_beside_other_tools(around, tmp_path):
         env={**os.environ, "COVERAGE_CORE": "sysmon"},
     )  # fmt: skip
     assert "named" in done.stdout, done.stderr
+
+
+@NEW
+def test_a_preset_watches_again():
+    from scipy import linalg
+
+    y = af.Variable(V) * 1.0
+    af.options.watched = ()
+    linalg.solve(M, y)
+    with af.options(preset="classroom"), pytest.raises(LostGradientError):
+        linalg.solve(M, y)
+    af.options.preset = "default"
+    assert af.options.watched == ("scipy", "sklearn", "statsmodels")
+    with pytest.raises(LostGradientError):
+        linalg.solve(M, y)
+
+
+def test_names_of_packages_are_texts():
+    for wrong in ("scipy", ["scipy"], ("scipy", 1)):
+        with pytest.raises(TypeError, match="watched must be"):
+            af.options.watched = wrong
 
 
 @NEW
