@@ -41,6 +41,9 @@ LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__mai
 CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
 
 
+GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+
+
 class RandomState:
     """One generator, and how its state is read and written."""
 
@@ -67,7 +70,7 @@ def states_of(generators: Iterable[Any]) -> list[RandomState]:
 
 def is_generator(x: Any) -> bool:
     """Does it draw random numbers?"""
-    return isinstance(x, (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random))
+    return isinstance(x, GENERATORS)
 
 
 class Names:
@@ -81,23 +84,34 @@ class Names:
         return {name: self.scope[name] for name in self.names if name in self.scope}
 
 
-LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names)  # nothing behind them is looked at
+LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, *GENERATORS)  # nothing behind them is looked at
+Referents = Callable[[Any], Iterable[Any]]
 
 
 def reachable(*roots: Any) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
     what cannot change. In place of the globals of a function, :class:`Names`."""
+    referents_of = ByType(referents_by_type)
     queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
     seen = {id(x) for x in queue}
     for x in queue:
-        if is_generator(x) or isinstance(x, LEAVES):
-            continue
-        for child in _referents(x):
+        for child in referents_of[type(x)](x):
             child = child.bit_generator if isinstance(child, np.random.Generator) else child
-            if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < LIMIT:
+            if id(child) not in seen and referents_of[type(child)] is not constant and len(queue) < LIMIT:
                 seen.add(id(child))
                 queue.append(child)
     return queue
+
+
+class ByType(dict[type, Any]):
+    """What ``decide`` says of each type, asked once for each: a walk meets many objects of few types."""
+
+    def __init__(self, decide: Callable[[type], Any]) -> None:
+        self.decide = decide
+
+    def __missing__(self, kind: type) -> Any:
+        self[kind] = decided = self.decide(kind)
+        return decided
 
 
 def reachable_generators(*roots: Any) -> list[Any]:
@@ -106,25 +120,51 @@ def reachable_generators(*roots: Any) -> list[Any]:
     return [x for x in reachable(*roots) if is_generator(x) or x is np.random or x is random]
 
 
-def _referents(x: Any) -> Iterator[Any]:
-    """What ``x`` refers to, as far as generators may be behind it."""
-    if isinstance(x, types.FunctionType):
-        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
-        if not of_library(x.__module__) and not _is_installed(x.__module__):
-            for names in _named(x.__globals__, set(_names_in(x.__code__))):
-                yield names
-                yield from [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
-    elif isinstance(x, type):
-        if not of_library(x.__module__) and not _is_installed(x.__module__):
-            yield from (*x.__mro__, *vars(x).values())
-    elif not of_library(type(x).__module__) or isinstance(x, types.MethodType) or holds(x):
-        yield type(x)
-        yield from gc.get_referents(x)[:LIMIT]
+def referents_by_type(kind: type) -> Referents:
+    """How to find what an object of that type refers to, as far as generators may be behind it."""
+    if issubclass(kind, CONSTANTS):
+        return constant
+    if issubclass(kind, LEAVES):
+        return nothing
+    if issubclass(kind, types.FunctionType):
+        return _of_function
+    if issubclass(kind, type):
+        return _of_class
+    if not of_library(kind.__module__) or issubclass(kind, types.MethodType) or holds(kind):
+        return _of_object
+    return nothing
 
 
-def holds(x: Any) -> bool:
-    """Is it of Python or of this package, and holds what the user put into it: a dict, a partial, a layer?"""
-    root = str(type(x).__module__).partition(".")[0]
+def constant(x: Any) -> Iterable[Any]:
+    """It cannot change."""
+    return ()
+
+
+def nothing(x: Any) -> Iterable[Any]:
+    """It may change, but nothing behind it is looked at."""
+    return ()
+
+
+def _of_function(x: Any) -> Iterable[Any]:
+    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
+    if _is_searched(x.__module__):
+        for names in _named(x.__globals__, set(_names_in(x.__code__))):
+            found.append(names)
+            found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
+    return found
+
+
+def _of_class(x: Any) -> Iterable[Any]:
+    return (*x.__mro__, *vars(x).values()) if _is_searched(x.__module__) else ()
+
+
+def _of_object(x: Any) -> Iterable[Any]:
+    return (type(x), *gc.get_referents(x)[:LIMIT])
+
+
+def holds(kind: type) -> bool:
+    """Is it of Python or of this package, and do its objects hold what the user put into them: a dict, a layer?"""
+    root = str(kind.__module__).partition(".")[0]
     return root in CONTAINERS or root == "autoflow"
 
 
@@ -133,10 +173,12 @@ def of_library(module: str | None) -> bool:
 
 
 @functools.cache
-def _is_installed(module: str | None) -> bool:
-    """Is it of a package that somebody else wrote? Its code is not searched; objects of its classes are."""
+def _is_searched(module: str | None) -> bool:
+    """Is it the user's own? Code that somebody else wrote is not searched; objects of its classes are."""
+    if of_library(module):
+        return False
     file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
+    return not ("site-packages" in file or "dist-packages" in file)
 
 
 def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
@@ -144,11 +186,7 @@ def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
     yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
-        if (
-            isinstance(value, types.ModuleType)
-            and vars(value) is not namespace
-            and not (of_library(value.__name__) or _is_installed(value.__name__))
-        ):
+        if isinstance(value, types.ModuleType) and vars(value) is not namespace and _is_searched(value.__name__):
             yield from _named(vars(value), names - {name})
 
 

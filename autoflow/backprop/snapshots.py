@@ -16,6 +16,7 @@ nothing that the function reaches.
 
 from __future__ import annotations
 
+import functools
 import logging
 import operator
 import random
@@ -32,7 +33,7 @@ import numpy as np
 from ..base.numbering import KINDS, Kind
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
-from .second_runs import Names, holds, is_generator, of_library, reachable, states_of
+from .second_runs import GENERATORS, ByType, Names, holds, is_generator, of_library, reachable, states_of
 
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
@@ -50,34 +51,45 @@ class Snapshot:
         self.left = COPIED
         found = list(reachable(*roots))
         self.generators = states_of([x for x in found if is_generator(x) or x is np.random or x is random])
+        note = ByType(self.note_by_type)
         for x in found:
-            self.note(x)
+            note[type(x)](x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 
-    def note(self, x: Any) -> None:
-        """Note one object, by what it is."""
-        if isinstance(x, NodeRole):
-            self.note_node(x)
-        elif isinstance(x, np.ndarray):
-            self.note_array(x)
-        elif isinstance(x, dict):
-            self.keep(refill_mapping, x, dict(x))
-        elif isinstance(x, (list, deque, bytearray, set)):
-            self.keep(refill_elements, x, list(x))
-        elif isinstance(x, types.CellType):
-            self.keep(refill_cell, x, cell_value(x))
-        elif isinstance(x, Names):
-            self.keep(refill_names, x, x.values())
-        elif isinstance(x, type):
-            self.keep(refill_class, x, dict(vars(x)))
-        elif is_iterator(x):
+    def note_by_type(self, kind: type) -> Callable[[Any], None]:
+        """How objects of that type are noted."""
+        if issubclass(kind, NodeRole):
+            return self.note_node
+        if issubclass(kind, np.ndarray):
+            return self.note_array
+        if issubclass(kind, dict):
+            return lambda x: self.keep(refill_mapping, x, dict(x))
+        if issubclass(kind, (list, deque, bytearray, set)):
+            return lambda x: self.keep(refill_elements, x, list(x))
+        if issubclass(kind, types.CellType):
+            return lambda x: self.keep(refill_cell, x, cell_value(x))
+        if issubclass(kind, Names):
+            return lambda x: self.keep(refill_names, x, x.values())
+        if issubclass(kind, type):
+            return lambda x: self.keep(refill_class, x, dict(vars(x)))
+        if is_iterator(kind):
+            return self.note_iterator
+        if issubclass(kind, (types.FunctionType, types.ModuleType, *GENERATORS)) or is_in_use(kind):
+            return lambda x: None
+        return functools.partial(self.note_attributes, slots_of(kind))
+
+    def note_iterator(self, x: Any) -> None:
+        """How far it is; a pipe has no place."""
+        if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
             self.iterators.append((x, place_of(x)))
-        elif not (isinstance(x, (types.FunctionType, types.ModuleType)) or is_generator(x) or is_in_use(x)):
-            if type(attributes := getattr(x, "__dict__", None)) is dict:
-                self.keep(refill_mapping, attributes, dict(attributes))
-            for slot in slots_of(type(x)):
-                self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
+
+    def note_attributes(self, slots: list[str], x: Any) -> None:
+        """The attributes of any other object."""
+        if type(attributes := getattr(x, "__dict__", None)) is dict:
+            self.keep(refill_mapping, attributes, dict(attributes))
+        for slot in slots:
+            self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
 
     def keep(self, write: Callable[[Any, Any], None], place: Any, state: Any) -> None:
         """Remember how to put a state back."""
@@ -130,10 +142,10 @@ class Snapshot:
                 x.flags.writeable = True
 
 
-def is_in_use(x: Any) -> bool:
-    """Is it a thread, a pool, a lock, a queue, which others change meanwhile, or another object of Python's library?"""
-    return any([cls.__module__.partition(".")[0] in BUSY for cls in type(x).__mro__]) or (
-        of_library(type(x).__module__) and not holds(x)
+def is_in_use(kind: type) -> bool:
+    """A thread, a pool, a lock, a queue, which others change meanwhile, or another object of Python's library?"""
+    return any([cls.__module__.partition(".")[0] in BUSY for cls in kind.__mro__]) or (
+        of_library(kind.__module__) and not holds(kind)
     )
 
 
@@ -229,12 +241,9 @@ def put_back_count(kind: Kind, state: str) -> None:
         kind.begin_at(int(state.partition("(")[2].rstrip(")")))
 
 
-def is_iterator(x: Any) -> bool:
-    """Does it move on when it is used: an iterator of Python's own, an open file, a queue?"""
-    kind = type(x)
-    if kind.__module__ == "_io":
-        return not x.closed and x.seekable()
-    return (hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools")) or hasattr(kind, "qsize")
+def is_iterator(kind: type) -> bool:
+    """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
+    return (kind.__module__ in ("builtins", "itertools", "_io") and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
 def place_of(x: Any) -> Any:

@@ -1,9 +1,9 @@
 """The tests of every row of the table, generated from the row: its examples, its domain, its derivatives.
 
 A row is tried in combinations of example, dtype, layout, which operands are nodes and of what kind, order of the
-derivative, and small or large (large: values that no derivative reads are not kept). On every example each pair of
-settings meets in one of the combinations, and every row sees the rarer dtypes too; with AUTOFLOW_NIGHTLY set one in
-13 of all combinations is run as well.
+derivative, and small or large (large: values that no derivative reads are not kept). Each pair of settings meets in
+one of the combinations, which the examples of a row share by day; every row sees the rarer dtypes too. With
+AUTOFLOW_NIGHTLY set every example has all of them, and one in 13 of all others.
 
 What is compared with what: values with NumPy's, bit for bit; first derivatives with differences of NumPy's values;
 second and third derivatives with differences of ours, which by then are known to be right.
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import VICTIMS, Case, broken, check, check_row
+from cases import VICTIMS, broken, check_row
 from row_examples import examples_of
 from support import FINE, STENCIL, directional, rows
 
@@ -40,14 +40,6 @@ EXAMPLES = [
 @pytest.mark.parametrize(("row", "number"), EXAMPLES, ids=_name)
 def test_row(row: Rule, number: int) -> None:
     check_row(row, number)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("row", rows(scipys=False), ids=_name)
-def test_row_takes_float64_in_every_example(row: Rule) -> None:
-    """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
-    for example in examples_of(row):
-        check(Case(row, example), "float64", "C", "Variables", 1, "small")
 
 
 def unrecorded(g: Any, sent: Any) -> Any:
