@@ -4,6 +4,8 @@ gradients. And everything stays there: what a rule makes itself is made there, n
 
 from __future__ import annotations
 
+import contextlib
+
 import calls
 import numpy as np
 import pytest
@@ -26,10 +28,16 @@ def family():
     del backends.NODE_TYPES[Device]
 
 
-@pytest.mark.parametrize(("dtypes", "order"), COMBINATIONS)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.slow
-def test_row_on_another_library(case, dtypes, order):
+def test_row_on_another_library(case):
+    check(case, *COMBINATIONS[0])
+    for dtypes, order in COMBINATIONS[1:]:
+        with contextlib.suppress(pytest.skip.Exception):  # NumPy does not have it for complex numbers
+            check(case, dtypes, order)
+
+
+def check(case, dtypes, order):
     expected = reference(case, dtypes, order)
     found = gone_through(case, dtypes, standin.put, order)
     expected[0] = chosen_as(case, plain(found[0]).get(), expected[0])

@@ -57,7 +57,7 @@ def test_row(row, monkeypatch):
         monkeypatch.setattr(cases, "RARE", [])
     if row.name in ROUGH:
         monkeypatch.setattr(cases, "complex_step", no_complex_step)
-    cases.check_row(row)
+    cases.check_row(row, share=len(OURS))
 
 
 def test_rows_that_are_checked_elsewhere_are_there():

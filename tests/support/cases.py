@@ -129,7 +129,7 @@ class Case:
 
     def directions(self, k: int, order: int, like: Array) -> Array:
         """The random direction for operand k in which that order is taken."""
-        return sixteenths(np.random.default_rng([k, order]), like.shape, like.dtype)
+        return direction(k, order, like.shape, like.dtype)
 
     def real_loss(self, xs: list[Array]) -> Any:
         """The number that is differentiated: the real part, where the loss is complex."""
@@ -194,6 +194,12 @@ def sixteenths(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> 
     """Random numbers between 1/2 and 3/2 of either sign: exact in every dtype."""
     parts = [rng.integers(8, 24, shape) / 16 * rng.choice([-1, 1], shape) for _ in range(2)]
     return np.asarray(parts[0] + 1j * parts[1] if dtype.kind == "c" else parts[0]).astype(dtype)
+
+
+@lru_cache(64)
+def direction(k: int, order: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    """See :meth:`Case.directions`."""
+    return sixteenths(np.random.default_rng([k, order]), shape, dtype)
 
 
 @lru_cache(64)  # a sixth of the time of a check is spent here otherwise; a proof looks through all that is kept
@@ -385,8 +391,9 @@ def check_grads(case: Case, z: Any, leaves: list[Any]) -> list[Array]:
     return first
 
 
-def check_row(row: Rule, number: int | None = None) -> None:
-    """The combinations on every example of a row, or on one; the first failure names its settings."""
+def check_row(row: Rule, number: int | None = None, share: int = 1) -> None:
+    """The combinations on every example of a row, or on one; the first failure names its settings. By day the examples
+    share them, and ``share`` rows of one kind do so, too."""
     several = row.variadic or row.operands > 1
     dtypes = [d for d in DTYPES + RARE * NIGHTLY if several or " " not in d]
     axes: dict[str, Sequence[Any]] = {
@@ -397,7 +404,8 @@ def check_row(row: Rule, number: int | None = None) -> None:
         case = Case(row, example)
         check(case, **SIMPLEST)  # no example is skipped: this one NumPy takes, and every operand has a gradient
         every = list(combinations(axes))
-        for settings in every if NIGHTLY else [*shared(every, place, len(examples)), *rarely(row, place)]:
+        turn = place + zlib.crc32(row.name.encode())
+        for settings in every if NIGHTLY else [*shared(every, turn, share * len(examples)), *rarely(row, place)]:
             try:
                 check(case, **settings)
             except Unsupported:
@@ -407,11 +415,11 @@ def check_row(row: Rule, number: int | None = None) -> None:
                 raise
 
 
-def shared(settings: list[dict[str, Any]], place: int, examples: int) -> list[dict[str, Any]]:
-    """Those that one of a row's examples is tried in: by day examples share them, but each has at least ``LEAST``."""
+def shared(settings: list[dict[str, Any]], turn: int, examples: int) -> list[dict[str, Any]]:
+    """Those that one of several examples is tried in when it is its turn: at least ``LEAST``."""
     few = max(1, min(examples, len(settings) // LEAST))
     mixed = [settings[k] for k in np.random.default_rng(len(settings)).permutation(len(settings))]
-    return mixed[place % few :: few]
+    return mixed[turn % few :: few]
 
 
 def rarely(row: Rule, number: int) -> Iterator[dict[str, Any]]:
