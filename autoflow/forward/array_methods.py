@@ -389,7 +389,7 @@ def guard_attributes(family: NodeTypes) -> None:
     def refuse(self: Any, value: Any) -> None:
         raise InPlaceError("data of a node cannot be assigned to: write the numbers, x[...] = ...")
 
-    setters = {
+    setters: dict[str, Callable[[Any, Any], None]] = {
         "data": refuse,
         "flat": lambda x, value: np.put(x, np.arange(x.size), value),
         "real": write_real,

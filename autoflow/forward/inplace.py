@@ -36,7 +36,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
 from ..base.errors import InPlaceError, LostGradientError, NoRuleError, lost
-from ..base.modes import MODES, modes, replace
+from ..base.modes import LEFT, modes
 from ..nodes import versions
 from ..nodes.coercion import WHY, plain_array
 from ..nodes.nodes import (
@@ -50,7 +50,7 @@ from ..nodes.nodes import (
     shadow_of,
     value_of,
 )
-from ..nodes.rebinding import check_left
+from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
@@ -304,10 +304,11 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             np.copyto(out, shadow_of(node._value))
         node = as_dtype(node, out.dtype)
         if switches.depth == 0:
-            MODES.set(replace(switches, left=(*switches.left, (weakref.ref(out), versions.caller()))))
+            leave(weakref.ref(out))
         return node
     except BaseException:  # the numbers may not stay where their history has not arrived
         np.copyto(out, old)
+        LEFT[:] = [mark for mark in LEFT if mark[0]() is not out]
         raise
 
 
