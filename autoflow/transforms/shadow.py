@@ -227,7 +227,7 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
         return near is None or same(near, right)
     return all([
         np.array_equal(x, y, equal_nan=True)
-        or x.shape == y.shape == z.shape and np.max(np.abs(x - y)) > 2**-8 * np.max(np.abs(z - y))
+        or (x.shape == y.shape == z.shape and np.max(np.abs(x - y)) > 2**-8 * np.max(np.abs(z - y)))
         for x, y, z in zip(near, right, found, strict=True)
     ])  # fmt: skip
 

@@ -21,7 +21,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
     """Run ``act()`` with ``error`` raised at one place of the package: when a function is entered, before a line,
     when a function returns. How many places were passed; at most ``place`` if the exception was raised.
 
-    In a context of its own, so that modes that the exception leaves behind end with it; so do marks of ``array += node``.
+    In a context of its own, so that modes that the exception leaves behind end with it, as marks of ``array +=`` do.
     """
     passed = 0
 

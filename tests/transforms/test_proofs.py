@@ -373,7 +373,8 @@ def test_a_check_that_fails_in_the_second_run_leaves_it_unproved(name):
 
 
 @pytest.mark.parametrize("f", [
-    lambda v: np.sum(v * 0) + 1e12 * np.sum(np.asarray(v) - P), lambda v: np.sum(v * 0) + np.sum((np.asarray(v) - P) ** 2),
+    lambda v: np.sum(v * 0) + 1e12 * np.sum(np.asarray(v) - P),
+    lambda v: np.sum(v * 0) + np.sum((np.asarray(v) - P) ** 2),
     lambda v: np.sum(v) + np.sum(np.exp(50 * np.asarray(v))), lambda v: np.sum(v) / np.sum(np.abs(np.asarray(v) - P)),
     lambda v: np.sum(v * np.asarray(v)) if np.allclose(np.asarray(v), P) else np.sum(v),
 ])  # fmt: skip
