@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, SeedError, lost
-from ..base.modes import modes, switched
+from ..base.modes import LEFT, modes, switched
 from ..base.process import call_without_collector
 from ..nodes import versions
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
@@ -106,8 +106,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
-    if modes().left:
-        check_left()
+    if LEFT:
+        check_left(True)
     extra_uses, count = engine.survey(record)
     if count < LARGE_GRAPH:
         set_gradients(root, record, seed, create_graph, limit, extra_uses)
@@ -164,8 +164,8 @@ def run_pass(
 ) -> list[tuple[Any, Array]]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
-    if modes().left:
-        check_left()
+    if LEFT:
+        check_left(True)
     extra_uses, count = engine.survey(record, stop)
     if count < LARGE_GRAPH:
         return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)

@@ -25,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 WATCHED = ("scipy", "sklearn", "statsmodels")
+# Arrays of ``array += node``, whatever blocks are left meanwhile: see nodes/rebinding.py.
+LEFT: list[tuple[Any, str, int, Any]] = []
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``
 
 
@@ -45,7 +47,7 @@ class Modes:
     watched: tuple[str, ...] = WATCHED  # packages; see transforms/monitoring.py
     scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
-    left: tuple[tuple[Any, str], ...] = ()  # arrays of ``array += node``: weak reference, line. See nodes/rebinding.py
+    left: bool = False  # has LEFT something of which nothing has been said?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
@@ -107,6 +109,8 @@ class switched:  # noqa: N801 - used like a function
             MODES.set(blocks[-1][1])
         else:
             self.close_between(blocks)
+        if LEFT:
+            MODES.set(replace(modes(), left=True))
 
     def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """``function`` with these switches. Unlike a with statement, which Ctrl-C may hit on its way into
@@ -118,6 +122,8 @@ class switched:  # noqa: N801 - used like a function
             return function(*arguments, **options)
         finally:
             MODES.set(before)
+            if LEFT:
+                MODES.set(replace(before, left=True))
 
     def close_between(self, blocks: tuple[tuple[Any, Any], ...]) -> None:
         """Leave a block in which others were entered that are still open, as generators that take turns do: undo its

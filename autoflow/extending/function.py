@@ -17,7 +17,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
 from ..base.errors import BatchError, GradientShapeError, lost
-from ..base.modes import modes, switched
+from ..base.modes import modes
 from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
 from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
@@ -140,13 +140,12 @@ class Function:
         _, plain = arguments(cls, plain_args, plain_options)
         ctx = Context()
         ctx.needs_input_grad = tuple([gradient_target(x) is not None for x in inputs])
-        with switched(recording=False):
-            answer = cls.forward(ctx, *plain_args, **plain_options)
+        answer = cls.forward(ctx, *plain_args, **plain_options)
         several = isinstance(answer, (tuple, list))
         answers = list(answer) if several else [answer]
         if any(z is None for z in answers):
             raise TypeError(f"{cls.__name__}.forward returned None: it returns an array, or a tuple of arrays")
-        results = [own_result(value_of(z), plain) for z in answers]
+        results = [own_result(z, plain) for z in answers]
         call = Call(cls, ctx, names, inputs, plain, answers, several)
         return record_results(
             call.row(), split_inputs([inputs[k] for k in call.places]),

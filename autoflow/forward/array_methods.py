@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeVar, overload
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..base.lazy import later
 from ..base.modes import TAKEN, modes
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
-from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, value_of
+from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
@@ -42,7 +43,6 @@ ndarray = np.ndarray
 
 PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
 KEPT = "base ctypes device dtype itemsize nbytes ndim shape size strides to_device"
-FIXED = "data dtype flat strides"  # can be read, but not assigned to
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
     "getfield": "use x.real and x.imag, or x.astype(dtype)",
@@ -274,7 +274,7 @@ class ArrayMethods:
     def view(self, *, type: type[A]) -> A: ...
     def view(self, *args: Any, **options: Any) -> Any:
         """``x.view()`` is ``x[...]``; ``x.view(np.ndarray)`` the plain array, and as any other class of array its plain
-        numbers. Another dtype has no derivative."""
+        numbers. Another dtype has no derivative: of a node without one a plain array, for reading only."""
         if not args and not options:
             return apply(GETITEM, (self, ...))
         kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
@@ -290,6 +290,8 @@ class ArrayMethods:
             raise NoRuleError(
                 f"x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape({given})"
             )
+        if not self.requires_grad:  # type: ignore[attr-defined]
+            return read_only(value_of(self)).view(*args, **options)
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
@@ -375,21 +377,24 @@ def unknown_names() -> set[str]:
     return there - {*vars(ArrayMethods), *PLAIN.split(), *KEPT.split(), *REFUSED, *vars(NodeMethods)}
 
 
+def set_layout(name: str, x: Any, new: Any) -> None:
+    """``x.shape = new``"""
+    later("set_layout")(x, name, new)
+
+
 def guard_attributes(family: NodeTypes) -> None:
-    """Let ``x.dtype = ...`` and its like be refused: they would change the node, but not the array under it. Others
-    are writes: ``z.real = v``; and ``x.shape = ...`` is a reshape that x itself becomes."""
+    """Let ``z.real = v`` and ``x.flat = v`` be writes; ``x.shape = ...`` is a reshape that x itself becomes, and
+    ``x.data = ...`` is refused: it would change the node, but not the array under it."""
 
     def refuse(self: Any, value: Any) -> None:
-        raise InPlaceError(
-            "strides, dtype, flat and data of a node cannot be assigned to. Make a new node: x.astype(...); or write "
-            "the numbers, x[...] = ..."
-        )
+        raise InPlaceError("data of a node cannot be assigned to: write the numbers, x[...] = ...")
 
-    setters = {
-        **dict.fromkeys(FIXED.split(), refuse),
+    setters: dict[str, Callable[[Any, Any], None]] = {
+        "data": refuse,
+        "flat": lambda x, value: np.put(x, np.arange(x.size), value),
         "real": write_real,
         "imag": write_imag,
-        "shape": lambda x, shape: later("set_shape")(x, shape),
+        **{name: partial(set_layout, name) for name in ("shape", "strides", "dtype")},
     }
     for name, setter in setters.items():
         ours = vars(ArrayMethods).get(name)

@@ -36,9 +36,9 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
 from ..base.errors import InPlaceError, LostGradientError, NoRuleError, lost
-from ..base.modes import MODES, modes, replace
+from ..base.modes import LEFT, modes
 from ..nodes import versions
-from ..nodes.coercion import plain_array
+from ..nodes.coercion import WHY, plain_array
 from ..nodes.nodes import (
     NodeRole,
     VariableRole,
@@ -50,12 +50,12 @@ from ..nodes.nodes import (
     shadow_of,
     value_of,
 )
-from ..nodes.rebinding import check_left
+from ..nodes.rebinding import check_left, leave
 from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
 from ..table.indexing import getitem, is_basic, put_back, setitem
-from ..table.shapes import Array, as_array, as_dtype, is_numpys, like_argument, set_array_shape, together
+from ..table.shapes import Array, as_array, as_dtype, is_numpys, like_argument, set_layout_of, together
 from ..table.table import Rule
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
 from .recording import (
@@ -211,32 +211,37 @@ def set_value(x: Any, value: Any) -> None:
         write_item(x, ..., value)
 
 
-def set_shape(x: Any, shape: Any) -> None:
-    """``x.shape = shape``: x becomes the reshape of what it was. Who has used x before has the old record.
+def set_layout(x: Any, name: str, new: Any) -> None:
+    """``x.shape = shape``: x becomes the reshape of what it was. Who has used x before has the old record. Strides and
+    dtype can be set where there is no history.
 
     Raises InPlaceError for Variables, whose gradients have their shape, and for views, which must find themselves in
     their base; what NumPy raises where the elements would have to be copied.
     """
     if not hasattr(x, "_value"):
         raise history_lost(x)
-    if isinstance(x, VariableRole) or getattr(x, "_view", None) is not None or type(x._value) is not np.ndarray:
-        what = "a view" if getattr(x, "_view", None) is not None else f"a {type(x).__name__}"
-        raise InPlaceError(f"{x.name} is {what}, whose shape cannot be assigned to: write y = x.reshape(...)")
+    record, is_view = current_record(x), getattr(x, "_view", None) is not None
+    past = record is not None and name != "shape"
+    if isinstance(x, VariableRole) or is_view or past or type(x._value) is not np.ndarray:
+        what = "a view" if is_view else "an Operation" if record is not None else f"a {type(x).__name__}"
+        raise InPlaceError(
+            f"{x.name} is {what}, whose {name} cannot be assigned to. Make a new node: x.reshape(...), x.astype(...)"
+        )
     value = x._value.view()
-    set_array_shape(value, shape)
-    if value.shape == x._value.shape:
+    set_layout_of(value, name, new)
+    if value.dtype.kind in WHY:
+        raise InPlaceError(f"a node cannot have dtype {value.dtype}: {WHY[value.dtype.kind]}")
+    if name == "shape" and value.shape == x._value.shape:
         return
-    record = current_record(x)
     if record is not None:
-        name = getattr(record, "_name", None)
+        old = getattr(record, "_name", None)
         record = new_record(
             RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
         )
-        record._name = name
-    set_array_shape(x, value.shape)
-    x._value = x._operand = value
-    if record is not None:
+        record._name = old
         x._record = record
+    set_layout_of(x, name, getattr(value, name))
+    x._value = x._operand = value
 
 
 def assign(x: Any, value: Any) -> Any:
@@ -299,10 +304,11 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             np.copyto(out, shadow_of(node._value))
         node = as_dtype(node, out.dtype)
         if switches.depth == 0:
-            MODES.set(replace(switches, left=(*switches.left, (weakref.ref(out), versions.caller()))))
+            leave(weakref.ref(out))
         return node
     except BaseException:  # the numbers may not stay where their history has not arrived
         np.copyto(out, old)
+        LEFT[:] = [mark for mark in LEFT if mark[0]() is not out]
         raise
 
 

@@ -141,13 +141,13 @@ class NodeRole:
         (2.0  Variable x, 1.0  Constant 1)
         """
         record = current_record(self)
-        return () if record is None else tuple([operand_node(record, k) for k in range(len(record.parents))])
+        return () if record is None else tuple([operand_node(record, k) for k in places_of_operands(record)])
 
     @property
     def noperands(self) -> int:
         """How many operands, repeats counted."""
         record = current_record(self)
-        return 0 if record is None else len(record.parents)
+        return 0 if record is None else len(places_of_operands(record))
 
     @property
     def grad(self) -> np.ndarray | MaybeNone:
@@ -536,6 +536,11 @@ def operation_from(value: Array, record: Record) -> Any:
     node._value = node._operand = value
     node._record = record
     return node
+
+
+def places_of_operands(record: Record) -> list[int]:
+    """Where its operands stand: not where None does, as for a bound that ``np.clip`` was not given."""
+    return [k for k, parent in enumerate(record.parents) if parent is not None or record.saved[k] is not None]
 
 
 def operand_node(record: Record, k: int) -> Any:

@@ -6,7 +6,7 @@ operation. Nothing can be said where it happens, because ``w - 0.1`` is a fine t
 something is asked of ``w`` that makes sense for parameters only: ``w.zero_grad()``, ``optim.SGD([w])``, ``step()``.
 
 ``array += node``: the name is a node afterwards, but whoever else holds the array has its numbers without a history.
-That is noticed at the next operation, or when a gradient is asked for. (A function that ``af.grad`` is given runs once
+That is noticed at the next operation, and when a gradient is asked for. (A function that ``af.grad`` is given runs once
 more instead, and only those who read the array are told.)
 """
 
@@ -15,15 +15,17 @@ from __future__ import annotations
 import builtins
 import gc
 import sys
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LostGradientError
-from ..base.modes import MODES, modes, replace
+from ..base.modes import LEFT, MODES, modes, replace
 from .grads import read_grad
 from .nodes import NodeRole, VariableRole, current_record
-from .versions import FreedArray
+from .versions import FreedArray, caller
 
 
 def original_of(x: Any) -> Any:
@@ -62,16 +64,27 @@ def rebound(x: Any, w: Any, what: str) -> TypeError:
     )
 
 
-def check_left() -> None:
-    """Raise LostGradientError if an array of ``array += node`` is still held."""
-    left = modes().left
-    MODES.set(replace(modes(), left=()))
-    for array, line in left:
-        if array() is not None and is_held(array):
-            raise LostGradientError(
+def leave(array: Any, error: Any = None, line: str = "") -> None:
+    """Note the array of ``array += node``, a weak reference; with the error, if that has been raised."""
+    LEFT.append((array, line or caller(), threading.get_ident(), error and weakref.ref(error)))
+    MODES.set(replace(modes(), left=error is None))
+
+
+def check_left(passing: bool = False) -> None:
+    """Raise LostGradientError if an array of ``array += node`` is still held. If a program catches it, each pass
+    raises it again (``passing``), until the array is gone or the error has been shown at a prompt."""
+    MODES.set(replace(modes(), left=False))
+    for mark in [m for m in LEFT if m[2] == threading.get_ident() and (passing or m[3] is None)]:
+        LEFT[:] = [m for m in LEFT if m is not mark]  # remove() would compare what is referred to
+        reference, line, _, said = mark
+        shown = said is not None and said() is not None and said() is getattr(sys, "last_value", None)
+        if not shown and is_held(reference):
+            error = LostGradientError(
                 f"array += node at {line} made a node of the name only. Something else still holds the array, which "
                 f"has the numbers without a gradient: make it with af.zeros(...), or write a = a + node."
             )
+            leave(reference, error, line)
+            raise error
 
 
 def is_held(array: Any) -> bool:

@@ -97,12 +97,13 @@ def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> t
     return args[:k], {**named, **options}
 
 
-def set_array_shape(x: Any, shape: Any) -> None:
-    """``x.shape = shape``, which NumPy 2.5 deprecates: a reshaped view would be a new object, x must remain itself."""
-    if hasattr(np.ndarray, "_set_shape"):
-        np.ndarray._set_shape(x, shape)
+def set_layout_of(x: Any, name: str, new: Any) -> None:
+    """``x.shape = new``, which NumPy 2.5 deprecates: a reshaped view would be a new object, x must remain itself. Also
+    its strides or dtype."""
+    if name == "shape" and hasattr(np.ndarray, "_set_shape"):
+        np.ndarray._set_shape(x, new)
     else:
-        vars(np.ndarray)["shape"].__set__(x, shape)
+        vars(np.ndarray)[name].__set__(x, new)
 
 
 # ---------------------------------------------------------------- shapes, and where arrays are

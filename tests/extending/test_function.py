@@ -11,7 +11,7 @@ from support import row_restored
 import autoflow as af
 from autoflow import ops
 from autoflow.backprop.opening import PICK
-from autoflow.errors import GradientShapeError, NoRuleError, StaleValueError
+from autoflow.errors import GradientShapeError, LostGradientError, NoRuleError, StaleValueError
 from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function
 from autoflow.table import table
@@ -152,6 +152,32 @@ def test_the_same_argument_twice():
     x = af.Variable([3.0])
     function(forward, backward).apply(x, x).backward()
     assert x.grad == 6.0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_node_that_forward_captures_is_refused(several):
+    """It gets plain arrays: through what it takes from outside nothing would flow."""
+
+    def forward(ctx, x):
+        return (x * 2, x * outside[0]) if several else x * outside[0]
+
+    f = function(forward, lambda ctx, *gs: gs[0] * 2)
+    outside, x = [af.Variable([3.0, 4.0])], af.Variable([1.0, 2.0])
+    with pytest.raises(LostGradientError, match="used a node from outside"):
+        f.apply(x)
+
+    def of_outside(y):
+        outside[0] = y
+        return np.sum(f.apply(x)[0])
+
+    for transform in (af.grad, af.value_and_grad, af.jacobian, lambda f: af.vmap(af.grad(f))):
+        with pytest.raises(LostGradientError, match="used a node from outside"):
+            transform(of_outside)(np.ones((2, 2)))
+    outside[0] = af.Constant([3.0, 4.0])
+    f.apply(x)
+    outside[0] = af.Variable([3.0, 4.0])
+    with af.no_grad():
+        np.testing.assert_array_equal(np.ravel(f.apply(x))[-2:], [3.0, 8.0])
 
 
 def test_variable_arguments_and_many_operands():

@@ -8,6 +8,7 @@ import inspect
 import io
 import math
 import pickle
+import re
 import sys
 import weakref
 
@@ -208,12 +209,35 @@ def test_refused_with_advice(name):
             getattr(x, name)()
 
 
-@pytest.mark.parametrize("name", array_methods.FIXED.split())
-def test_attributes_are_not_assigned_to(name):
-    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+@pytest.mark.parametrize("name", ["data", "dtype", "strides"])
+def test_attributes_that_are_not_assigned_to(name):
+    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)[1:], *[af.Constant(A)] * (name == "data")):
         with pytest.raises(InPlaceError, match="cannot be assigned to"):
             setattr(x, name, getattr(x, name))
         assert x.shape == x.value.shape
+
+
+@pytest.mark.parametrize(("name", "new"), [
+    ("strides", (0, 8)), ("strides", (16, 8)), ("dtype", ">f8"), ("dtype", "i8"), ("dtype", "f4"), ("shape", (3, 2)),
+    ("shape", -1), ("flat", [7.0, 8.0, 9.0, 1.0]), ("flat", 5.0), ("dtype", "M8[s]"), ("strides", (800, 8)),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_constant_is_assigned_another_layout_as_in_numpy(name, new):
+    ours, plain = af.zeros((2, 3)), np.zeros((2, 3))
+    ours[...] = plain[...] = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    try:
+        setattr(plain, name, new)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            setattr(ours, name, new)
+    else:
+        if plain.dtype.kind in "Mm":
+            with pytest.raises(InPlaceError, match="dates have no derivative"):
+                setattr(ours, name, new)
+            return
+        setattr(ours, name, new)
+    assert (ours.dtype, ours.shape, ours.strides) == (plain.dtype, plain.shape, plain.strides)
+    np.testing.assert_array_equal(ours.value, plain)
 
 
 def test_parts_of_complex_numbers_are_written():

@@ -4,6 +4,7 @@ import builtins
 import operator
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -139,6 +140,77 @@ def test_a_name_is_bound_anew(make):
     (make(x) * [1.0, 3.0]).sum().backward()
     difference = np.asarray(make(x.value + h)) - np.asarray(make(x.value - h))
     np.testing.assert_allclose(x.grad * h, [1.0, 3.0] * difference / 2, rtol=1e-4)
+
+
+BLOCKS = {
+    "scope": lambda: af.scope("part"), "options": lambda: af.options(digits=3), "enable_grad": af.enable_grad,
+    "anomaly": af.detect_anomaly, "nested": lambda: af.scope("inner"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("way", ["with", "decorator", "generator"])
+def test_a_block_that_is_left_meanwhile_takes_no_mark_with_it(name, way):
+    x, a = af.Variable([1.5, -0.5]), np.zeros(2)
+
+    def add():
+        out = a
+        out += x
+
+    def adding():
+        with BLOCKS[name]():
+            yield add()
+
+    if way == "generator":
+        list(adding())
+    elif way == "with":
+        with af.scope("outer"), BLOCKS[name]():
+            add()
+    elif name in ("anomaly", "options"):
+        BLOCKS[name]()(add)()
+    else:
+        af.scope("outer")(BLOCKS[name]()(add))()
+    with pytest.raises(LostGradientError, match=r"array \+= node at .*test_left_arrays"):
+        (x * a).sum()
+
+
+@pytest.mark.parametrize("caught", [Exception, LostGradientError, BaseException])
+@pytest.mark.parametrize("again", [af.backward, lambda z: z.backward(), lambda z: af.gradients(z, [z.operands[0]])])
+def test_a_program_that_catches_the_error_is_told_by_each_pass(caught, again):
+    x = af.Variable([1.5, -0.5])
+    a = held = np.zeros(2)
+    a += x
+    try:
+        y = x * 2
+    except caught:
+        y = x
+    for _ in range(2):
+        with pytest.raises(LostGradientError, match=r"array \+= node at .*test_left_arrays"):
+            again((y * held).sum())
+    held = a = np.ones(2)
+    again((y * held).sum())
+
+
+def test_an_error_that_was_shown_at_a_prompt_is_said_once(monkeypatch):
+    x = af.Variable([1.5, -0.5])
+    a = held = np.zeros(2)
+    a += x
+    with pytest.raises(LostGradientError) as error:
+        x * 2
+    monkeypatch.setattr(sys, "last_value", error.value, raising=False)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert held.tolist() == [1.5, -0.5]
+
+
+def test_another_thread_is_not_told():
+    x = af.Variable([1.5, -0.5])
+    a = held = np.zeros(2)
+    a += x
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: (x * x).sum().backward()).result()
+    with pytest.raises(LostGradientError):
+        (x * held).sum()
 
 
 @pytest.mark.parametrize("make", HELD)

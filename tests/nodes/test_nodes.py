@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support import rows
 
 import autoflow as af
 from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError, NoRuleError
@@ -116,6 +117,25 @@ def test_graph_attributes():
     assert z.requires_grad
     assert x.requires_grad
     assert not c.requires_grad
+
+
+POINTS = [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]
+WITHOUT = {
+    "clip": [(lambda x: x.clip(max=1.2), 2), (lambda x: np.clip(x, 1.0, None), 2), (lambda x: x.clip(None, None), 1)],
+    "interp": [(lambda x: np.interp(x, *POINTS), 3), (lambda x: np.interp(x, *POINTS, right=3.0), 4)],
+    "logsumexp": [(af.special.logsumexp, 1)],
+}
+
+
+@pytest.mark.parametrize("row", [row for row in rows() if None in row.defaults[: row.operands]], ids=lambda r: r.name)
+def test_what_was_not_given_is_no_operand(row):
+    """np.clip(x, max=1.2) has no lower bound, neither in ``operands`` nor in pictures."""
+    for call, given in WITHOUT[row.name]:
+        z = call(af.Variable([0.5, 1.5]))
+        assert z.noperands == len(z.operands) == given
+        assert all(isinstance(y, af.Node) for y in z.operands)
+        z.backward(np.ones(z.shape))
+        assert "None" not in str(z.graph())
 
 
 def test_a_number_is_wrapped_once_and_named_by_its_literal():

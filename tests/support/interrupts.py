@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import autoflow as af
+from autoflow.base.modes import LEFT
 
 PACKAGE = str(Path(af.__file__).parent) + os.sep
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
@@ -20,7 +21,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
     """Run ``act()`` with ``error`` raised at one place of the package: when a function is entered, before a line,
     when a function returns. How many places were passed; at most ``place`` if the exception was raised.
 
-    In a context of its own, so that modes that the exception leaves behind end with it.
+    In a context of its own, so that modes that the exception leaves behind end with it, as marks of ``array +=`` do.
     """
     passed = 0
 
@@ -43,6 +44,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
             raise
     finally:
         sys.settrace(before)
+        LEFT.clear()
     return passed
 
 

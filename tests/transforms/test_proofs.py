@@ -348,6 +348,10 @@ CHOICES = {
 CHECKS = {
     "assert_array_equal": lambda v: (np.testing.assert_array_equal(v, P), np.sum(v * v))[1],
     "an assertion": lambda v: (check(np.asarray(v)), np.sum(v * v))[1],
+    "array_equal": lambda v: np.sum(v * v) if np.array_equal(np.asarray(v), P) else np.sum(v**3),
+    "equal bytes": lambda v: np.sum(v * v) * {P.tobytes(): 1.0}.get(np.asarray(v).tobytes(), 2.0),
+    "equality": lambda v: np.sum(v * v) + (np.asarray(v) != P).sum(),
+    "equality of float32": lambda v: np.sum(v * v) + (np.asarray(v, "f4") != P.astype("f4")).sum(),
 }
 
 
@@ -366,6 +370,18 @@ def test_a_choice_may_depend_on_numbers_that_are_read_past_us(name):
 def test_a_check_that_fails_in_the_second_run_leaves_it_unproved(name):
     with pytest.warns(UnprovedWarning, match="compares numbers"):
         np.testing.assert_allclose(af.grad(CHECKS[name])(P), 2 * P)
+
+
+@pytest.mark.parametrize("f", [
+    lambda v: np.sum(v * 0) + 1e12 * np.sum(np.asarray(v) - P),
+    lambda v: np.sum(v * 0) + np.sum((np.asarray(v) - P) ** 2),
+    lambda v: np.sum(v) + np.sum(np.exp(50 * np.asarray(v))), lambda v: np.sum(v) / np.sum(np.abs(np.asarray(v) - P)),
+    lambda v: np.sum(v * np.asarray(v)) if np.allclose(np.asarray(v), P) else np.sum(v),
+])  # fmt: skip
+def test_what_changes_with_the_distance_is_no_choice(f):
+    """From 0, or steeply, or beside a choice."""
+    with pytest.raises(LostGradientError), np.errstate(all="ignore"):
+        af.grad(f)(P)
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e-3, 1e-6])

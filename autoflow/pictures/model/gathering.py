@@ -228,7 +228,7 @@ class Walk:
         for record in self.shown:
             born.append(((creation_number(record), 0), record, None))
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
-                if record.parents[slot] is not None:
+                if record.parents[slot] is not None or x is None:  # None: a bound that np.clip was not given
                     continue
                 if isinstance(x, Node) and (self.literals or x.shape or self.titles.name(x)):
                     if id(x) not in seen:
@@ -261,7 +261,8 @@ class Walk:
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
         value = numbers(x.value, x.shape, x.dtype)
         flow = self.flow.get(x) if record or kind == "Variable" else None
-        operands = [self.operand(x, slot, y) for slot, y in enumerate(x.operands[:ROWS])] if record else []
+        given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
+        operands = [self.operand(x, slot, y) for slot, y in given[:ROWS]]
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
@@ -269,7 +270,7 @@ class Walk:
             parts=flow.parts if flow else (),
             of_parts=flow.of_parts if flow else 0,
             operands=tuple(operands),
-            more_operands=len(x.parents) - len(operands) if record else 0,
+            more_operands=len(given) - len(operands),
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
