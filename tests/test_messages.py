@@ -41,15 +41,6 @@ def step_in_a_loop():
         optimiser.step()
 
 
-def zero_grad_in_a_loop():
-    w = af.Variable(np.ones(3), name="w")
-    sgd = optim.SGD([w], lr=0.1)
-    for _ in range(3):
-        sgd.zero_grad()
-        np.sum(w * w).backward()
-        w = w - 0.1 * w.grad
-
-
 def add_to_data():
     p = number("p")
     p.data += -0.1 * 2.0
@@ -247,11 +238,6 @@ ROWS = {
         step_in_a_loop,
         TypeError,
         "SGD.step() changes Variables, and subtract_0 is none any more: w = w - lr * w.grad has",
-    ),
-    "optimiser's zero_grad in a loop": (
-        zero_grad_in_a_loop,
-        TypeError,
-        "SGD.zero_grad() is for Variables, and subtract_0 is none any more: w = w - lr * w.grad has",
     ),
     "optimiser in a loop": (
         lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)),

@@ -16,7 +16,7 @@ passes.py              from a program to a better one: many small products as on
 run/       from a program to numbers
     buffers.py         the calls: by which function, and where results are written; NumPy's warnings, as from eager code
     tiles.py           how blocks run, in threads
-    scalars.py         programs of numbers: two quicker ways
+    scalars.py         programs of numbers run on Python's floats
 llvm/      engine="llvm": from a program to loops of our own, as machine code
 jax/       engine="jax": from a program to XLA, by the names in jax.numpy
 signature.py           which calls share a program

@@ -37,8 +37,8 @@ WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size i
 class Report:
     """A plan as a table (``print``), as a picture (``svg()``; a notebook shows both), as data (``rows``).
 
-    calls : the number of NumPy calls in one run. bytes : of all buffers together. groups : for programs of numbers, the
-    number of vectors; for blocks, the number of phases.
+    calls : the number of NumPy calls in one run. bytes : of all buffers together. groups : the number of
+    phases of blocks.
     """
 
     def __init__(self, plan: Any) -> None:
@@ -50,7 +50,7 @@ class Report:
         self.names = {v: self.source(v) for v in self.order}
         if hasattr(plan, "order"):  # numbers: see compiler/run/scalars.py
             self.rows: list[tuple[str, ...]] = []
-            self.groups = len(plan.steps) if self.bytes else 0
+            self.groups = 0
             return
         self.steps = [s for s in plan.steps if s.value.kind not in (INPUT, CAPTURED, CONSTANT)]
         self.names.update({s.value: str(k) for k, s in enumerate(self.steps, 1)})
@@ -97,8 +97,7 @@ class Report:
         if hasattr(self.plan, "title"):
             first = f"{self.calls} {self.plan.title}"
         if not self.rows:
-            vectors = f", {self.groups} of them on vectors" if self.bytes else ""
-            return count_phrase(self.calls, "operation") + " on numbers" + vectors
+            return count_phrase(self.calls, "operation") + " on numbers"
         head = ("", "call", "shape", "dtype", "operands", "into")
         widths = [max([len(row[k]) for row in (head, *self.rows)]) for k in range(5)]
         lines = []

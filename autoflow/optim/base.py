@@ -24,7 +24,7 @@ from ..base.saving import check_state, load_state, save_state
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
-from ..nodes.versions import Note, caller, user_frame
+from ..nodes.versions import Note, caller
 from ..table.shapes import Array, is_on_host
 
 NOTHING = (
@@ -55,9 +55,6 @@ class Optimiser:
         self.scratch = scratch_for(self.parameters)
         self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
         self.unfinished = ""  # names what holds part of a step that could not be undone
-        places, frame = {id(p): k for k, p in enumerate(self.parameters)}, user_frame()
-        self.made_in = name_of(frame)
-        self.names = {name: places[id(x)] for name, x in frame.f_locals.items() if id(x) in places}  # the caller's
 
     @property
     def lr(self) -> float:
@@ -145,15 +142,6 @@ class Optimiser:
             if isinstance(x, NodeRole) and (w := original_of(x)) is not None and id(w) in ours:
                 raise rebound(x, w, f"{type(self).__name__}.step() changes Variables")
 
-    def check_names(self, frame: Any) -> None:
-        """Raise TypeError if a name that stood for one of our parameters where we were made stands for
-        ``w - lr * w.grad`` now. (A result that has another name, as in a line search, is fine.)"""
-        if self.names and max(self.steps) < 2 and name_of(frame) == self.made_in:
-            for name, k in self.names.items():
-                x = frame.f_locals.get(name)
-                if isinstance(x, NodeRole) and original_of(x) is self.parameters[k]:
-                    raise rebound(x, self.parameters[k], f"{type(self).__name__}.zero_grad() is for Variables")
-
     def changed_by_step(self, k: int) -> list[Array]:
         """What a step writes into for parameter number k: the parameter, and what is remembered of it."""
         return [value_of(self.parameters[k]), *self.memory[k].values()]
@@ -173,7 +161,6 @@ class Optimiser:
 
     def zero_grad(self) -> None:
         """Clear the gradients: the next backward pass starts from zero."""
-        self.check_names(sys._getframe(1))
         forget_grads(self.parameters)
 
     def _state(self) -> dict[str, Array]:
@@ -211,11 +198,6 @@ class Optimiser:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.parameters)} parameters, lr={self.lr:g})"
-
-
-def name_of(frame: Any) -> tuple[str, str]:
-    """Module and function of a call. (All cells of a notebook are one.)"""
-    return frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
 
 
 def variables(parameters: Any) -> list[Any]:

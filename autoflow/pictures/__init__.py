@@ -10,7 +10,8 @@ Reading order:
     layout/       arrange: positions, how well a layout reads, and boxes that are read downwards; layers: ranks, and the
                   order in them; nesting of boxes; rows for wide pictures
     render/       cards: the contents of a node, and the table of a graph; placing: where cards go, in which direction;
-                  svg and its style sheet; dot and the legend; text, JSON, Mermaid; png and tikz, which read our SVG
+                  drawing: the display list, which svg, png (PDF too), tikz and films are written from; dot and the
+                  legend; text, JSON, Mermaid
     pages/        html with fragment.js: the page that replays the steps, with boxes that fold on a click; predict.js
                   asks before it shows; stepper, also where no scripts run; frames: GIF, MP4; exports: files
     formulas/     latex of nodes and derivatives, by algebra of terms; chain and why: the chain rule written out

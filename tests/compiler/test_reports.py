@@ -12,7 +12,7 @@ import autoflow as af
 from autoflow.compiler import passes
 from autoflow.compiler.run import buffers, tiles
 from autoflow.compiler.run.buffers import Plan
-from autoflow.compiler.run.scalars import Levels, Slots
+from autoflow.compiler.run.scalars import Slots
 
 FUNCTIONS = {
     "divide": lambda x: 1.0 / x,
@@ -112,7 +112,7 @@ def test_the_plans_that_were_tested():
     compiled = af.compile(f)
     compiled(*wide)
     (entry,) = compiled.entries.values()
-    assert type(entry.free[-1]) is Levels
+    assert type(entry.free[-1]) is Slots
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
         compiled(*wide[:-1], np.array(-1.0))
 

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 import tracemalloc
 
 import numpy as np
@@ -426,3 +427,11 @@ def test_clipping_without_any_gradient_does_nothing():
     assert optim.clip_grad_norm([w], 0.0) == 0.0
     optim.clip_grad_value([w], 1.0)
     assert w.grad is None
+
+
+def test_a_constructor_does_not_look_at_its_caller(monkeypatch):
+    w = af.Variable(1.0)
+    with monkeypatch.context() as without:
+        without.setattr(sys, "_getframe", None)
+        adam = optim.Adam([w])
+    assert adam.parameters == [w]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import types
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,27 +14,28 @@ from graphs import EVIL, lesson, shared
 
 import autoflow as af
 from autoflow.pictures import graph
-from autoflow.pictures.model.style import LIGHT, break_words
+from autoflow.pictures.model.style import break_words
 from autoflow.pictures.pages import frames as films
-from autoflow.pictures.pages.frames import frames, step_rules
-from autoflow.pictures.render.png import Sheet, shapes
+from autoflow.pictures.pages.frames import frames
+from autoflow.pictures.render.display import Group, Text, resolve
+from autoflow.pictures.render.drawing import drawing_of
 from autoflow.pictures.render.tikz import n, tex_letter, to_tex
 
-SVG = "{http://www.w3.org/2000/svg}"
+
+def groups(drawing):
+    """The cards and arrows of a frame, by their marks."""
+    ((picture, *_),) = [drawing.items]
+    return {group.mark: group for group in picture.items if isinstance(group, Group) and group.mark}
 
 
-def cards(root):
-    return {int(g.get("data-node")): g for g in root.iter(SVG + "g") if g.get("data-node")}
+def text_of(card, role):
+    """The texts of a role."""
+    return [x.text for x in card.items if isinstance(x, Text) and x.role == role]
 
 
-def text_of(card, kind):
-    """The texts of a kind that can be seen, from the style sheet that draws them."""
-    return [e.text for e in card if e.get("class") == kind]
-
-
-def opacities(root):
-    """Text and opacity of all that is drawn."""
-    return [(s["text"], float(s["opacity"])) for s in shapes(root, Sheet(root), (0.0, 0.0), ()) if s["tag"] == "text"]
+def opacities(drawing):
+    """Text and opacity of all that can be seen."""
+    return [(shape.text, float(look["opacity"])) for shape, _, look in resolve(drawing) if isinstance(shape, Text)]
 
 
 # ------------------------------------------------------------------ frames
@@ -46,17 +46,18 @@ def test_frames_show_what_the_steps_say():
     stepper = a5.step()
     shown = list(frames(stepper.graph))
     assert [step for step, _ in shown] == list(stepper)
-    assert len({(root.get("width"), root.get("height")) for _, root in shown}) == 1
-    for k, (step, root) in enumerate(shown):
-        said = [text for text, _ in opacities(root)]
+    assert len({(drawing.wide, drawing.high) for _, drawing in shown}) == 1
+    for k, (step, drawing) in enumerate(shown):
+        said = [text for text, _ in opacities(drawing)]
         assert f"{k} / 22  {step.phase}" in said
         assert "".join(step.caption.split()) in "".join("".join(said).split())
-        active = [i for i, card in cards(root).items() if "act" in card.get("class").split()]
-        assert active == ([step.node] if step.node is not None else [])
+        found = groups(drawing)
+        active = [mark for mark, group in found.items() if "act" in group.states]
+        assert active == ([f"n{step.node}"] if step.node is not None else [])
         for p in step.products:
-            (sum_now,) = text_of(cards(root)[p.source], "gradient")
+            (sum_now,) = text_of(found[f"n{p.source}"], "gradient")
             assert sum_now == p.so_far.text(4)
-            assert f"= {p.sent.text(4)}" in text_of(cards(root)[step.node], "sent")
+            assert f"= {p.sent.text(4)}" in text_of(found[f"n{step.node}"], "sent")
 
 
 def test_frames_hide_what_is_still_to_come():
@@ -66,8 +67,6 @@ def test_frames_hide_what_is_still_to_come():
     assert {"x", "2", "sin(a2)"} <= seen
     assert not {"10.31", "0.8415", "= 5.89", "24.48"} & seen
     assert {"10.31", "0.8415", "= 5.89", "24.48"} <= {text for text, opacity in opacities(last) if opacity == 1}
-    assert not any(["var(" in body or "visibility" in body for body in [step_rules("light")]])
-    assert LIGHT["op-line"] in step_rules("light")
 
 
 @pytest.mark.browser
@@ -89,18 +88,19 @@ def test_frames_of_the_page_are_these(tmp_path):
     )
     with chromium.Chromium() as browser:
         page = browser.open(path)
-        for k, (_, root) in enumerate(frames(stepper.graph)):
+        *_, (_, last) = frames(stepper.graph)
+        for k, (_, drawing) in enumerate(frames(stepper.graph)):
             slide = (
                 "const s = document.querySelector('.autoflow-picture > div').shadowRoot.querySelector('[type=range]')"
             )
             page.run(f"{{ {slide}; s.value = {k}; s.dispatchEvent(new Event('input')); }}")
             ours = [
                 [
-                    e.get("data-node") or e.get("data-edge"), " ".join(sorted(e.get("class").split())),
-                    sum(["unsent" in (t.get("class") or "") for t in e]),
-                    next((t.text for t in e if t.get("class") == "gradient"), ""),
+                    mark[1:], " ".join(sorted(group.states)),
+                    len(text_of(groups(last)[mark], "sent")) - len(text_of(group, "sent")),
+                    (text_of(group, "gradient") or [""])[0],
                 ]
-                for e in root.iter(SVG + "g") if e.get("data-node") or e.get("data-edge")
+                for mark, group in groups(drawing).items()
             ]  # fmt: skip
             assert sorted(page.run(classes)) == sorted(ours), k
 
@@ -138,8 +138,8 @@ def test_a_gif_has_a_frame_for_each_step(tmp_path):
     film.seek(8)
     assert film.info["duration"] == 1500
     whole = np.asarray(film.convert("RGB")).astype(int)
-    (*_, (_, root)) = frames(stepper.graph)
-    exact = films.pixels(root, films.SHARP)[: whole.shape[0], : whole.shape[1]]
+    (*_, (_, drawing)) = frames(stepper.graph)
+    exact = films.pixels(drawing, films.SHARP)[: whole.shape[0], : whole.shape[1]]
     assert abs(whole[: len(exact), : exact.shape[1]] - exact).max(axis=-1).mean() < 1.0
 
 
@@ -208,7 +208,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
 
 def test_sides_of_frames_are_even(monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(films, "pixels", lambda root, sharp: np.zeros((7, 5, 3), np.uint8))
+    monkeypatch.setattr(films, "pixels", lambda drawing, sharp: np.zeros((7, 5, 3), np.uint8))
     assert next(films.images(shared()[0].step().graph, "mp4")).shape == (8, 6, 3)
 
 
@@ -224,20 +224,16 @@ def test_tex_has_all_texts_at_the_places_of_the_svg():
     begin, end = r"\begin{tikzpicture}", r"\end{tikzpicture}"
     assert text.count(begin) == text.count(end) == 1
     nodes = re.findall(r"^\\node\[.*?\] at \(([-\d.]+),([-\d.]+)\) \{(.*)\};$", text, re.MULTILINE)
-    root = ElementTree.fromstring(to_svg_light(g))
-    texts = [s for s in shapes(root, Sheet(root), (0.0, 0.0), ()) if s["tag"] == "text" and s["text"]]
+    shapes = list(resolve(drawing_of(replace(g, look=replace(g.look, theme="light")))))
+    texts = [(shape, at) for shape, at, _ in shapes if isinstance(shape, Text)]
     assert len(nodes) == len(texts)
-    for (x, y, said), s in zip(nodes, texts, strict=True):
-        assert (x, y) == (n(s["at"][0] + float(s.get("x", 0))), n(s["at"][1] + float(s.get("y", 0))))
-        assert said == "".join(map(tex_letter, s["text"]))
+    for (x, y, said), (shape, at) in zip(nodes, texts, strict=True):
+        assert (x, y) == (n(at[0] + shape.x), n(at[1] + shape.y))
+        assert said == "".join(map(tex_letter, shape.text))
     paths = re.findall(r"^\\path\[(.*?)\] (.*);$", text, re.MULTILINE)
-    assert len(paths) == len(list(shapes(root, Sheet(root), (0.0, 0.0), ()))) - len(texts)
+    assert len(paths) == len(shapes) - len(texts)
     defined = set(re.findall(r"\\definecolor\{(\w+)\}\{HTML\}\{[0-9A-F]{6}\}", text))
     assert {c for words in re.findall(r"(?:fill|draw|text)=(\w+)", text) for c in [words]} <= defined
-
-
-def to_svg_light(g):
-    return replace(g, look=replace(g.look, theme="light")).to_svg()
 
 
 def test_tex_for_a_document_is_the_picture_alone():

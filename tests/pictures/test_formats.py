@@ -25,6 +25,7 @@ import autoflow as af
 from autoflow.pictures import draw, graph
 from autoflow.pictures.model.style import STYLES, THEMES, cells, clean, width
 from autoflow.pictures.render import dot, png
+from autoflow.pictures.render.drawing import drawing_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -280,7 +281,7 @@ def test_a_png_has_a_glyph_for_every_letter():
     z = np.sum(weights * af.Variable(np.ones((4, 2)), name="Z"))
     z.backward()
     assert "g ⊙ ①" in graph(z).to_svg()
-    png.figure_of(ElementTree.fromstring(graph(z, theme="light").to_svg())).savefig(io.BytesIO())
+    png.figure_of(drawing_of(graph(z, theme="light"))).savefig(io.BytesIO())
 
 
 def without_matplotlib(monkeypatch):
@@ -414,13 +415,13 @@ def test_the_bundle():
 
 
 def test_the_bundle_never_raises(monkeypatch):
-    from autoflow.pictures.render import svg, text
+    from autoflow.pictures.render import drawing, text
 
     def broken(*_):
         raise ZeroDivisionError
 
     g = graph(square())
-    monkeypatch.setattr(svg, "place", broken)
+    monkeypatch.setattr(drawing, "place", broken)
     assert set(g._repr_mimebundle_()) == {"text/plain"}
     monkeypatch.setattr(text, "Tree", broken)
     assert "failed" in g._repr_mimebundle_()["text/plain"]

@@ -26,6 +26,8 @@ from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
 from autoflow.pictures.render import png
+from autoflow.pictures.render.display import resolve
+from autoflow.pictures.render.drawing import drawing_of
 
 PNG = b"\x89PNG\r\n"
 
@@ -505,12 +507,12 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
     g = graph(lesson()[0], gradients=True, theme="dark", constants="nodes")
     pixels = (image.imread(io.BytesIO(png.render(g, "png")), format="png") * 255).round()
     svg = ElementTree.fromstring(g.to_svg())
-    sheet = png.Sheet(svg)
     fills = 0
+    looks = {(round(x, 1), round(y, 1)): look for box, (x, y), look in resolve(drawing_of(g)) if box.role == "box"}
     for group in [e for e in svg.iter() if e.get("data-node")]:
         x, y = [float(v) for v in re.findall(r"[-\d.]+", group.get("transform"))]
         box = next(e for e in group if e.get("class") == "box")
-        colour = sheet.of(box, (svg, group))["fill"]
+        colour = looks[x, y]["fill"]
         wide, high = float(box.get("width")), float(box.get("height"))
         seen = pixels[int(2 * (y + high - 4)), int(2 * (x + wide / 2)), :3]
         assert list(seen) == [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
@@ -518,31 +520,6 @@ def test_matplotlib_draws_at_the_right_place_in_the_right_colour():
     assert fills == len(g.drawn.nodes)
     below = pixels[-4, 4, :3]
     assert list(below) == [0x11, 0x16, 0x1C]
-
-
-def test_what_matplotlib_draws_is_all_that_an_svg_has():
-    """Elements and properties that pictures/render/png.py does not know would be missing in PNGs only."""
-    known = {"fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity"}
-    for g in pictures():
-        if g.look.theme == "auto":
-            continue
-        svg = ElementTree.fromstring(g.to_svg())
-        tags = {png.local_name(e) for e in svg.iter()}
-        assert set(png.DRAW) == set(png.TAGS)
-        assert tags <= {*png.TAGS, "svg", "g", "title", "desc", "style"}
-        for _, body in png.Sheet(svg).rules:
-            assert set(body) <= known | {"color-scheme"}
-        for e in svg.iter():
-            if png.local_name(e) == "path":
-                png.outline(e.get("d"))
-
-
-def test_paths():
-    points, codes = png.outline("M0 0L2 0h-1v3C1 1 2 2 3 3V9z")
-    assert codes == [1, 2, 2, 2, 4, 4, 4, 2, 79]
-    assert points[-2:] == [(3.0, 9.0), (0.0, 0.0)]
-    with pytest.raises(ValueError, match="does not know"):
-        png.outline("M0 0A1 1 0 0 0 2 2")
 
 
 def test_without_any_program_it_is_said_what_to_install(monkeypatch, tmp_path):

@@ -12,17 +12,17 @@ from graphs import luminance
 
 import autoflow as af
 from autoflow.pictures.model.style import THEMES as COLOURS
-from autoflow.pictures.render.png import Sheet, shapes
+from autoflow.pictures.render.display import Rect, Text, resolve, tag_of
+from autoflow.pictures.render.drawing import drawing_of
 
 READABLE, VISIBLE = 4.5, 3.0  # contrast of a text, and of a line: WCAG 2.1, 1.4.3 and 1.4.11 (AA)
 THEMES = ("light", "dark")
 
 
-def drawn(name, theme="light"):
-    """The root of a picture, and all shapes in the order in which they are painted."""
+def root_of(name):
+    """The root of a picture's SVG."""
     af.reset()
-    root = ElementTree.fromstring(make.GALLERY[name](theme=theme).to_svg())
-    return root, list(shapes(root, Sheet(root), (0.0, 0.0), ()))
+    return ElementTree.fromstring(make.GALLERY[name](theme="light").to_svg())
 
 
 def contrast(one, other):
@@ -30,27 +30,19 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def area(shape, whole):
-    """Left, top, right and bottom of a rectangle."""
-    sizes = [
-        float(whole.get(side)) if shape[side] == "100%" else float(shape[side]) for side in ("width", "height")
-    ]  # of the picture, if it is its background
-    x, y = [at + float(shape.get(key, 0)) for at, key in zip(shape["at"], "xy", strict=True)]
-    return x, y, x + sizes[0], y + sizes[1]
-
-
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", make.GALLERY)
 def test_every_text_can_be_read_on_what_is_behind_it(name, theme):
-    root, painted = drawn(name, theme)
+    af.reset()
     fills, seen = [], 0
-    for shape in painted:
-        if shape["tag"] == "rect":
-            fills.append((area(shape, root), shape["fill"]))
-        if shape["tag"] == "text":
-            x, y = [at + float(shape[key]) for at, key in zip(shape["at"], "xy", strict=True)]
+    for shape, (x, y), look in resolve(drawing_of(make.GALLERY[name](theme=theme))):
+        if isinstance(shape, Rect):
+            left, top = x + (shape.x or 0), y + (shape.y or 0)
+            fills.append(((left, top, left + shape.width, top + shape.height), look["fill"]))
+        if isinstance(shape, Text):
+            x, y = x + shape.x, y + shape.y
             behind = [fill for (left, top, right, low), fill in fills if left <= x <= right and top <= y <= low][-1]
-            assert contrast(shape["fill"], behind) >= READABLE, (shape["text"], shape["fill"], behind)
+            assert contrast(look["fill"], behind) >= READABLE, (shape.text, look["fill"], behind)
             seen += 1
     assert seen > 5
 
@@ -64,7 +56,7 @@ def test_every_arrow_can_be_seen(theme):
 
 @pytest.mark.parametrize("name", make.GALLERY)
 def test_no_arrow_runs_over_a_card(name):
-    root, _ = drawn(name)
+    root = root_of(name)
     boxes = {}
     for group in root.iter(SVG + "g"):
         if group.get("data-node"):
@@ -137,6 +129,39 @@ def test_no_text_is_cut_or_runs_into_another(browser, tmp_path):
 def test_png_fades_what_is_in_a_faded_group():
     x, y = af.Variable(2.0, name="x"), af.Variable(3.0, name="y")
     z = x * y
-    root = ElementTree.fromstring(af.graph(z, "names", highlight=x, legend=False).to_svg())
-    seen = {shape["text"]: float(shape["opacity"]) for shape in shapes(root, Sheet(root), (0.0, 0.0), ())}
+    shapes = resolve(drawing_of(af.graph(z, "names", highlight=x, legend=False, theme="light")))
+    seen = {shape.text: float(look["opacity"]) for shape, _, look in shapes if isinstance(shape, Text)}
     assert (seen["x"], seen["y"], seen["z"]) == (1.0, 0.3, 1.0)
+
+
+# What a browser makes of each element, next to what the other formats get from the display list.
+COMPUTED = """[...document.querySelectorAll('rect, circle, path, polygon, text')].map(e => {
+    const style = getComputedStyle(e), opacity = getComputedStyle(e.parentElement).opacity;
+    const hex = c => c === 'none' ? c : '#' + c.match(/\\d+/g).map(k => (+k).toString(16).padStart(2, '0')).join('');
+    const line = style.stroke === 'none' ? [] : [parseFloat(style.strokeWidth), style.strokeDasharray];
+    const font = e.tagName === 'text' ? [style.fontSize, style.fontWeight, /monospace/.test(style.fontFamily)] : [];
+    return [e.tagName, hex(style.fill), +opacity, hex(style.stroke), line, font];
+})"""
+
+
+def expected(shape, look):
+    """The same of a shape."""
+    line, dashes = look.get("stroke", "none"), look.get("stroke-dasharray", "none").split()
+    wide = [float(look.get("stroke-width", "1")), ", ".join([f"{d}px" for d in dashes if d != "none"]) or "none"]
+    bold, mono = look.get("font-weight", "400"), "monospace" in look.get("font-family", "")
+    font = [look["font-size"], bold, mono] if isinstance(shape, Text) else []
+    colours = look["fill"].lower(), float(look["opacity"]), line.lower()
+    return [tag_of(shape), *colours, wide if line != "none" else [], font]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", THEMES)
+def test_all_formats_have_the_colours_of_the_style_sheet(browser, tmp_path, theme):
+    for name in make.GALLERY:
+        af.reset()
+        picture = make.GALLERY[name](theme=theme)
+        path = tmp_path / f"{name}.svg"
+        path.write_text(picture.to_svg(), encoding="utf-8")
+        ours = [expected(shape, look) for shape, _, look in resolve(drawing_of(picture))]
+        assert browser.open(path).run(COMPUTED) == ours, name

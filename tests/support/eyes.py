@@ -4,7 +4,7 @@ import re
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
-from autoflow.pictures.render.png import outline
+from autoflow.pictures.render.display import Path
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -48,7 +48,8 @@ def arrows(root):
 
 def along(d):
     """Points along a path, close to each other."""
-    points, codes = outline(d)
+    steps = [(command, *map(float, numbers.split())) for command, numbers in re.findall("([MLC])([^MLC]*)", d)]
+    points, codes = Path("", steps).outline()
     found = [points[0]]
     place = 1
     while place < len(points):

@@ -1,16 +1,9 @@
 """Programs of numbers: where every value is 0-d, a call of NumPy costs far more than the arithmetic.
 
-Two ways around that, both with NumPy's bits.
-
-* :class:`Slots`: one list of Python floats, and a list of (function, where its operands are, where its result goes).
-  Python's floats add, subtract, multiply and divide as NumPy's do, only dividing by zero is an error instead of an
-  infinity: the program then runs once more on np.float64; so it does if an infinity or NaN shows up, to see whether
-  NumPy has something to report.
-* :class:`Levels`: in a graph that is wide, as a neuron written out number by number is, many operations are of one kind
-  and at one depth, so that none needs another's result. They become one call on vectors, whose operands are
-  gathered from the results so far. Used where such groups have eight members on average.
-
-``benchmarks/README.md`` has the cost of an operation in each.
+:class:`Slots` has one list of Python floats, and a list of (function, where its operands are, where its result goes).
+Python's floats add, subtract, multiply and divide as NumPy's do, with NumPy's bits; only dividing by zero is an error
+instead of an infinity. The program then runs once more on np.float64, as it does if an infinity or NaN shows up, to see
+whether NumPy has something to report. ``benchmarks/README.md`` has the cost of an operation.
 """
 
 from __future__ import annotations
@@ -29,7 +22,6 @@ from .buffers import Watched, callers_state, checked_call, take_nothing, take_pl
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
 EXACT = 2**53  # all integers up to here are floats
-GROUP = 8  # vectors pay for groups with at least this many members on average
 PYTHON: dict[Any, Callable[..., Any]] = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
     np.negative: operator.neg, np.square: lambda x: x * x, np.greater: operator.gt, np.less: operator.lt,
@@ -80,17 +72,10 @@ def computes_in(function: np.ufunc, given: list[Any]) -> Any:
         return object()  # equal to nothing
 
 
-def scalar_plan(program: Program) -> Slots | Levels | None:
+def scalar_plan(program: Program) -> Slots | None:
     """The quick plan of a program of numbers; None for any other."""
     order = program.order()
-    if not of_numbers(order, program.outputs):
-        return None
-    computed = [v for v in order if v.args]
-    if all([v.kind == UFUNC and v.dtype == DOUBLE for v in computed]):
-        groups = levels(order)
-        if len(computed) >= GROUP * max(len(groups), 1):
-            return Levels(program, order, groups)
-    return Slots(program, order)
+    return Slots(program, order) if of_numbers(order, program.outputs) else None
 
 
 class Slots(Watched):
@@ -184,69 +169,3 @@ def on_numbers(v: Value) -> Callable[..., Any]:
     if len(v.args) == 1:
         return lambda x: number(function(x))
     return lambda *x: number(function(*x))
-
-
-def levels(order: list[Value]) -> list[list[Value]]:
-    """The computed values in groups of one function and one depth, operands before results."""
-    depth: dict[Value, int] = {}
-    groups: dict[Any, list[Value]] = {}
-    for v in order:
-        if v.kind == UFUNC:
-            depth[v] = 1 + max([depth.get(x, 0) for x in v.args])
-            groups.setdefault((depth[v], v.function, v.dtype), []).append(v)
-    return [group for _, group in sorted(groups.items(), key=lambda pair: pair[0][0])]
-
-
-class Levels(Watched):
-    """One vector with all values; each group computes a stretch of it."""
-
-    def __init__(self, program: Program, order: list[Value], groups: list[list[Value]]) -> None:
-        super().__init__()
-        self.program, self.order = program, order
-        leaves = [v for v in order if v.kind != UFUNC]
-        where = {v: k for k, v in enumerate(leaves)}
-        self.vector = np.zeros(len(order))
-        self.buffers = [self.vector]
-        for v in leaves:
-            if v.kind == CONSTANT:
-                self.vector[where[v]] = v.sample
-        self.inputs = [(where[v], v.options) for v in leaves if v.kind == INPUT]
-        self.captured = [(where[v], v.sample) for v in leaves if v.kind == CAPTURED]
-        self.steps: list[tuple[Any, tuple[Any, ...]]] = []
-        end = len(leaves)
-        for group in groups:
-            group.sort(key=lambda v: [where[x] for x in v.args])  # so that operands often lie side by side
-            start, end = end, end + len(group)
-            where.update(zip(group, range(start, end), strict=True))
-            operands = [self.gather_values([where[v.args[k]] for v in group]) for k in range(len(group[0].args))]
-            self.steps.append((group[0].function, (*operands, self.vector[start:end])))
-        self.outputs = [where[v] for v in program.outputs]
-
-    def gather_values(self, places: list[int]) -> Array:
-        """The values at these places as one vector: a view where they lie side by side or are all the same."""
-        first, n = places[0], len(places)
-        if places == [first] * n:
-            return self.vector[first : first + 1]
-        if places == list(range(first, first + n)):
-            return self.vector[first : first + n]
-        buffer = np.empty(n)
-        self.buffers.append(buffer)
-        self.steps.append((self.vector.take, (np.array(places), None, buffer, "clip")))  # "clip": no bounds to check
-        return buffer
-
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """The results for these inputs, as new 0-d arrays."""
-        if (state := callers_state()) is not self.state:
-            self.adapt(state)
-        vector = self.vector
-        for k, i in self.inputs:
-            vector[k] = arrays[i]
-        for k, array in self.captured:
-            vector[k] = array
-        self.context.run(self.compute)
-        return [np.array(vector[k]) for k in self.outputs]
-
-    def compute(self) -> None:
-        """Make the calls, in a context in which NumPy notes what it would report."""
-        for function, args in self.steps:
-            function(*args)

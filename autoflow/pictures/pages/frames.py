@@ -1,8 +1,9 @@
-"""The picture at each of its steps, as SVG, and the film that these frames are: an animated GIF, or an MP4 (H.264).
+"""The picture at each of its steps, and the film that these frames are: an animated GIF, or an MP4 (H.264).
 
 A frame shows without a script what ``fragment.js`` shows in a page, and is made in the same way: from the first step
-on, cards that wait are pale, numbers that are not there yet are hidden, the card at work has a thick outline. The rules
-for that are those of ``fragment.css``. Above the picture stands what the step says.
+on, cards that wait are pale, numbers that are not there yet are hidden, the card at work has a thick outline: cards and
+arrows have states, and :data:`~..render.display.STEPS` says what these look like. Above the picture stands what the
+step says.
 
 For a film matplotlib draws the frames. Pillow puts a GIF together; the program ``ffmpeg``, or the one that the package
 imageio-ffmpeg brings, an MP4.
@@ -11,16 +12,13 @@ imageio-ffmpeg brings, an MP4.
 from __future__ import annotations
 
 import io
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -28,19 +26,19 @@ from ...base.lazy import load_package
 from ..folding.views import visible_picture
 from ..model.data import Array, GraphData, on_paper
 from ..model.steps import Step, steps_of
-from ..model.style import THEMES, break_words
-from ..render.png import NoMatplotlibError, local_name, pixels, sides
-from ..render.svg import MARGIN, to_svg
-from .html import frame, pack_file
+from ..model.style import break_words
+from ..render.display import Drawing, Group, Item, Text
+from ..render.drawing import MARGIN, drawing_of
+from ..render.png import NoMatplotlibError, pixels
+from .html import frame
 
-# ---------------------------------------------------------------- frames: an SVG for each step
+# ---------------------------------------------------------------- frames: a display list for each step
 
 LINE = 19.0  # of the caption
-SVG = "{http://www.w3.org/2000/svg}"
 
 
-def frames(graph: GraphData) -> Iterator[tuple[Step, Any]]:
-    """Each step with the root of its SVG; all are of one size.
+def frames(graph: GraphData) -> Iterator[tuple[Step, Drawing]]:
+    """Each step with its picture; all are of one size.
 
     Raises ValueError for a picture with folded boxes, whose parts have no cards to show a step on.
     """
@@ -49,15 +47,13 @@ def frames(graph: GraphData) -> Iterator[tuple[Step, Any]]:
         raise ValueError("the steps of a folded picture cannot be drawn: node.step().save(...) draws all nodes")
     steps = steps_of(shown)
     told = [frame(shown, step) for step in steps]
-    text = to_svg(replace(shown, look=replace(shown.look, engine="built-in")))
-    wide = float(ElementTree.fromstring(text).get("width", "1")) - 2 * MARGIN  # noqa: S314 - our own text
-    captions = [break_words(step.caption, wide, "numbers") for step in steps]
+    drawing = drawing_of(shown)
+    captions = [break_words(step.caption, drawing.wide - 2 * MARGIN, "numbers") for step in steps]
     lines = max(map(len, captions)) + 1
     for k, step in enumerate(steps):
-        root = ElementTree.fromstring(text)  # noqa: S314
-        set_classes(root, state_of(told, k), shown.look.theme)
-        said = [f"{k} / {len(steps) - 1}  {step.phase}", *captions[k]]
-        yield step, with_caption(root, said, lines)
+        state = state_of(told, k)
+        now = drawing if state is None else replace(drawing, items=tuple([in_state(x, state) for x in drawing.items]))
+        yield step, with_caption(now, [f"{k} / {len(steps) - 1}  {step.phase}", *captions[k]], lines)
 
 
 @dataclass
@@ -101,59 +97,36 @@ def state_of(told: Sequence[dict[str, Any]], k: int) -> State | None:
     return state
 
 
-def set_classes(root: Any, state: State | None, theme: str) -> None:
-    """Put a state into an SVG, and the rules that say how it looks."""
-    if state is None:
-        return
-    for group in root.iter(SVG + "g"):
-        names: set[str] = set()
-        if (edge := group.get("data-edge")) is not None:
-            names = state.marks.get(f"e{edge}", names)
-        elif (node := group.get("data-node")) is not None:
-            names = set_card(group, int(node), state)
-        group.set("class", " ".join([group.get("class", ""), *sorted(names)]).strip())
-    sheet = next(e for e in root.iter() if local_name(e) == "style")
-    sheet.text = f"{sheet.text}\n{step_rules(theme)}"
+def in_state(item: Item, state: State) -> Item:
+    """A card or an arrow as it is at a step."""
+    if not isinstance(item, Group) or not item.mark:
+        return item
+    names, items, k = set(state.marks.get(item.mark, ())), item.items, int(item.mark[1:].partition("-")[0])
+    if item.mark.startswith("n"):
+        names |= {name for name, holds in (("dry", k not in state.received), ("partly", k in state.sums)) if holds}
+        items = tuple(set_texts(items, k, state))
+    return replace(item, items=items, states=(*item.states, *sorted(names)))
 
 
-def set_card(group: Any, k: int, state: State) -> set[str]:
-    """A card's texts, and its classes."""
-    names = set(state.marks.get(f"n{k}", ()))
-    if k not in state.received:
-        names.add("dry")
-    texts = [e for e in group if local_name(e) == "text"]
-    if k in state.sums:
-        names.add("partly")
-        next(e for e in texts if e.get("class") == "gradient").text = state.sums[k]
-    for row, e in enumerate([e for e in texts if e.get("class") == "sent"]):
-        if (k, row) in state.unsent:
-            e.set("class", "sent unsent")
-    return names
+def set_texts(items: Iterable[Item], k: int, state: State) -> Iterator[Item]:
+    """The items of card ``k``: sums that are not complete, and products that have not been sent."""
+    row = 0
+    for item in items:
+        if isinstance(item, Text) and item.role == "gradient" and k in state.sums:
+            item = replace(item, text=state.sums[k])
+        if isinstance(item, Text) and item.role == "sent":
+            row += 1
+            if (k, row - 1) in state.unsent:
+                continue
+        yield item
 
 
-@cache
-def step_rules(theme: str) -> str:
-    """The rules of ``fragment.css`` for steps, in the words that a picture's own style sheet uses."""
-    rules = pack_file("fragment.css").partition("/* A step:")[2].partition("*/")[2].partition("@media")[0]
-    rules = re.sub(r"var\(--([\w-]+)\)", lambda m: THEMES[theme][m[1]], rules)
-    return rules.replace("visibility: hidden", "opacity: 0").replace(" !important", "")
-
-
-def with_caption(root: Any, said: Sequence[str], lines: int) -> Any:
+def with_caption(drawing: Drawing, said: Sequence[str], lines: int) -> Drawing:
     """The picture with lines of text above it, in room for ``lines`` of them."""
     high = lines * LINE + MARGIN / 2
-    _, *rest = [e for e in root if local_name(e) in ("rect", "g", "text")]
-    for e in rest:
-        root.remove(e)
-    below = ElementTree.SubElement(root, SVG + "g", {"transform": f"translate(0 {high})"})
-    below.extend(rest)
-    for k, text in enumerate(said):
-        where = {"class": "numbers", "x": str(MARGIN), "y": str(MARGIN / 2 + (k + 0.8) * LINE)}
-        ElementTree.SubElement(root, SVG + "text", where).text = text
-    height = float(root.get("height", "1")) + high
-    root.set("height", str(round(height)))
-    root.set("viewBox", f"0 0 {root.get('width')} {round(height)}")
-    return root
+    texts = [Text("numbers", None, MARGIN, MARGIN / 2 + (k + 0.8) * LINE, text) for k, text in enumerate(said)]
+    items: tuple[Item, ...] = (Group(drawing.items, (0.0, high)), *texts)
+    return replace(drawing, high=round(drawing.high + high), items=items)
 
 
 # ---------------------------------------------------------------- films: GIF and MP4
@@ -179,10 +152,9 @@ def film(graph: GraphData, form: str, seconds: float) -> bytes:
 
 def images(graph: GraphData, form: str) -> Iterator[Array]:
     """The frames as arrays of pixels, with even sides: a video cannot have others."""
-    for _, root in frames(graph):
-        wide, high = sides(root)
+    for _, drawing in frames(graph):
         try:
-            image = pixels(root, min(SHARP, WIDEST / wide, HIGHEST / high))
+            image = pixels(drawing, min(SHARP, WIDEST / drawing.wide, HIGHEST / drawing.high))
         except NoMatplotlibError:
             raise ImportError(
                 f'matplotlib was not found: it draws the frames of a .{form} file. pip install "autoflow[images]"'

@@ -43,7 +43,8 @@ from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
 from ..model.style import DARK, LIGHT
 from ..render import cards
-from ..render.svg import to_svg
+from ..render.display import STEPS
+from ..render.svg import css, to_svg
 from ..render.text import to_text
 
 # ---------------------------------------------------------------- answers to what a page asks
@@ -366,7 +367,7 @@ def style(theme: str) -> str:
         f"[data-jp-theme-light=true] .page{{{light}}}",
         f"[data-jp-theme-light=false] .page{{{dark}}}",
     ]
-    return "\n".join([*rules, pack_file("fragment.css")])
+    return "\n".join([*rules, pack_file("fragment.css"), css(STEPS, "", weight="!important")])
 
 
 @cache

@@ -6,7 +6,7 @@
     ∂a5/∂a3          0.5 + 0.5 = 1     the foot: the contributions that arrived, and their sum
 
 A Variable has a head and a foot, a Constant a head and a remark. The level of detail decides which lines there are.
-Then the lines of a card as pieces of SVG, and the table of a graph, one row per node: ``graph.table()``.
+Then the lines of a card as shapes, and the table of a graph, one row per node: ``graph.table()``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from xml.sax.saxutils import escape
 
 from ..model.data import Fold, GraphData, Numbers, Result, Vertex, number
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
+from .display import Circle, Path, Shape, Text, step, tenth
 
 # ---------------------------------------------------------------- cards: the lines of each node
 
@@ -28,6 +27,7 @@ AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
 TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0}  # of cards without values, in large pictures
 PARTS = 3  # contributions that are written out
+BLOCK_SIDES = (("h", 6.0), ("l", -2.0, 7.0), ("h", -6.0), ("z",))
 WIDE = 26  # characters of an array that is printed in full on a line with other text
 
 
@@ -294,51 +294,34 @@ def flow_levels(graph: GraphData) -> list[float | None]:
     return levels
 
 
-# ---------------------------------------------------------------- spans: numbers, text and lines as SVG
+# ---------------------------------------------------------------- lines and spans as shapes
 
 
-@lru_cache(8192)
-def n(x: float) -> str:
-    """A coordinate, with at most one digit behind the point.
-
-    >>> n(12.04), n(-0.01), n(3.25)
-    ('12', '0', '3.2')
-    """
-    text = f"{x:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
-def draw_line(line: CardLine, middle: float, wide: float) -> str:
+def draw_line(line: CardLine, middle: float, wide: float) -> list[Shape]:
     """The spans of a line; ``middle`` is its height."""
-    text, x = "", PAD
+    shapes, x = [], PAD
     for s in line.left:
-        text += draw_span(s, x, middle, line, "start")
+        shapes += draw_span(s, x, middle, line, "start")
         x += s.room + SPACE
     x = wide - PAD
     for s in reversed(line.right):
-        text += draw_span(s, x, middle, line, "end")
+        shapes += draw_span(s, x, middle, line, "end")
         x -= s.room + SPACE
-    return text
+    return shapes
 
 
-def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> str:
+def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> list[Shape]:
     """One piece of text; numbers in circles and the six blocks are shapes, since not every font has them."""
     size = STYLES[s.style][1]
     if s.style == "slot":
-        radius = CIRCLE / 2
-        where = f'x="{n(x + radius)}" y="{n(middle + 0.36 * size)}" text-anchor="middle"'
-        ring = f'<circle class="ring" cx="{n(x + radius)}" cy="{n(middle)}" r="{radius}"/>'
-        return f'{ring}<text class="slot" {where}>{escape(s.text)}</text>'
+        centre, radius = tenth(x + CIRCLE / 2), CIRCLE / 2
+        ring = Circle("ring", centre, tenth(middle), radius)
+        return [ring, Text("slot", None, centre, tenth(middle + 0.36 * size), s.text, "middle")]
     if s.style == "blocks":
-        names = ["full"] * line.blocks + ["empty"] * (6 - line.blocks)
-        places = [f"M{n(x + i * BLOCK + 2)} {n(middle - 3.5)}h6l-2 7h-6z" for i in range(6)]
-        return "".join([f'<path class="{name}" d="{place}"/>' for name, place in zip(names, places, strict=True)])
-    where = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return (
-        f'<text class="{s.style}" x="{n(x)}" y="{n(middle + 0.35 * size)}"{where}>{escape(s.text)}</text>'
-        if s.text
-        else ""
-    )
+        starts = [step("M", x + i * BLOCK + 2, middle - 3.5) for i in range(6)]
+        roles = ["full"] * line.blocks + ["empty"] * (6 - line.blocks)
+        return [Path(role, (start, *BLOCK_SIDES)) for role, start in zip(roles, starts, strict=True)]
+    return [Text(s.style, None, tenth(x), tenth(middle + 0.35 * size), s.text, anchor)] if s.text else []
 
 
 # ---------------------------------------------------------------- the table: graph.table()

@@ -1,6 +1,6 @@
 """The picture in Graphviz's language, and what its program ``dot`` makes of it. Before that, the legend.
 
-The legend of a picture's signs, and notes for the reader, stand below it, in SVG as well.
+The legend of a picture's signs, and notes for the reader, stand below it.
 
 In Graphviz's language the cards are the same as in SVG, as tables. What a user wrote never becomes part of the
 language: nodes are called ``n0``, ``n1``, ..., and every text is escaped character by character.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from itertools import pairwise
 from math import fsum
 from typing import Any
@@ -21,16 +22,17 @@ from ..folding import views
 from ..layout.layers import ranks, spine
 from ..model.data import Edge, GraphData
 from ..model.style import DARK, KINDS, LIGHT, SHORT, STYLES, Theme, break_words, width
-from .cards import Card, CardLine, Span, cards, draw_span, flow_levels, n, short
+from .cards import Card, CardLine, Span, cards, draw_span, flow_levels, short
+from .display import Group, Item, Rect, Text, tenth
 
 # ---------------------------------------------------------------- the legend
 
 LINE = 26.0
-BETWEEN = 22.0  # items
-Item = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
+BETWEEN = 22.0  # signs
+Sign = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
 
 
-def items(graph: GraphData) -> list[Item]:
+def signs(graph: GraphData) -> list[Sign]:
     """The signs that this picture has, with their meaning."""
     down = graph.look.direction == "down"
     answer: list[list[tuple[str, str]]] = [
@@ -81,7 +83,7 @@ def items(graph: GraphData) -> list[Item]:
 
 
 def room(pieces: list[tuple[str, str]]) -> float:
-    """The width of an item."""
+    """The width of a sign and its meaning."""
     return fsum([_piece(text, style) for text, style in pieces]) + 7.0 * (len(pieces) - 1)
 
 
@@ -89,51 +91,45 @@ def _piece(text: str, style: str) -> float:
     return width(text, "word") + 18.0 if style in SHORT.values() else width(text, style)
 
 
-def legend(graph: GraphData, widest: float) -> tuple[list[str], float, float]:
-    """The elements, broken into lines of at most ``widest``, and the width and height of all."""
-    rows: list[list[Item]] = []
-    for item in items(graph) if graph.look.legend else []:
+def legend(graph: GraphData, widest: float) -> tuple[list[Item], float, float]:
+    """What is drawn, broken into lines of at most ``widest``, and the width and height of all."""
+    rows: list[list[Sign]] = []
+    for sign in signs(graph) if graph.look.legend else []:
         used = fsum([w + BETWEEN for _, w in rows[-1]]) if rows else widest
-        if rows and used + item[1] <= widest:
-            rows[-1].append(item)
+        if rows and used + sign[1] <= widest:
+            rows[-1].append(sign)
         else:
-            rows.append([item])
+            rows.append([sign])
     for note in graph.notes:
         rows += [[([(text, "note")], width(text, "note"))] for text in break_words(note, widest, "note")]
     wide = max([fsum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
-    pieces = []
+    drawn: list[Item] = []
     for k, row in enumerate(rows):
         x = (wide - fsum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
-        for item in row:
-            pieces.append(_draw(item, x, k * LINE + LINE / 2))
-            x += item[1] + BETWEEN
-    return pieces, wide, LINE * len(rows)
+        for sign in row:
+            drawn += draw_sign(sign, x, k * LINE + LINE / 2)
+            x += sign[1] + BETWEEN
+    return drawn, wide, LINE * len(rows)
 
 
-def _draw(item: Item, x: float, middle: float) -> str:
-    text = ""
-    for words, style in item[0]:
+def draw_sign(sign: Sign, x: float, middle: float) -> Iterator[Item]:
+    """A sign and its meaning."""
+    for words, style in sign[0]:
         wide = _piece(words, style)
         if style in SHORT.values():
-            text += _swatch(words, style, x, middle, wide)
+            yield _swatch(words, style, x, middle, wide)
         else:
-            text += draw_span(Span(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
+            yield from draw_span(Span(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
         x += wide + 7.0
-    return text
 
 
-def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> str:
+def _swatch(kind: str, short: str, x: float, middle: float, wide: float) -> Group:
     """A small node of that kind."""
-    inner = (
-        f'<rect class="band" x="{n(x + 1)}" y="{n(middle - 9)}" width="{n(wide - 2)}" height="18"/>'
-        if short == "op"
-        else ""
-    )
-    return (
-        f'<g class="{short}"><rect class="box" x="{n(x)}" y="{n(middle - 10)}" width="{n(wide)}" height="20" '
-        f'rx="{0 if short == "op" else 9}"/>{inner}'
-        f'<text class="word" x="{n(x + wide / 2)}" y="{n(middle + 4)}" text-anchor="middle">{kind}</text></g>'
-    )
+    operation = short == "op"
+    box = Rect("box", tenth(x), tenth(middle - 10), tenth(wide), 20, 0 if operation else 9)
+    band = Rect("band", tenth(x + 1), tenth(middle - 9), tenth(wide - 2), 18)
+    text = Text("word", None, tenth(x + wide / 2), tenth(middle + 4), kind, "middle")
+    return Group((box, band, text) if operation else (box, text), None, (short,))
 
 
 # ---------------------------------------------------------------- Graphviz's language, and its program
@@ -282,7 +278,7 @@ def quote_text(text: str) -> str:
 def below(graph: GraphData, theme: Theme) -> str:
     """The legend and the notes as a table."""
     cells = []
-    for pieces, _ in items(graph) if graph.look.legend else []:
+    for pieces, _ in signs(graph) if graph.look.legend else []:
         words = ""
         style = ""
         for text, name in pieces:

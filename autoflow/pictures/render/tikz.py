@@ -1,21 +1,19 @@
 r"""The picture as TikZ, for papers and slides: ``\input`` it, or run pdflatex on the file as it is.
 
-It is our own SVG, drawn by TikZ: the same places and colours, in the fonts of the document. What pdflatex has no
+It has the places and colours of the SVG, in the fonts of the document. What pdflatex has no
 letter for is written in mathematics, or as a question mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-from xml.etree import ElementTree
-
 from ..model.data import GraphData, on_paper
-from .png import Shape, Sheet, number, outline, shapes
-from .svg import to_svg
+from .display import Circle, Look, Path, Point, Polygon, Rect, Shape, Text, resolve
+from .drawing import drawing_of
 
 POINT = 0.75  # big points per pixel
 ROUND = 4  # digits behind the point of coordinates
+ANCHORS = {"start": "base west", "middle": "base", "end": "base east"}
+FORMS = {"M": "{}", "C": ".. controls {} and {} .. {}", "z": "-- cycle"}  # of a path's commands; of others -- {}
 
 HEAD = r"""%% Made by autoflow: pdflatex draws this file. To use it in a document, take what is between
 %% \begin{document} and \end{document}, and \usepackage{tikz}.
@@ -51,22 +49,15 @@ GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΦΨ
 
 def to_tex(graph: GraphData, full: bool = True) -> str:
     """The picture as a file for pdflatex; ``full=False``: the ``tikzpicture`` alone."""
-    root = ElementTree.fromstring(to_svg(on_paper(graph)))  # noqa: S314 - our own text
-    wide, high = [float(root.get(side, "1")) for side in ("width", "height")]
-    found = list(shapes(root, Sheet(root), (0.0, 0.0), ()))
-    lines = [rf"\definecolor{{af{c}}}{{HTML}}{{{c}}}" for c in colours(found)]
-    lines += [PICTURE % (POINT, POINT), rf"\useasboundingbox (0,0) rectangle ({n(wide)},{n(high)});"]
-    for shape in found:
-        lines += DRAW[shape["tag"]](shape, (wide, high))
+    drawing = drawing_of(on_paper(graph))
+    found = list(resolve(drawing))
+    used = [look.get(key, "none") for _, _, look in found for key in ("fill", "stroke")]
+    lines = [rf"\definecolor{{af{c[1:]}}}{{HTML}}{{{c[1:]}}}" for c in dict.fromkeys(used) if c != "none"]
+    lines += [PICTURE % (POINT, POINT), rf"\useasboundingbox (0,0) rectangle ({n(drawing.wide)},{n(drawing.high)});"]
+    lines += [command(*one) for one in found]
     text = "\n".join([*lines, r"\end{tikzpicture}%", ""])
-    size = (n(POINT * wide + 1), n(POINT * high + 1))
+    size = (n(POINT * drawing.wide + 1), n(POINT * drawing.high + 1))
     return HEAD % size + text + "\\end{document}\n" if full else text
-
-
-def colours(found: Iterable[Shape]) -> list[str]:
-    """All colours, in the order of their first use."""
-    said = [shape.get(key, "none") for shape in found for key in ("fill", "stroke")]
-    return list(dict.fromkeys([text[1:] for text in said if text.startswith("#")]))
 
 
 def n(x: float) -> str:
@@ -79,84 +70,53 @@ def n(x: float) -> str:
     return "0" if text == "-0" else text
 
 
-def paint(shape: Shape) -> str:
-    """What is in the brackets of ``\\path``."""
-    fill, line = shape.get("fill", "#000000"), shape.get("stroke", "none")
+def command(shape: Shape, at: Point, look: Look) -> str:
+    """What draws one shape."""
+    if isinstance(shape, Text):
+        return text_command(shape, at, look)
+    (x, y), words = at, paint(look)
+    match shape:
+        case Rect(_, left, top, wide, high, radius):
+            x, y = x + (left or 0.0), y + (top or 0.0)
+            radius = min(radius or 0.0, wide / 2, high / 2)
+            words += [f"rounded corners={n(POINT * radius)}bp"] if radius else []
+            way = f"({n(x)},{n(y)}) rectangle ({n(x + wide)},{n(y + high)})"
+        case Circle():
+            way = f"({n(x + shape.cx)},{n(y + shape.cy)}) circle[radius={n(POINT * shape.r)}bp]"
+        case Polygon():
+            way = " -- ".join([f"({n(x + px)},{n(y + py)})" for px, py in shape.points]) + " -- cycle"
+        case Path():
+            places = iter([f"({n(x + px)},{n(y + py)})" for px, py in shape.outline()[0]])
+            forms = [FORMS.get(step[0], "-- {}") for step in shape.d]
+            way = " ".join([form.format(*[next(places) for _ in range(form.count("{}") or 1)]) for form in forms])
+    return rf"\path[{','.join(words)}] {way};"
+
+
+def text_command(shape: Text, at: Point, look: Look) -> str:
+    """One line of text."""
+    place = f"({n(at[0] + shape.x)},{n(at[1] + shape.y)})"
+    size = n(POINT * float(look["font-size"].removesuffix("px")))
+    font = r"\ttfamily" if "monospace" in look["font-family"] else r"\sffamily"
+    font += r"\bfseries" * ("font-weight" in look) + rf"\fontsize{{{size}bp}}{{{size}bp}}\selectfont"
+    words = [f"anchor={ANCHORS[shape.text_anchor]}", f"text=af{look['fill'][1:]}", *faintness(look)]
+    return rf"\node[{','.join(words)},font={{{font}}}] at {place} {{{tex_text(shape.text)}}};"
+
+
+def paint(look: Look) -> list[str]:
+    r"""What is in the brackets of ``\path``."""
+    fill, line = look["fill"], look.get("stroke", "none")
     words = [f"fill=af{fill[1:]}"] if fill != "none" else []
     if line != "none":
-        width = number(shape, "stroke-width") if "stroke-width" in shape else 1.0
-        words += [f"draw=af{line[1:]}", f"line width={n(POINT * width)}bp"]
-        dashes = [n(POINT * float(d)) for d in shape.get("stroke-dasharray", "").split()]
+        words += [f"draw=af{line[1:]}", f"line width={n(POINT * float(look.get('stroke-width', '1')))}bp"]
+        dashes = [n(POINT * float(d)) for d in look.get("stroke-dasharray", "").split()]
         words += [f"dash pattern=on {dashes[0]}bp off {dashes[1]}bp"] if dashes else []
-    words += faintness(shape)
-    return ",".join(words)
+    return words + faintness(look)
 
 
-def faintness(shape: Shape) -> list[str]:
+def faintness(look: Look) -> list[str]:
     """What is faded."""
-    opacity = float(shape.get("opacity", "1"))
+    opacity = float(look["opacity"])
     return [f"opacity={n(opacity)}"] if opacity < 1 else []
-
-
-def draw_rectangle(shape: Shape, whole: tuple[float, float]) -> Iterator[str]:
-    """With round corners if it has ``rx``."""
-    (x, y), wide, high = shape["at"], number(shape, "width", whole[0]), number(shape, "height", whole[1])
-    x, y = x + number(shape, "x"), y + number(shape, "y")
-    radius = min(number(shape, "rx"), wide / 2, high / 2)
-    corners = f",rounded corners={n(POINT * radius)}bp" if radius else ""
-    yield rf"\path[{paint(shape)}{corners}] ({n(x)},{n(y)}) rectangle ({n(x + wide)},{n(y + high)});"
-
-
-def draw_circle(shape: Shape, whole: tuple[float, float]) -> Iterator[str]:
-    """A circle."""
-    x, y = shape["at"]
-    centre = f"({n(x + number(shape, 'cx'))},{n(y + number(shape, 'cy'))})"
-    yield rf"\path[{paint(shape)}] {centre} circle[radius={n(POINT * number(shape, 'r'))}bp];"
-
-
-def draw_polygon(shape: Shape, whole: tuple[float, float]) -> Iterator[str]:
-    """The head of an arrow."""
-    x, y = shape["at"]
-    points = [tuple(map(float, pair.split(","))) for pair in shape["points"].split()]
-    places = " -- ".join([f"({n(x + px)},{n(y + py)})" for px, py in points])
-    yield rf"\path[{paint(shape)}] {places} -- cycle;"
-
-
-def draw_path(shape: Shape, whole: tuple[float, float]) -> Iterator[str]:
-    """Lines and curves."""
-    x, y = shape["at"]
-    points, codes = outline(shape["d"])
-    places = [f"({n(x + px)},{n(y + py)})" for px, py in points]
-    text, k = "", 0
-    while k < len(codes):
-        if codes[k] == 4:
-            a, b, c = places[k : k + 3]
-            text += f" .. controls {a} and {b} .. {c}"
-            k += 3
-            continue
-        text += {1: f" {places[k]}", 2: f" -- {places[k]}", 79: " -- cycle"}[codes[k]]
-        k += 1
-    yield rf"\path[{paint(shape)}]{text};"
-
-
-def draw_text(shape: Shape, whole: tuple[float, float]) -> Iterator[str]:
-    """One line of text."""
-    if not shape["text"]:
-        return
-    x, y = shape["at"]
-    place = f"({n(x + number(shape, 'x'))},{n(y + number(shape, 'y'))})"
-    size = n(POINT * (number(shape, "font-size") or 16.0))
-    font = r"\ttfamily" if "monospace" in shape.get("font-family", "") else r"\sffamily"
-    font += r"\bfseries" * (shape.get("font-weight") == "700")
-    anchor = {"end": "base east", "middle": "base"}.get(shape.get("text-anchor", ""), "base west")
-    words = [f"anchor={anchor}", f"text=af{shape.get('fill', '#000000')[1:]}", *faintness(shape)]
-    font += rf"\fontsize{{{size}bp}}{{{size}bp}}\selectfont"
-    yield rf"\node[{','.join(words)},font={{{font}}}] at {place} {{{tex_text(shape['text'])}}};"
-
-
-DRAW: dict[str, Any] = {
-    "rect": draw_rectangle, "circle": draw_circle, "polygon": draw_polygon, "path": draw_path, "text": draw_text,
-}  # fmt: skip
 
 
 def tex_text(text: str) -> str:
