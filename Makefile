@@ -30,13 +30,13 @@ demo: $(VENV)/demo.stamp  ## gradients and pictures of an example, and a network
 	$(PY) -m autoflow --demo
 
 test: $(VENV)/dev.stamp  ## everything that CI runs
-	$(PYTEST) -n auto
+	$(PYTEST) $(TOGETHER)
 
 core: $(VENV)/test.stamp  ## what depends on the versions of Python and NumPy, in under a minute
-	$(PYTEST) -n auto -m "not slow and not thorough" $(CORE)
+	$(PYTEST) $(TOGETHER) -m "not slow and not thorough" $(CORE)
 
-check: lint  ## for daily work, under two minutes
-	$(PYTEST) -n auto -m "not slow"
+check: $(if $(ROOM),$(VENV)/dev.stamp,lint)  ## for daily work, under two minutes; ROOM=compiler: that room's tests
+	$(if $(ROOM),$(if $(OF_ROOM),,$(error no tests of a room '$(ROOM)')))$(PYTEST) $(TOGETHER) -m "not slow" $(OF_ROOM)
 
 lint: $(VENV)/dev.stamp types  ## ruff and mypy
 	$(PY) -m ruff check
@@ -96,6 +96,13 @@ clean:  ## remove whatever can be made again
 
 # One thread of BLAS in each of the test processes: more would fight for the same cores.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest
+
+# In as many processes as there are processors. Each begins with its share of the files, so that what a file prepares is
+# prepared once; who is done takes over from the others.
+TOGETHER := -n auto --dist worksteal
+
+# The tests of a room: a folder, or files whose names begin so.
+OF_ROOM = $(if $(ROOM),$(wildcard tests/$(ROOM) tests/test_$(ROOM).py tests/test_$(ROOM)_*.py))
 
 # The files of the core suite.
 CORE := $(addprefix tests/,$(shell cat .ci/core.txt))

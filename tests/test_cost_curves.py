@@ -9,8 +9,8 @@ import pytest
 
 import autoflow as af
 
-FEW, MANY = 60, 240
-MORE = 1.35  # linear is 1: n log n, and what happens at every tenth operation, have room; n² would be 4
+FEW, MANY = 60, 180
+MORE = 1.35  # linear is 1: n log n, and what happens at every tenth operation, have room; n² would be 3
 
 
 def bytecodes(f):

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import types
 import warnings
 from functools import partial
 from pathlib import Path
@@ -109,6 +110,13 @@ def test_one_that_disagrees_is_not_measured(monkeypatch, capsys):
 # -- cost against size -----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def collector(monkeypatch):
+    """Each measurement collects garbage first. What the tests before have left, it need not go through."""
+    gc.freeze()
+    monkeypatch.setattr(curves, "gc", types.SimpleNamespace(collect=int, freeze=int, unfreeze=int))
+
+
 @pytest.mark.slow
 def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
@@ -136,15 +144,6 @@ def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
     assert curves.rows({"hand": [(3, 0.002)], "torch": []}, 1e6) == [["3", "667", ""]]
 
 
-@pytest.fixture
-def small_heap():
-    """Each measurement collects garbage first. What the tests before have left, it need not go through."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.mark.usefixtures("small_heap")
 def test_bounds_are_measured(monkeypatch, capsys):
     monkeypatch.setattr(bounds, "ROUNDS", 3)
     monkeypatch.setattr(compare, "VISIT", 0.0)

@@ -258,6 +258,7 @@ def opened(browser, lab, name):
     page.call("Page.close")
 
 
+@pytest.mark.nightly  # by day the pages of nbconvert show the same outputs, with scripts and without
 def test_jupyterlab_untrusted(browser, lab):
     """No scripts: the images, and the tables behind a click."""
     with opened(browser, lab, "untrusted") as (_, seen):
@@ -273,6 +274,7 @@ def test_jupyterlab_untrusted(browser, lab):
     check_names(seen, 3)
 
 
+@pytest.mark.nightly
 def test_jupyterlab_trusted(browser, lab):
     with opened(browser, lab, "trusted") as (page, seen):
         check_node(seen)

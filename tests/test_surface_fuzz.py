@@ -15,7 +15,7 @@ from surface import surface_program
 import autoflow as af
 from autoflow.errors import LostGradientError
 
-DAY, NIGHT, CHUNK = 300, 20_000, 50
+DAY, NIGHT, CHUNK = 100, 20_000, 25
 STEPS = 1e-4, 5e-5  # central differences at two widths, whose distance says how far they can be trusted
 
 

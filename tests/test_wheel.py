@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -39,22 +41,53 @@ def run(*command, **options):
     return subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8", check=False, **options)
 
 
+def sources(folder):
+    """A copy of what a wheel is made from: building leaves files behind."""
+    shutil.copytree(ROOT / "autoflow", folder / "autoflow", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
 @pytest.mark.slow
 def test_the_wheel_needs_nothing_but_numpy_and_graphviz(tmp_path):
-    """Every module of the wheel imports in an environment that holds what the wheel asks for, and works."""
+    """Every module of the wheel imports beside NumPy and graphviz, and works. (An environment of its own: by night.)"""
+    build = "import setuptools.build_meta as b; b.build_wheel('.')"
+    built = run(sys.executable, "-c", build, cwd=sources(tmp_path / "source"))
+    assert built.returncode == 0, built.stderr
+    (wheel,) = (tmp_path / "source").glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    packages = tmp_path / "packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    installed = Path(np.__file__).parents[1]
+    for pattern in ("numpy", "numpy[.-]*", "graphviz", "graphviz-*"):
+        for found in installed.glob(pattern):
+            (packages / found.name).symlink_to(found)
+    begin = f"import sys; sys.path.insert(0, {str(packages)!r})\n"
+    done = run(sys.executable, "-I", "-S", "-c", begin + SCRIPT, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names, where = done.stdout.splitlines()
+    assert names.split() == ["autoflow", "graphviz", "numpy"]
+    assert str(packages) in where
+    command = "import runpy; runpy.run_module('autoflow', run_name='__main__')"
+    shown = run(sys.executable, "-I", "-S", "-c", begin + command, "x*y + sin(x)", "x=2", "y=3", "-o", "graph.svg",
+                cwd=tmp_path)  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "graph.svg").exists()
+
+
+@pytest.mark.nightly
+def test_the_wheel_installs_what_it_needs(tmp_path):
+    """In an environment that pip fills with what the wheel asks for."""
     venv.create(tmp_path / "bare", with_pip=True)
     python = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    source = tmp_path / "source"  # a copy: building leaves files behind
-    shutil.copytree(ROOT / "autoflow", source / "autoflow", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
     pip = (python, "-I", "-m", "pip", "--quiet", "--disable-pip-version-check")
-    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, source)
+    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, sources(tmp_path / "source"))
     if built.returncode and "autoflow" not in built.stderr:
         pytest.skip(f"no package registry within reach: {built.stderr[-200:]}")
     assert built.returncode == 0, built.stderr
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name.endswith("-py3-none-any.whl")
     installed = run(*pip, "install", wheel)
     assert installed.returncode == 0, installed.stderr
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import VICTIMS, broken, check_row
+from cases import VICTIMS, Case, broken, check, check_row
 from row_examples import examples_of
 from support import FINE, STENCIL, directional, rows
 
@@ -40,6 +40,14 @@ EXAMPLES = [
 @pytest.mark.parametrize(("row", "number"), EXAMPLES, ids=_name)
 def test_row(row: Rule, number: int) -> None:
     check_row(row, number)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("row", rows(scipys=False), ids=_name)
+def test_row_takes_float64_in_every_example(row: Rule) -> None:
+    """So no example is skipped: in the simplest setting it gives a node, with a gradient of every operand."""
+    for example in examples_of(row):
+        check(Case(row, example), "float64", "C", "Variables", 1, "small")
 
 
 def unrecorded(g: Any, sent: Any) -> Any:
