@@ -43,6 +43,7 @@ ndarray = np.ndarray
 
 PLAIN = "all any argmax argmin argpartition argsort dump dumps item nonzero searchsorted tobytes tofile tolist"
 KEPT = "base ctypes device dtype itemsize nbytes ndim shape size strides to_device"
+READING = ("byteswap", "getfield")  # of those below what only reads: answered where there is no gradient
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
     "getfield": "use x.real and x.imag, or x.astype(dtype)",
@@ -363,6 +364,8 @@ def refused_method(name: str, advice: str) -> Callable[..., Any]:
     """A method that says what to use instead."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
+        if name in READING and not self.requires_grad:
+            return getattr(read_only(value_of(self)), name)(*args, **options)
         raise NoRuleError(f"x.{name}() of a node is not recorded: {advice}. On plain numbers: x.value.{name}()")
 
     method.__name__, method.__doc__ = name, f"Refused: {advice}."

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import NoRuleError
+from ..base.errors import DataError, NoRuleError
 from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway, wants_numbers
-from ..nodes.nodes import NodeRole, constant_from, memory_of, value_of
+from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
 from ..table.shapes import as_array, as_dtype, has_gradient
 from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from .closures import HOOKS, is_anothers
-from .recording import FORWARD, apply
+from .recording import FORWARD, apply, orphan_numbers
 
 SHARING = (np.may_share_memory, np.shares_memory)
 AXES = ("axes", "axis", "keepdims")  # keywords of products
@@ -33,13 +33,21 @@ AXES = ("axes", "axis", "keepdims")  # keywords of products
 def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:
     """``np.exp(x)``, ``np.add(2.0, x)``, ``plain += x``, ``np.add.reduce(x)``."""
     # Positional parameters instead of *inputs save 0.1 µs, the quick closures another 0.5 over apply().
-    if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
-        return forward(x) if y is None else forward(x, y)
-    inputs = (x, *rest) if y is None else (x, y, *rest)
+    try:
+        if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
+            return forward(x) if y is None else forward(x, y)
+        return recorded_ufunc(self, ufunc, method, (x, *rest) if y is None else (x, y, *rest), options)
+    except (NoRuleError, DataError) as error:
+        inputs = (x, *rest) if y is None else (x, y, *rest)
+        return numbers_unless_lost(error, self, getattr(ufunc, method), inputs, options)
+
+
+def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The same, of calls that are not quick."""
     if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(inputs))
         return on_numbers(getattr(ufunc, method), inputs, options)
-    if y is not None or "out" in options:
+    if len(inputs) > 1 or "out" in options:
         kinds = [type(v) for v in (*inputs, *options.get("out", ()))]
         if is_anothers(ufunc, kinds, inputs, method == "at" or "out" in options):
             return NotImplemented
@@ -52,16 +60,18 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
             return along_axes(ufunc, inputs, options)
         return apply(RULES[ufunc], inputs, options)
     if method == "at":
-        if ufunc in RULES:
-            from .inplace import write_at
+        from .inplace import write_at
 
-            return write_at(ufunc, *inputs)
-        raise NoRuleError(f"{public_name(ufunc, method)} into a node is not recorded: {advice(ufunc, method)}")
-    if ufunc in METHODS.get(method, ()):
+        return write_at(ufunc, *inputs)
+    if (composed := ufunc in METHODS.get(method, ()) or (method == "__call__" and ufunc in COMPOSED)) and (
+        answer := numpys_answer(getattr(ufunc, method), inputs, options)
+    ) is not None:
+        return answer
+    if composed and method != "__call__":
         if "where" in options:  # a condition, to which nothing flows; if it is the only node none is left
             options["where"] = value_of(options["where"])
         return METHODS[method][ufunc](*inputs, **options)
-    if method == "__call__" and ufunc in COMPOSED:
+    if composed:
         inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
         if "out" in options:
             from .inplace import write_composed
@@ -69,7 +79,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
             return write_composed(ufunc, inputs, options)
         return COMPOSED[ufunc](*inputs, **options)
     if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
-        return array_ufunc(self, ufunc, method, *inputs, **options)
+        return recorded_ufunc(self, ufunc, method, inputs, options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
 
 
@@ -101,6 +111,14 @@ def has_scipy_rule(ufunc: Any) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
+    try:
+        return recorded_function(function, types, args, options)
+    except (NoRuleError, DataError) as error:
+        return numbers_unless_lost(error, self, function, args, options)
+
+
+def recorded_function(function: Any, types: Any, args: Any, options: Any) -> Any:
+    """The same, of what has a row or is composed of rows."""
     if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(args))
         return on_numbers(function, args, options)
@@ -117,6 +135,8 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             args = (*args[: rule.positional_before_out], *args[rule.positional_before_out + 1 :])
         return apply(rule, args, options)
     if function in COMPOSED:
+        if (answer := numpys_answer(function, args, options)) is not None:
+            return answer
         place = POSITIONAL_BEFORE_OUT[function]
         if len(args) > place and args[place] is not None:  # out by position
             options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
@@ -161,6 +181,52 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     if is_plain(function, args, options):
         return on_numbers(call, args, options)
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
+
+
+def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
+    """What NumPy answers to a call that we compose of others, with its errors, dtypes and layouts; as Constants. None if
+    a gradient flows, if a result is a view, in which a node may be written, or if it cannot be had."""
+    nodes = nodes_in([*args, *options.values()])
+    if any([x.requires_grad or type(memory_of(x)) is not np.ndarray for x in nodes]) or nodes_in([options.get("out")]):
+        return None
+    z = call(*map(given_plain, args), **{name: given_plain(x) for name, x in options.items()})
+    parts = list(z) if isinstance(z, (tuple, list)) else [z]
+    for k, part in enumerate(parts):
+        if isinstance(part, (np.ndarray, np.number)) and part.dtype.kind in "fc":
+            if any([np.may_share_memory(part, x) for x in nodes]):
+                return None
+            parts[k] = constant_from(np.asarray(part))
+    if not isinstance(z, (tuple, list)):
+        return parts[0]
+    return type(z)(*parts) if hasattr(z, "_fields") else type(z)(parts)
+
+
+def nodes_in(x: Any) -> list[Any]:
+    """The nodes in nested tuples and lists."""
+    if isinstance(x, (tuple, list)):
+        return [node for part in x for node in nodes_in(part)]
+    return [x] if isinstance(x, NodeRole) else []
+
+
+def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, options: dict[str, Any]) -> Any:
+    """NumPy's own answer to a call that no row knows, or raise the error: if a gradient would be lost, or numbers written
+    into a node."""
+    if (
+        nodes_in([options.get("out")])
+        or call in WRITERS
+        or getattr(call, "__name__", "") == "at"
+        or (modes().recording and has_gradient([self, *args, *options.values()]))
+    ):
+        raise error
+    plain = [given_plain(x) for x in args]
+    return call(*plain, **{name: given_plain(x) for name, x in options.items()})
+
+
+def given_plain(x: Any) -> Any:
+    """The numbers of nodes, for reading."""
+    if isinstance(x, NodeRole):
+        return read_only(memory_of(x) if hasattr(x, "_value") else orphan_numbers(x))
+    return type(x)([given_plain(v) for v in x]) if type(x) in (list, tuple) else x
 
 
 def on_numbers(call: Any, args: Any, options: Any) -> Any:

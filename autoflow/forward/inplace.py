@@ -55,7 +55,8 @@ from ..nodes.records import Extras
 from ..rules import RULES
 from ..rules.ordering import along
 from ..table.indexing import getitem, is_basic, put_back, setitem
-from ..table.shapes import Array, as_array, as_dtype, is_numpys, like_argument, set_layout_of, together
+from ..table.outside import advice, public_name
+from ..table.shapes import Array, as_array, as_dtype, has_gradient, is_numpys, like_argument, set_layout_of, together
 from ..table.table import Rule
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
 from .recording import (
@@ -287,7 +288,14 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
         copyto(out, apply(rule, args, options))
         return out
-    if not (args and out is args[0] and out.base is None):
+    augmented = args and out is args[0]
+    if not (augmented or (modes().recording and has_gradient([*args, *options.values()]))):
+        z = value_of(apply(rule, args, options))
+        if np.shape(z) != out.shape:
+            raise ValueError(f"output array has shape {out.shape}, the result of {rule.name} has {np.shape(z)}")
+        np.copyto(out, z, casting="same_kind")
+        return out
+    if not (augmented and out.base is None):
         raise LostGradientError(
             f"{rule.name}(..., out=) into a plain array, or plain[i] += node, keeps only numbers. Make the array with "
             f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
@@ -375,7 +383,7 @@ def write_places(x: Any, places: Array, values: Any) -> None:
     different, last = np.unique(places[::-1], return_index=True)
     if different.size < places.size:
         values, places = values[places.size - 1 - last], different
-    write_item(x, np.unravel_index(places, x.shape), values)
+    write_item(x, *(np.unravel_index(places, x.shape), values) if x.shape else ((), values[-1]))
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -443,6 +451,11 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     """
     x, i = node(x, f"{ufunc.__name__}.at"), plain_option(i)
     i = np.asarray(i) if isinstance(i, list) else i
+    if not has_gradient([x, y]):
+        write(x, RULES[setitem], (x, y, i), lambda a, _, b, i: ufunc.at(a, i, *() if b is None else (b,)))
+        return
+    if ufunc not in RULES:
+        raise NoRuleError(f"{public_name(ufunc, 'at')} into a node is not recorded: {advice(ufunc, 'at')}")
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
     if ufunc in (np.add, np.subtract):
         values = np.broadcast_to(as_array(y), places.shape)

@@ -23,6 +23,7 @@ from ..base.modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
 from ..nodes.nodes import (
+    ConstantRole,
     NodeRole,
     Operation,
     Variable,
@@ -99,10 +100,11 @@ def orphan_numbers(x: Any) -> Array:
     """The numbers of an array of our class that NumPy made in C, so that it has no history.
 
     If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
-    to a library that wants numbers it does not matter. Else (``np.array(node, subok=True)``) a gradient would be lost.
+    to a library that wants numbers it does not matter. A Constant had none. Else (``np.array(node, subok=True)``) a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
-    if modes().recording and not another and not wants_numbers(versions.calling_module()):
+    known = another or isinstance(x, ConstantRole)
+    if modes().recording and not known and not wants_numbers(versions.calling_module()):
         raise history_lost(x)
     return value_of(x)
 

@@ -204,9 +204,20 @@ def test_plain_answers_take_nodes_and_keywords():
 
 @pytest.mark.parametrize("name", sorted(array_methods.REFUSED))
 def test_refused_with_advice(name):
-    for x in (af.Variable(A), af.Variable(A) * 2, af.Constant(A)):
+    for x in (af.Variable(A), af.Variable(A) * 2, *[af.Constant(A)] * (name not in array_methods.READING)):
         with pytest.raises(NoRuleError, match=rf"x\.{name}\(\) of a node is not recorded: .*(use|before)"):
             getattr(x, name)()
+
+
+def test_bytes_of_what_has_no_gradient_are_read_as_in_numpy():
+    x = af.Constant(A)
+    np.testing.assert_array_equal(x.byteswap(), A.byteswap())
+    np.testing.assert_array_equal(x.getfield("f4"), A.getfield("f4"))
+    np.testing.assert_array_equal(x.view("i8"), A.view("i8"))
+    for write in (lambda: x.byteswap(inplace=True), lambda: x.view("i8").fill(0), lambda: x.getfield("f4").fill(0)):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    np.testing.assert_array_equal(x.value, A)
 
 
 @pytest.mark.parametrize("name", ["data", "dtype", "strides"])
