@@ -131,7 +131,7 @@ Array = Any
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]
-latest = [0]  # creation number of the latest write that was noted: a heap of one, see raise_latest
+latest = [0]  # creation number of the latest write that was noted: a heap of one, see Note.stamp
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
 
 
@@ -206,15 +206,6 @@ def owner_of(array: Array) -> Array:
     return array
 
 
-def raise_latest(number: int) -> None:
-    """``latest`` becomes ``number``, if it is not larger already.
-
-    One call in C: no thread, signal handler or finalizer comes between comparison and store, so it never goes back.
-    (``latest = max(latest, number)`` could be overtaken between its two halves; on one thread no lock would help.)
-    """
-    heappushpop(latest, number)
-
-
 def log_of(owner: Array) -> Log:
     """What was written into the memory of ``owner``."""
     log = _logs.get(id(owner))
@@ -250,10 +241,14 @@ class Note:
         self.before = self.log.writes.get(self.key)
 
     def stamp(self, number: int) -> None:
-        """Written into at the time ``number``."""
+        """Written into at the time ``number``, which is the latest one unless ``latest`` is later already.
+
+        One call in C: no thread, signal handler or finalizer comes between comparison and store, so ``latest`` never
+        goes back. (``latest = max(latest, number)`` could be overtaken between its two halves.)
+        """
         if self.key is not None:
             self.log.writes[self.key] = number, self.region, self.where
-        raise_latest(number)
+        heappushpop(latest, number)
 
     def was_written(self, number: int) -> None:
         """It was written into until the time ``number``. A write to all of the memory covers the earlier ones."""
