@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import StateError
 from ..base.numbering import CREATION
 
 # ---------------------------------------------------------------- freeing a deep graph
@@ -120,8 +121,32 @@ def view_link(record: Any, base: Any) -> tuple[Any, Any]:
     return record, base
 
 
+class OneThread:
+    """What iterates over ``new`` for the first thread that asks, and refuses all others: where Python has no global
+    lock, as 3.13t and 3.14t, nothing here was made for several threads that record.
+
+    >>> numbers = OneThread(iter("ab"))
+    >>> next(numbers), next(numbers)
+    ('a', 'b')
+    """
+
+    def __init__(self, new: Iterator[Any]) -> None:
+        self.new, self.owner = new, 0
+
+    def __next__(self) -> Any:
+        self.owner = self.owner or threading.get_ident()
+        if self.owner != threading.get_ident():
+            raise StateError(
+                "a second thread records operations, and this Python runs without its global lock, which autoflow "
+                "relies on: a gradient might be wrong. Record in one thread, or start Python with PYTHON_GIL=1."
+            )
+        return next(self.new)
+
+
 # For each new record its creation number, and Release or None.
 NEW: Iterator[tuple[int, type[Release] | None]] = zip(CREATION, cycle(marks()))
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threaded builds alone, from 3.13 on
+    NEW = OneThread(NEW)  # type: ignore[assignment]
 
 
 # ---------------------------------------------------------------- versions: who has written where, and when
