@@ -8,7 +8,6 @@ from .backprop.passes import backward
 from .base.lazy import LATER, Moved, find_public, list_public, publish
 from .base.modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .base.numbering import reset
-from .base.process import warn_if_free_threaded
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
@@ -57,12 +56,11 @@ __all__ = [
 sys.meta_path.insert(0, Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
-warn_if_free_threaded()
 if sys.version_info >= (3, 12):
     from .transforms import monitoring
 
     del monitoring
-del Moved, array_methods, dispatch, list_public, operators, publish, sys, warn_if_free_threaded
+del Moved, array_methods, dispatch, list_public, operators, publish, sys
 
 if not TYPE_CHECKING:  # else every name would be one
     __getattr__ = find_public  # ``af.draw`` and everything else that is imported at its first use

@@ -1,33 +1,37 @@
-"""The warning on Python without its global lock."""
+"""On Python without its global lock a second thread that records is refused."""
 
-import importlib.util
+import subprocess
 import sys
-import warnings
 
 import pytest
 
-import autoflow
-from autoflow.base.process import warn_if_free_threaded
+PROGRAM = """
+import sys, threading
+sys._is_gil_enabled = lambda: {lock}
+import numpy as np, autoflow as af
+x, X = af.Variable(2.0), af.Variable(np.ones(3))
+refused = []
+def record():
+    for way in (lambda: x * x, lambda: np.exp(X), lambda: X.sum(axis=0), lambda: X[1:], lambda: np.median(X)):
+        try:
+            way()
+        except af.errors.StateError as error:
+            refused.append(str(error))
+(x * x).backward()
+thread = threading.Thread(target=record)
+thread.start()
+thread.join()
+(x * x).backward()
+print(len(refused), x.grad, *refused[:1])
+"""
 
 
-@pytest.mark.parametrize("lock", [None, True, False])
-def test_without_the_lock_there_is_a_warning(monkeypatch, lock):
-    monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
-    if lock is not None:
-        monkeypatch.setattr(sys, "_is_gil_enabled", lambda: lock, raising=False)
-    if lock is False:
-        with pytest.warns(RuntimeWarning, match="relies on Python's global lock.*PYTHON_GIL=1"):
-            warn_if_free_threaded()
-    else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warn_if_free_threaded()
-
-
-def test_import_warns_once(monkeypatch):
-    """``import autoflow`` calls it: here its file is run again under another name."""
-    calls = []
-    monkeypatch.setattr("autoflow.base.process.warn_if_free_threaded", lambda: calls.append(1))
-    spec = importlib.util.spec_from_file_location("autoflow", autoflow.__file__)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert calls == [1]
+@pytest.mark.parametrize("lock", [True, False])
+def test_a_second_thread_that_records_is_refused(lock):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(lock=lock)], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stderr == ""
+    number, grad, *said = done.stdout.split(maxsplit=2)
+    assert (number, grad) == ("0" if lock else "5", "8.0")
+    assert not said if lock else "PYTHON_GIL=1" in said[0]

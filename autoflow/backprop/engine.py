@@ -103,7 +103,6 @@ def pull_back(
     root: Record,
     seed: Cotangent,
     open_record: Callable[[tuple[Record, Cotangent]], Opened],
-    *,
     add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
     stop: Collection[Record] = (),
     extra_uses: dict[Record, int] | None = None,
@@ -159,6 +158,4 @@ def pull_back(
                     continue
             queue.append((parent, sent))
         g = sent = None  # opening.py counts references: the loop must not hold one
-    left = [pair for pair in queue if pair is not None]
-    left += partial.items()
-    return left
+    return [*filter(None, queue), *partial.items()]

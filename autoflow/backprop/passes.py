@@ -7,7 +7,8 @@ hooks of leaves, and the gradients that Variables have in the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import operator
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar, copy_context
 from itertools import repeat
 from threading import RLock
@@ -120,29 +121,35 @@ def set_gradients(
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector
     that runs again before that looks through all of them.)"""
-    pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
+    holders, grads = zip(*carry_back(root, record, seed, create_graph, limit, (), extra_uses), strict=True)
     with LOCK:
-        grads = [g if type(holder) is Record else accumulate(holder, g) for holder, g in pairs]
+        new = quietly(new_gradients, holders, grads)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
-        list(map(setattr, [holder for holder, _ in pairs], repeat("_raw_grad"), grads))
+        list(map(setattr, holders, repeat("_raw_grad"), new))
     if LEAF_HOOKS:
-        for holder, _ in pairs:
+        for holder in holders:
             for hook in leaf_hooks(holder, "after"):
                 hook(holder)
 
 
-def accumulate(variable: Any, g: Array) -> Array:
-    """What a Variable's gradient becomes when ``g`` arrives."""
-    old = getattr(variable, "_raw_grad", None)
-    old = getattr(variable, "_shown_grad", None) if old is None else old
-    if old is None and (type(g) is np.ndarray or not isinstance(g, NodeRole)):
-        return g
-    if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
-        return quietly(add_gradients, old, g)  # backward does not warn
-    # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
-    return switched(recording=True).call(
-        quietly, lambda: cast_gradient(g if old is None else add_gradients(old, g), variable.dtype)
-    )
+def new_gradients(holders: Sequence[Any], grads: Sequence[Array]) -> list[Array]:
+    """What the gradient of each becomes: those of Variables add up."""
+    found = []
+    for holder, g in zip(holders, grads, strict=True):
+        if type(holder) is not Record:
+            old = getattr(holder, "_raw_grad", None)
+            old = getattr(holder, "_shown_grad", None) if old is None else old
+            if isinstance(g, NodeRole) or isinstance(old, NodeRole):
+                g = switched(recording=True).call(add_nodes, old, g, holder.dtype)
+            elif old is not None:
+                g = add_gradients(old, g)
+        found.append(g)
+    return found
+
+
+def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
+    """The same in a pass with ``create_graph``: the sum is part of the graph, whatever the mode."""
+    return cast_gradient(g if old is None else add_gradients(old, g), dtype)
 
 
 def start_of_pass(root: Any) -> Any:
@@ -179,39 +186,37 @@ def carry_back(
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
     if not create_graph:
-        return quietly(pull_back, record, g, False, limit, stop, extra_uses)
+        return quietly(pull_back, record, g, wrap_by_modes(on_arrays(limit)), opening.add_in_place, stop, extra_uses)
     switches = switched(recording=True, autocast=None)
-    return switches.call(quietly, pull_back, record, g, True, limit, stop, extra_uses)
+    return switches.call(quietly, pull_back, record, g, wrap_by_modes(on_nodes(limit)), operator.add, stop, extra_uses)
 
 
 def pull_back(
-    record: Record, g: Array, create_graph: bool, limit: int | None, stop: Collection[Any],
-    extra_uses: dict[Record, int],
+    record: Record, g: Array, open_record: Callable[[Any], Any], add: Callable[[Any, Any], Any],
+    stop: Collection[Any], extra_uses: dict[Record, int],
 ) -> list[tuple[Any, Array]]:  # fmt: skip
-    """The engine's pass, on nodes if it is to be recorded, and the hooks of leaves."""
-    open_record = wrap_by_modes((on_nodes if create_graph else on_arrays)(limit))
-    how: dict[str, Any] = {} if create_graph else {"add": opening.add_in_place}
-    return apply_leaf_hooks(engine.pull_back(record, g, open_record, stop=stop, extra_uses=extra_uses, **how), stop)
-
-
-def apply_leaf_hooks(pairs: list[tuple[Any, Any]], stop: Collection[Any]) -> list[tuple[Any, Any]]:
-    """The engine's answer after the hooks of leaves: of all Variables or, if there was a stop set, of those in it."""
+    """The engine's pass, and the hooks of leaves: of all Variables or, if there is a stop set, of those in it."""
+    pairs = engine.pull_back(record, g, open_record, add, stop, extra_uses)
     if modes().anomaly:
         from .anomaly import check_sums
 
         check_sums(pairs)
-    if stop:
-        asked = [(holder, leaf_hooks(holder, "before") if holder in stop else ()) for holder, _ in pairs]
-    elif LEAF_HOOKS:
-        asked = [(holder, () if type(holder) is Record else leaf_hooks(holder, "before")) for holder, _ in pairs]
-    else:
+    if not (stop or LEAF_HOOKS):
         return pairs
-    return [(holder, run_hooks(holder, g, hooks)) for (holder, hooks), (_, g) in zip(asked, pairs, strict=True)]
+    asked = []
+    for holder, _ in pairs:
+        is_asked = holder in stop if stop else type(holder) is not Record
+        asked.append(leaf_hooks(holder, "before") if is_asked else None)
+    for k, hooks in enumerate(asked):
+        if hooks:
+            holder, g = pairs[k]
+            pairs[k] = holder, run_hooks(holder, g, hooks)
+    return pairs
 
 
 def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     """The seed in the shape and dtype of its root, in memory of its own."""
-    value = value_of(root)
+    value, given = value_of(root), seed
     if seed is None:
         if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:
             return np.float64(1.0)
@@ -228,13 +233,15 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
         )
     if hasattr(seed, "batch_layer") and not isinstance(seed, NodeRole):
         return cast_gradient(seed, value.dtype)  # many seeds at once: transforms/jacobian.py
-    if not hasattr(seed, "dtype"):
-        seed = np.asarray(seed)
-    check_numbers(seed, value.dtype, "the seed", root.name, SeedError)
+    if given is not None:
+        seed = seed if hasattr(seed, "dtype") else np.asarray(seed)
+        check_numbers(seed, value.dtype, "the seed", root.name, SeedError)
+        if create_graph and isinstance(seed, NodeRole):
+            return seed
+        seed = as_gradient_like(value_of(seed), value)
     if create_graph:
-        return seed if isinstance(seed, NodeRole) else constant_from(as_gradient_like(seed, value), root.family)
-    seed = value_of(seed)
-    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else as_gradient_like(seed, value)
+        return constant_from(seed, root.family)
+    return value.dtype.type(seed) if not value.ndim and type(value) is np.ndarray else seed
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:

@@ -1,21 +1,14 @@
-"""What holds for the whole process: Python's collector of cycles, the C library's allocator, and threads.
+"""What holds for the whole process: Python's collector of cycles, the C library's allocator.
 
-The first two are switches that can make large graphs and large arrays several times as fast. Neither is touched unless
+Both are switches that can make large graphs and large arrays several times as fast. Neither is touched unless
 you ask, with one exception: a backward pass through a large graph pauses the collector for as long as it takes
 (:func:`call_without_collector`).
-
-Threads: Python without its global lock (3.13t, 3.14t) gets one warning, because nothing here was made for it. The
-tables that several threads write into are safe under that lock alone: what is noted of writes (``nodes/versions.py``),
-running numbers of names, hooks of leaves, rows for sequences (``table/table.py``) and for checkpoints, programs of
-compiled functions.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -115,17 +108,3 @@ def warm_allocator() -> None:
     >>> af.warm_allocator()
     """
     np.empty(2**22 - 1024)
-
-
-# ---------------------------------------------------------------- threads: a warning where there is no global lock
-
-
-def warn_if_free_threaded() -> None:
-    """RuntimeWarning if this Python runs threads side by side. ``PYTHON_GIL=1`` gives it its lock back."""
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threaded builds alone, from 3.13 on
-        warnings.warn(
-            "autoflow relies on Python's global lock, and this Python runs without it: use one thread, or start Python "
-            "with PYTHON_GIL=1. With several threads a gradient may be wrong.",
-            RuntimeWarning,
-            stacklevel=3,
-        )

@@ -61,14 +61,14 @@ def tree_leaves(tree: Any) -> list[Any]:
     >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, "text")})
     [1.0, 2.0, 3.0, 'text']
     """
-    if not is_container(tree):
+    if isinstance(tree, np.ndarray) or not is_container(tree):
         return [tree]
     found: list[Any] = []
-    for child in branches(tree):
-        if is_container(child):
-            found += tree_leaves(child)
-        else:
+    for child in tree if isinstance(tree, (list, tuple)) else branches(tree):
+        if isinstance(child, np.ndarray) or not is_container(child):
             found.append(child)
+        else:
+            found += tree_leaves(child)
     return found
 
 
@@ -143,6 +143,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     >>> tree_map(lambda w, g: w - 0.5 * g, {"w": [1.0, 2.0], "b": 3.0}, {"w": [2.0, 2.0], "b": 4.0})
     {'w': [0.0, 1.0], 'b': 1.0}
     """
+    if not others and (isinstance(tree, np.ndarray) or not is_container(tree)):  # most often
+        return f(tree)
     for k, other in enumerate(others, 2):
         if tree_paths(other) != tree_paths(tree):
             raise TypeError(f"tree_map: tree {k} has the leaves {tree_paths(other)}, the first one {tree_paths(tree)}")

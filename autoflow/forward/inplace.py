@@ -70,33 +70,32 @@ from .recording import (
     orphan_numbers,
     plain_option,
 )
-from .writing import Writing, become_constant, is_unfinished, overwrite, save_overwritten_values
+from .writing import become_constant, is_unfinished, overwrite, save_overwritten_values, write_noted
 
 # ---------------------------------------------------------------- writing: into memory, and into the history
 
 
-def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], place: Any = ...) -> Any:
+def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], partly: bool = False) -> Any:
     """Do ``run(memory, *values)``, which writes into x's memory, and let x become the operation ``rule(*inputs)``.
 
     ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
-    ``place``: only ``x[place]`` is written.
+    ``partly``: only ``x[i]`` is written; i is the last option, and has no node in it.
     """
     recording = modes().recording
     check_writable(x, recording)
-    old = current_record(x)
-    n = rule.operands
-    found = [operand(v) for v in inputs[:n]]
-    parents = [v.parent for v in found]
-    values = [v.value for v in found] + [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
-    constants = {k: v.shown for k, v in enumerate(found) if v.shown is not None and v.shown is not x}
-    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(x._value, "run_row"):
+    old, n, memory_of_x = current_record(x), rule.operands, x._value
+    parents, values, constants = opened(x, inputs[:n])
+    values += inputs[n:] if partly else [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
+    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(memory_of_x, "run_row"):
         batch.lift_operands(rule, inputs, values, parents, constants)
-    memory_of_x, region = x._value, written_region(x._value, place)
-    if old is not None and is_unfinished(old) and rule is RULES[setitem] and region.size == memory_of_x.size:
+    region = written_region(memory_of_x, values[-1]) if partly else memory_of_x
+    if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
-    flows = recording and any([p is not None for p in parents])
-    if not flows and (old is None or (recording and parents[0] is None)):  # numbers into a Constant, or no_grad
-        call_explained(Writing(memory_of_x, region, run, values).do, (), rule, inputs)
+    flowing = tuple([p is not None for p in parents])
+    if not (recording and True in flowing) and (
+        old is None or (recording and parents[0] is None)
+    ):  # numbers into a Constant, or no_grad
+        call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
         if old is not None:
             become_constant(x)
         return x
@@ -105,11 +104,11 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    kept = keep_values(rule, values, parents, memory_of_x)
-    save_overwritten_values(x, parents)
+    kept = keep_values(rule, values, flowing, memory_of_x)
+    save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    call_explained(Writing(memory_of_x, region, run, values, x, record).do, (), rule, inputs)
+    call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.listeners:
         announce_node(x)
@@ -118,14 +117,28 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return x
 
 
-def keep_values(rule: Rule, values: list[Any], parents: list[Any], written: Array) -> list[Any]:
-    """The operands and options as the record keeps them: copies of what derivatives read and the write may change."""
-    needed = rule.must_save(tuple([p is not None for p in parents]))
+def opened(x: Any, operands: tuple[Any, ...]) -> tuple[list[Any], list[Any], dict[int, Any]]:
+    """Their parents and values, and those that the picture shows as constants, by place."""
+    parents, values, constants = [], [], {}
+    for k, found in enumerate(map(operand, operands)):
+        parents.append(found.parent)
+        values.append(found.value)
+        if found.shown is not None and found.shown is not x:
+            constants[k] = found.shown
+    return parents, values, constants
+
+
+def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:
+    """The operands and options as the record keeps them: copies of what derivatives read and the write may change.
+
+    flowing : to which operands gradients flow.
+    """
+    needed = rule.must_save(flowing)
     kept = list(values)
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
-            if k in needed and (overlaps or parents[k] is None):
+            if k in needed and (overlaps or not flowing[k]):
                 kept[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.FreedArray(v)
@@ -168,7 +181,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
     i = plain_option(i)
-    write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), i)
+    write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 
 def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
@@ -177,7 +190,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     numbers = orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         set_flags(numbers, True)
-    Writing(numbers, numbers, run).do()
+    write_noted(numbers, numbers, run)
 
 
 def written_through(x: Any, i: Any, y: Any) -> bool:

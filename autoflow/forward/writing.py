@@ -3,7 +3,7 @@
 NumPy has written all, a part or nothing when such an exception arrives, and we cannot tell which. So what a write
 changes in the graph is changed *before* it: the memory counts as written into (``nodes/versions.py``), and the array
 and all arrays of which it is a view have records that refuse a backward pass. When the write is done, one call in C
-takes the refusal back. Every write of the package goes through :class:`Writing`, or, of leaves, :func:`overwrite`.
+takes the refusal back. Every write of the package goes through :func:`write_noted`, or, of leaves, :func:`overwrite`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.numbering import CONSTANT, now
 from ..nodes import versions
-from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, current_record, new_record
+from ..nodes.nodes import Array, ConstantRole, NodeRole, OperationRole, new_record
 from ..nodes.records import Extras, Record, needs_grad
 from ..nodes.versions import FreedArray, Note, view_link
 from ..rules import RULES
@@ -32,52 +32,41 @@ READERS = 32  # so many operations behind a written value are asked whether they
 SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
 
 
-class Writing:
-    """``Writing(memory, region, run, values, x, record).do()`` is ``run(memory, *values)``, writing into ``region``
-    (``memory`` or a part of it), and x gets ``record``. Without x only the memory is noted: that of a leaf."""
-
-    __slots__ = ("before", "made", "memory", "note", "record", "region", "run", "values", "x")
-
-    def __init__(
-        self, memory: Array, region: Array, run: Callable[..., Any], values: Sequence[Any] = (), x: Any = None,
-        record: Any = None,
-    ) -> None:  # fmt: skip
-        self.memory, self.region, self.run, self.values, self.x, self.record = memory, region, run, values, x, record
-
-    def do(self) -> None:
-        """Write."""
-        with self:
-            self.run(self.memory, *self.values)
-
-    def __enter__(self) -> None:
-        if self.record is None:
-            self.note = Note(self.region, versions.caller())
-            self.note.stamp(now())
-            return
-        where = self.record.extra.unfinished = self.record.extra.line
-        self.note = Note(self.region, where)
-        self.note.stamp(now())
-        changes, self.made = plan_rebinding(self.x, self.record)
-        self.before = [(thing, name, getattr(thing, name, None)) for thing, name, _ in changes]
+def write_noted(
+    memory: Array, region: Array, run: Callable[..., Any], values: Sequence[Any] = (), x: Any = None,
+    record: Any = None,
+) -> None:  # fmt: skip
+    """``run(memory, *values)``, which writes into ``region`` (``memory`` or a part of it), and x gets ``record``.
+    Without x only the memory is noted: that of a leaf."""
+    before: list[tuple[Any, str, Any]] = []
+    made: list[Any] = []
+    if record is not None:
+        record.extra.unfinished = record.extra.line
+    note = Note(region, versions.caller() if record is None else record.extra.line)
+    note.stamp(now())
+    if record is not None:
+        changes, made = plan_rebinding(x, record)
+        for thing, name, _ in changes:
+            before.append((thing, name, getattr(thing, name, None)))
         set_all(changes)
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if error is None:
-            number = now()  # after the write: what was made of the old numbers until now is older
-            for record in self.made if self.record is not None else ():
-                record.number = now()
-            if self.record is not None:
-                self.record.number = number
-            self.note.was_written(number)
-            if self.record is not None:
-                for record in [*self.made, self.record]:
-                    record.extra.unfinished = None
-        elif is_refused(error, self.memory, self.run, self.values):
-            if self.record is not None:
-                set_all(self.before)
-            self.note.undo()
+    try:
+        run(memory, *values)
+    except BaseException as error:
+        if is_refused(error, memory, run, values):
+            set_all(before)
+            note.undo()
         else:
-            self.note.stamp(now())
+            note.stamp(now())
+        raise
+    number = now()  # after the write: what was made of the old numbers until now is older
+    for one in made:
+        one.number = now()
+    if record is not None:
+        record.number = number
+        made = [*made, record]
+    note.was_written(number)
+    for one in made:
+        one.extra.unfinished = None
 
 
 def set_all(changes: list[tuple[Any, str, Any]]) -> None:
@@ -141,14 +130,15 @@ def is_overlapping(v: Any, x: Any) -> bool:
     return type(v) is type(x._value) and np.may_share_memory(v, x._value)
 
 
-def save_overwritten_values(x: Any, parents: Sequence[Any] = ()) -> None:
+def save_overwritten_values(x: Any, record: Record | None, parents: Sequence[Any]) -> None:
     """Copy what will be needed of the memory that is about to be overwritten: by the records of x and of its bases, by
     the latest write through another view of them, and by what the ``parents`` of this write were computed from, as in
-    ``x /= np.linalg.norm(x)``. Every other reader notices in the pass back that it was overwritten."""
-    current_record(x)  # brings all of them up to date
+    ``x /= np.linalg.norm(x)``. Every other reader notices in the pass back that it was overwritten.
+
+    record : the current one of x, which brings those of its bases up to date.
+    """
     written, root = x, x
     while True:
-        record = own_record(root)
         if record is not None:
             rescue_result(record, written, SMALL)
             if record.rule in WRITES and type(record.parents[1]) is Record:
@@ -156,7 +146,8 @@ def save_overwritten_values(x: Any, parents: Sequence[Any] = ()) -> None:
         if (view := getattr(root, "_view", None)) is None:
             break
         root = view[1]
-    since = (own_record(root) or root).number
+        record = own_record(root)
+    since = (record or root).number
     if readers := [p for p in parents if type(p) is Record and p.number > since]:
         rescue_readers(written, readers, since)
 
@@ -164,11 +155,11 @@ def save_overwritten_values(x: Any, parents: Sequence[Any] = ()) -> None:
 def rescue_result(record: Record, x: Any, limit: int) -> None:
     """Let a record keep a copy of its result if x is in the same memory, and its derivatives need it or it has no more
     elements than ``limit``."""
-    value = record.result
-    wanted = len(record.saved) - 1 in record.rule.must_save(needs_grad(record)) or (
-        type(value) in NODE_TYPES and value.size <= limit
-    )
-    if wanted and is_overlapping(value, x) and not versions.writer_since(value, record.number):
+    value = record.saved[-1]
+    is_small = type(value) in NODE_TYPES and value.size <= limit
+    if not (is_small or len(record.saved) - 1 in record.rule.must_save(needs_grad(record))):
+        return
+    if is_overlapping(value, x) and not versions.writer_since(value, record.number):
         record.saved = (*record.saved[:-1], value.copy())
 
 
@@ -192,8 +183,9 @@ def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], 
     (node, attribute, value), and the records of the bases. No recursion: a view of a view of a view may be deep."""
     changes: list[tuple[Any, str, Any]] = []
     made: list[Record] = []
+    before = own_record(x)
     while True:
-        record._name = getattr(own_record(x) or x, "_name", None)
+        record._name = getattr(before or x, "_name", None)
         view = getattr(x, "_view", None)
         kind = x.family.View if view else x.family.Operation if isinstance(x, ConstantRole) else type(x)
         changes += [(x, "_record", record), (x, "_operand", x._value), (x, "__class__", kind)]
@@ -205,7 +197,8 @@ def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], 
         else:
             rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
         saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
-        on_base = new_record(rule, (own_record(base), record), saved, replace(record.extra or Extras(), constants={}))
+        before = own_record(base)
+        on_base = new_record(rule, (before, record), saved, replace(record.extra or Extras(), constants={}))
         changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved), base)))
         made.append(on_base)
         x, record = base, on_base

@@ -455,7 +455,9 @@ def value_of(x: Any) -> Any:
         return x._value if hasattr(x, "_value") else plain_view(x)
     if type(x) in (tuple, list):
         return type(x)([value_of(v) for v in x])
-    return slice(value_of(x.start), value_of(x.stop), value_of(x.step)) if type(x) is slice else x
+    if type(x) is slice and not {type(x.start), type(x.stop), type(x.step)} <= {int, type(None)}:
+        return slice(value_of(x.start), value_of(x.stop), value_of(x.step))
+    return x
 
 
 def read_only(value: Array) -> Array:

@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import StateError
 from ..base.numbering import CREATION
 
 # ---------------------------------------------------------------- freeing a deep graph
@@ -120,8 +121,32 @@ def view_link(record: Any, base: Any) -> tuple[Any, Any]:
     return record, base
 
 
+class OneThread:
+    """What iterates over ``new`` for the first thread that asks, and refuses all others: where Python has no global
+    lock, as 3.13t and 3.14t, nothing here was made for several threads that record.
+
+    >>> numbers = OneThread(iter("ab"))
+    >>> next(numbers), next(numbers)
+    ('a', 'b')
+    """
+
+    def __init__(self, new: Iterator[Any]) -> None:
+        self.new, self.owner = new, 0
+
+    def __next__(self) -> Any:
+        self.owner = self.owner or threading.get_ident()
+        if self.owner != threading.get_ident():
+            raise StateError(
+                "a second thread records operations, and this Python runs without its global lock, which autoflow "
+                "relies on: a gradient might be wrong. Record in one thread, or start Python with PYTHON_GIL=1."
+            )
+        return next(self.new)
+
+
 # For each new record its creation number, and Release or None.
 NEW: Iterator[tuple[int, type[Release] | None]] = zip(CREATION, cycle(marks()))
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threaded builds alone, from 3.13 on
+    NEW = OneThread(NEW)  # type: ignore[assignment]
 
 
 # ---------------------------------------------------------------- versions: who has written where, and when
@@ -131,7 +156,7 @@ Array = Any
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]
-latest = [0]  # creation number of the latest write that was noted: a heap of one, see raise_latest
+latest = [0]  # creation number of the latest write that was noted: a heap of one, see Note.stamp
 _logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
 
 
@@ -206,15 +231,6 @@ def owner_of(array: Array) -> Array:
     return array
 
 
-def raise_latest(number: int) -> None:
-    """``latest`` becomes ``number``, if it is not larger already.
-
-    One call in C: no thread, signal handler or finalizer comes between comparison and store, so it never goes back.
-    (``latest = max(latest, number)`` could be overtaken between its two halves; on one thread no lock would help.)
-    """
-    heappushpop(latest, number)
-
-
 def log_of(owner: Array) -> Log:
     """What was written into the memory of ``owner``."""
     log = _logs.get(id(owner))
@@ -250,10 +266,14 @@ class Note:
         self.before = self.log.writes.get(self.key)
 
     def stamp(self, number: int) -> None:
-        """Written into at the time ``number``."""
+        """Written into at the time ``number``, which is the latest one unless ``latest`` is later already.
+
+        One call in C: no thread, signal handler or finalizer comes between comparison and store, so ``latest`` never
+        goes back. (``latest = max(latest, number)`` could be overtaken between its two halves.)
+        """
         if self.key is not None:
             self.log.writes[self.key] = number, self.region, self.where
-        raise_latest(number)
+        heappushpop(latest, number)
 
     def was_written(self, number: int) -> None:
         """It was written into until the time ``number``. A write to all of the memory covers the earlier ones."""

@@ -73,13 +73,15 @@ def put_view(x: Array, y: Array, view: Any) -> Array:
     return z
 
 
+BASIC = (int, slice, np.integer, type(None), type(...))
+
+
 def is_basic(i: Any) -> bool:
     """Does ``x[i]`` give a view (slices, integers, newaxis, Ellipsis)?"""
-    parts = i if type(i) is tuple else (i,)
-    return all(
-        part is None or part is Ellipsis or (isinstance(part, (int, slice, np.integer)) and not isinstance(part, bool))
-        for part in parts
-    )
+    for part in i if type(i) is tuple else (i,):
+        if not isinstance(part, BASIC) or isinstance(part, bool):
+            return False
+    return True
 
 
 def _part(g: Array, y_shape: tuple[int, ...]) -> Array:

@@ -159,7 +159,7 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     n = ndim or 1
-    axes = [operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = map(operator.index, axis if isinstance(axis, (tuple, list)) else (axis,))
     return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
 
 

@@ -359,7 +359,7 @@ def primitive(compute: F) -> F:
     @functools.wraps(compute)
     def function(*args: Any, **options: Any) -> Any:
         for x in (*args, *options.values()) if options else args:
-            if type(x) in (list, tuple) and has_gradient(x):
+            if type(x) in (list, tuple) and {*map(type, x)} - {int} and has_gradient(x):  # not a shape
                 x = first_node(x)
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
                 z = x.__array_function__(function, (type(x),), args, options)

@@ -149,10 +149,11 @@ class Trace:
         def run() -> Any:
             arguments = [own_leaves(tree) for tree in originals]
             leaves = [x for x in pytree.tree_leaves(arguments) if isinstance(x, NodeRole)]
-            records = [gradient_target(x) for x in leaves]
-            given = {**call, **dict(zip(places, arguments, strict=True))}
-            named = {name: x for name, x in given.items() if isinstance(name, str)}
-            return f(*[given[k] for k in range(len(args))], **named), arguments, leaves, records
+            records = [*map(gradient_target, leaves)]
+            positional, named = list(args), dict(options)
+            for p, tree in zip(places, arguments, strict=True):
+                (named if isinstance(p, str) else positional)[p] = tree
+            return f(*positional, **named), arguments, leaves, records
 
         with switched(recording=True, depth=switches.depth + 1):
             if switches.prove == "never" and not (switches.strict or switches.anomaly):
@@ -180,7 +181,7 @@ class Trace:
 
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
-        if self.leaves and not allow_unused and not any([self.reaches(z) for z in results]):
+        if self.leaves and not allow_unused and not any(map(self.reaches, results)):
             raise lost("the function's result depends on none of the arguments that it is differentiated for")
 
     def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
@@ -191,7 +192,7 @@ class Trace:
         nested = self.nested if nested is None else nested
         pairs = passes.run_pass(z, seed, create_graph=nested, stop=stop)
         found = {id(holder): g for holder, g in pairs}
-        return [found.get(id(record)) for record in self.records]
+        return [*map(found.get, map(id, self.records))]
 
     def to_user_tree(self, gradients: list[Any], nested: bool | None = None) -> Any:
         """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""
@@ -271,7 +272,7 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
 
 def own_leaves(tree: Any) -> Any:
     """The argument with fresh nodes in place of its numbers."""
-    if not pytree.is_container(tree):
+    if isinstance(tree, np.ndarray) or not pytree.is_container(tree):
         return own_leaf(tree)
     return pytree.tree_map(lambda x: own_leaf(x) if pytree.is_number(x) else x, tree)
 
@@ -296,7 +297,7 @@ def numbers_of(x: Any) -> Array:
 
 def copy_numbers(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
-    value = numbers_of(x)
+    value = x if type(x) is np.ndarray else numbers_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 

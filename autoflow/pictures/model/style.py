@@ -120,7 +120,10 @@ def clean(text: object) -> str:
     >>> clean("two\nlines"), clean("bell\a")
     ('two lines', 'bell�')
     """
-    return "".join([" " if c in "\t\n\r\v\f\x85\u2028\u2029" else "\ufffd" if _forbidden(c) else c for c in str(text)])
+    text = str(text)
+    if text.isascii() and text.isprintable():  # most often
+        return text
+    return "".join([" " if c in "\t\n\r\v\f\x85\u2028\u2029" else "\ufffd" if _forbidden(c) else c for c in text])
 
 
 def _forbidden(c: str) -> bool:

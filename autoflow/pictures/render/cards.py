@@ -107,8 +107,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
     detail, digits = graph.look.detail, graph.look.digits
     compact = bool(graph.look.compact) and detail == "arrays"
     carried: list[Vertex | Result] = [node, *node.results]
-    amounts = [x for one in carried for x in (one.value, one.gradient)]
-    alarm = any([amount is not None and bool(amount.flags()) for amount in amounts])
+    alarm = any([x is not None and bool(x.flags()) for one in carried for x in (one.value, one.gradient)])
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
     if node.fold is not None:
@@ -191,6 +190,8 @@ def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
 
 def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     """A line per operand, numbers under numbers."""
+    if not node.operands:
+        return []
     lesson = graph.look.detail == "lesson" and graph.gradients
     digits = graph.look.digits
     local = [f"×{row.local.text(digits)}" if lesson and row.local else "" for row in node.operands]

@@ -1,0 +1,101 @@
+"""How long the ways through the package are: calls of ours, and changes of file between them, each with a budget.
+
+A call is a function of the package that Python enters, when all is warm and proofs are done. Of calls that follow each
+other in two files the second is a change of file. A way that gets longer needs a reason, and then a larger budget here.
+"""
+
+import gc
+import itertools
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autoflow as af
+
+ROOT = str(Path(af.__file__).parent)
+
+
+def f(x):
+    return np.sum(np.sin(x) * x)
+
+
+def other():
+    """The same function, which nobody has seen before."""
+    return lambda x: np.sum(np.sin(x) * x)
+
+
+def write_item(pair):
+    pair[0][1:] = pair[1]
+    return pair
+
+
+def write_view(u):
+    w = u[1:]
+    w *= 2
+    return u.sum()
+
+
+x, y = af.Variable(2.0), af.Variable(3.0)
+X = af.Variable(np.ones((3, 4)))
+vector, batch = np.ones(4), np.ones((5, 4))
+grad, vmap, compiled = af.grad(f), af.vmap(f), af.compile(f)
+
+# Name -> what is made beforehand, the way; calls at most, and as many as are wanted; changes of file at most.
+WAYS = {
+    "x * y": (lambda: None, lambda _: x * y, 1, 1, 0),
+    "its backward": (lambda: x * y, lambda z: z.backward(), 24, 24, 15),
+    "X.sum(axis=0)": (lambda: None, lambda _: X.sum(axis=0), 6, 8, 4),
+    "np.sum(X, axis=0)": (lambda: None, lambda _: np.sum(X, axis=0), 8, 8, 4),
+    "backward of the sum": (lambda: X.sum(axis=0), lambda z: z.backward(), 29, 36, 17),
+    "a[1:] = v": (lambda: (X.sum(axis=1) * 1.0, af.Variable(np.ones(2))), write_item, 44, 45, 25),
+    "w = u[1:]; w *= 2; u.sum()": (lambda: X.sum(axis=1) * 1.0, write_view, 65, 65, 37),
+    "af.grad of three": (lambda: None, lambda _: grad(vector), 107, 110, 66),
+    "af.vmap of three": (lambda: None, lambda _: vmap(batch), 150, 140, 46),
+    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 510, 450, 175),
+    "compiled, later": (lambda: None, lambda _: compiled(vector), 9, 9, 4),
+    "value_and_grad compiled, first": (
+        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1450, 1100, 530,
+    ),
+    "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 560, 650, 190),
+    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 730, 650, 260),
+}  # fmt: skip
+
+
+def calls(way, made):
+    """The files of all calls of ours, in order."""
+    seen = []
+
+    def look(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(ROOT):
+            seen.append(frame.f_code.co_filename)
+
+    def run():
+        sys.setprofile(look)
+        kept.append(way(made))  # what a value leaves behind when it is dropped does not count
+        sys.setprofile(None)
+
+    kept = []
+    gc.collect()
+    gc.disable()
+    try:
+        thread = threading.Thread(target=run)  # where no frames of pytest are around, in which names are looked for
+        thread.start()
+        thread.join()
+    finally:
+        gc.enable()
+    assert kept
+    return seen
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_ways_are_short(name):
+    make, way, budget, wanted, files = WAYS[name]
+    for _ in range(3):
+        way(make())
+    seen = min([calls(way, make()) for _ in range(3)], key=len)  # one record in about a hundred gets a Release
+    changes = sum([a != b for a, b in itertools.pairwise(seen)])
+    assert len(seen) <= budget, f"{len(seen)} calls, not {budget} (wanted: {wanted})"
+    assert changes <= files, f"{changes} changes of file, not {files}"
