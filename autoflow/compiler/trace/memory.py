@@ -140,6 +140,8 @@ def write(x: Any, new: Any) -> None:
         if x.viewed is not itself:
             new = x.tape.call(put_view, (x.source, new, x.viewed), fixed=True)
         x = x.source
+    if isinstance(x.held, np.ndarray) and isinstance(new.held, np.generic):  # it stays a 0-d array
+        new = x.tape.new_traced(x.tape.program.as_array(new.expr))
     if not same_layout(x.held, new.held):
         new = x.tape.call(set_items, (x, ..., new), fixed=True)
         if not same_layout(x.held, new.held):
