@@ -58,7 +58,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
         super().__init__(f, how)
         self.fallback, self.limit = how["fallback"], how["limit"]
-        self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
+        self.entries: OrderedDict[Any, Entry | CompileError | None] = OrderedDict()
         self.latest: Entry | None = None
         self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
@@ -117,6 +117,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
         """The program for these arguments, recorded if there is none; None if they run eagerly."""
         entry = self.entries.get(key)
+        if isinstance(entry, CompileError):  # it was compared with eager code, and differed
+            raise entry
         if key not in self.entries or (entry is not None and not entry.recorded.guards.hold()):
             entry = self.record(key, args, options)
             if entry is not None:
@@ -128,13 +130,15 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """The results, if they are those of eager code for these arguments."""
         try:
             check_equal(eager, results, self.name, entry.accuracy, max(map(size_of_numbers, arrays), default=0.0))
-        except CompileError:
+        except CompileError as error:
             self.latest = None
+            self.entries[key] = None if self.fallback else error
             if not self.fallback:
-                self.entries.pop(key, None)
                 raise
-            self.entries[key] = None
             return eager
+        found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
+        if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
+            entry.unproved = False  # equal zeros would say little
         return results
 
     def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -190,7 +194,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         if args:
             self.at_length(args, {})
-        used = [entry for entry in self.entries.values() if entry is not None]
+        used = [entry for entry in self.entries.values() if isinstance(entry, Entry)]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
         leaves = pytree.tree_leaves([args, {}])
@@ -306,8 +310,7 @@ class Entry:
         if self.calls == 1:
             return self.recorded.asks or bool(self.inside)
         if verify == "second":
-            self.unproved = False
-            return self.calls == 2
+            return self.unproved
         return self.calls % verify == 0 or (self.calls < verify and self.calls & (self.calls - 1) == 0)
 
     def run(self, arrays: Any) -> Any:

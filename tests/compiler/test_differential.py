@@ -42,7 +42,7 @@ x * 1
 np.positive(x)
 np.square(-x)
 np.arctan2(-(x * 0), -1.0)
-np.copysign(3.0, -(x * 0))
+np.copysign(3.0, np.nan_to_num(-(x * 0)))
 1 / (x * 0)
 1 / -(x * 0)
 1 / x

@@ -21,6 +21,7 @@ derivative needs and that have been overwritten, as in eager code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def method_of(name: str) -> Callable[..., Any]:
     method: Any = getattr(np.ndarray, name)
 
     def call(x: Array, *args: Any, **options: Any) -> Any:
-        return method(np.asarray(x), *args, **options)
+        return (getattr(x, name) if isinstance(x, np.generic) else partial(method, np.asarray(x)))(*args, **options)
 
     call.__name__ = name
     call.method = name  # type: ignore[attr-defined]

@@ -207,6 +207,8 @@ def foreign(x: Any) -> bool:
         return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
         return False
+    if isinstance(x, weakref.WeakKeyDictionary):  # a cache, as of functools.singledispatch
+        return True
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)

@@ -103,6 +103,8 @@ class Tape:
         """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
+        if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
+            x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
         self.alive.append(ref(x))
         if view_of is not None:
             x.seen, x.viewed = view_of.expr, take
@@ -156,6 +158,9 @@ class Tape:
             value = self.program.call(write_down(run, function, args, options), values, None)
         if not fixed or raises or (like or function) in RAISING:
             self.keep(value)
+        same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
+        if same is not None and isinstance(value.sample, np.ndarray):
+            return same  # as ``x.conj()`` of real numbers
         result = self.wrap_result(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: no array may be written into from here on
@@ -204,7 +209,10 @@ class Tape:
         def take(a: Array) -> Any:
             return function(a, *args, **options)
 
-        sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
+        whole = np.asarray(value.sample)
+        sample: Any = function(whole, *args, **options) if not found else None
+        if sample is whole:
+            return x
         if function is np.broadcast_to and not found:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):

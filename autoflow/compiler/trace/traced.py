@@ -27,7 +27,7 @@ from ...base.errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
 from ...table.shapes import name_out
-from ..matching import Place, Value
+from ..matching import Place, Value, layout_of
 from .doubts import guard_methods
 from .kinds import (
     FACTS,
@@ -366,7 +366,7 @@ class Traced(TracedMethods):
                 if len(args) < 4 and plain_reduction(where, x.dtype):
                     axes, keep = where.get("axis"), where.get("keepdims", False)
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
-            if function is np.mean and x.size and x.dtype in (np.float64, np.float32):
+            if function is np.mean and x.size and x.shape and x.dtype in (np.float64, np.float32):
                 where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
                 if len(args) < 4 and plain_reduction(where, x.dtype):
                     return mean(x, where.get("axis"), where.get("keepdims") is True)
@@ -385,6 +385,8 @@ class Traced(TracedMethods):
         sample = function(*_samples(args), **options)
         if function is np.empty_like:
             sample[...] = 0
+        if layout_of(sample) is not None:
+            return self.tape.new_traced(self.tape.program.constant(sample))
         one = self.tape.program.constant(np.full((), sample.flat[0] if sample.size else 0, sample.dtype))
         return self.tape.new_traced(self.tape.program.broadcast(one, sample.shape, sample))
 
@@ -403,6 +405,8 @@ class Traced(TracedMethods):
         write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
+        if is_number(self):
+            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         write(self, self.tape.set_items(self, index, new))
