@@ -22,13 +22,13 @@ from ..base.errors import CompileError
 from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
-from .matching import assembler, matcher
+from .matching import assembler, has_dtype, matcher
 from .passes import join, recompute, tile_program
 from .report import Report, count_phrase
 from .run.buffers import Plan, Reported
 from .run.scalars import scalar_plan
-from .signature import is_array, key_of_modes, signature
-from .trace.reachable import aliases, check_not_outside
+from .signature import is_array, key_of_modes, shape_of, signature
+from .trace.reachable import aliases
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
 
@@ -41,13 +41,10 @@ SLOW = (
     "with, and no if or float() looks at, af.compile(f, watch=False) is enough."
 )
 ACCURACY = {"e": 1e-2, "f": 1e-4, "F": 1e-4}  # of the largest entry: sums may be added in another order
-CHANGED = (
-    "something that it reads has changed since it was recorded (an array created in it from outside data, a file, the "
-    "time). Make that an argument."
-)
-ANOTHER_CLASS = (
-    "it asks for the class of an array by type(x), or for its identity by `is` or id(x), and while it is recorded its "
-    "arguments are no arrays. Write isinstance(x, np.ndarray), or say af.compile(f, fallback=True)."
+DIFFERS = (
+    "something in it differs from call to call or may not be asked while it is recorded (the time, random numbers, a "
+    "file, `type(x)`, `id(x)`, `is` with an array that it finds outside). Pass that as an argument, write isinstance(x, "
+    "np.ndarray) for type(x), or say af.compile(f, fallback=True)."
 )
 ANOTHER = object()  # the answer of a plan when a call needs another program
 
@@ -60,8 +57,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
         super().__init__(f, how)
-        self.fallback, self.verify, self.limit = how["fallback"], how["verify"], how["limit"]
-        self.entries: OrderedDict[Any, Entry | None] = OrderedDict()
+        self.fallback, self.limit = how["fallback"], how["limit"]
+        self.entries: OrderedDict[Any, Entry | CompileError | None] = OrderedDict()
         self.latest: Entry | None = None
         self.renewed = 0  # how often something outside had changed
         self.lock = threading.RLock()  # two threads do not record the same
@@ -72,18 +69,15 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
     def __call__(self, *args: P.args, **options: P.kwargs) -> R: ...
     def __call__(self, *args: Any, **options: Any) -> Any:
         entry = self.latest
-        if entry is None or options:
+        if entry is None or entry.unproved or options:
             return self.at_length(args, options)
         try:
             results = entry.quick(args)
-        except Reported as reported:
-            results = reported.results
-        except Exception as error:  # rare: eager code decides what it means
+        except CompileError as error:
             return self.handle_failure(error, args, options)
-        else:
-            return results if results is not ANOTHER else self.at_length(args, options)
-        self.f(*args, **options)  # for its warnings, or its exception
-        return results
+        except Exception:  # rare: NumPy has something to report, or raises; eager code decides what it means
+            return plain(self.f(*args, **options))
+        return results if results is not ANOTHER else self.at_length(args, options)
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A call unlike the last one: look the program up, or record it."""
@@ -93,49 +87,63 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
         if switches.recording and any([gradient_target(x) is not None for x in leaves]):
             return self.f(*args, **options)  # an argument with a history: the result needs one, too
+        arrays = [x for x in leaves if is_array(x)]
         try:
             key = signature(args, options, leaves)
-            arrays = [x for x in leaves if is_array(x)]
             with self.lock:
-                entry = self.entries.get(key)
-                new = key not in self.entries or (entry is not None and not entry.recorded.guards.hold())
-                if new:
-                    entry = self.record(key, args, options)
-                self.entries.move_to_end(key)
-            if entry is None:
-                return self.f(*args, **options)
-            check_not_outside(arrays, entry.outside)
-            if not self.verify and not self.fallback:
-                self.latest = entry
-            results, silent = entry.run([value_of(x) for x in arrays]), True
-        except Reported as reported:
-            results, silent = reported.results, new  # a recording has run the function, and so reported everything
+                entry = self.look_up(key, args, options)
+                if entry is not None and (inside := entry.found_outside(arrays)) != entry.inside:
+                    key = (key, inside)
+                    entry = self.look_up(key, args, options, inside)
         except Exception as error:
             return self.handle_failure(error, args, options)
-        if self.verify:
-            check_equal(self.f(*args, **options), results, self.name, CHANGED)
-        elif new and entry is not None and entry.recorded.identity:
-            return self.check_first_result(key, self.f(*args, **options), results)
-        elif not silent:
-            self.f(*args, **options)
-        return results
-
-    def check_first_result(self, key: Any, eager: Any, results: Any) -> Any:
-        """The first result of a function that asks for an array's identity or class is that of eager code."""
+        if entry is None:
+            return self.f(*args, **options)
+        entry.calls += 1
+        is_due = entry.is_due(self.how["verify"])
+        self.latest = entry
         try:
-            check_equal(eager, results, self.name, ANOTHER_CLASS)
-        except CompileError:
+            results = entry.run([value_of(x) for x in arrays])
+        except CompileError as error:
+            return self.handle_failure(error, args, options)
+        except Reported as reported:
+            if entry.calls > 1:  # else the recording has reported everything
+                return plain(self.f(*args, **options))
+            results = reported.results
+        except Exception:
+            return plain(self.f(*args, **options))
+        return self.compare(key, entry, self.f(*args, **options), results, arrays) if is_due else results
+
+    def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
+        """The program for these arguments, recorded if there is none; None if they run eagerly."""
+        entry = self.entries.get(key)
+        if isinstance(entry, CompileError):  # it was compared with eager code, and differed
+            raise entry
+        if key not in self.entries or (entry is not None and not entry.recorded.guards.hold()):
+            entry = self.record(key, args, options)
+            if entry is not None:
+                entry.inside = inside
+        self.entries.move_to_end(key)
+        return entry
+
+    def compare(self, key: Any, entry: Entry, eager: Any, results: Any, arrays: list[Any]) -> Any:
+        """The results, if they are those of eager code for these arguments."""
+        try:
+            check_equal(eager, results, self.name, entry.accuracy, max(map(size_of_numbers, arrays), default=0.0))
+        except CompileError as error:
             self.latest = None
-            if self.fallback:
-                self.entries[key] = None
-                return eager
-            self.entries.pop(key, None)
-            raise
+            self.entries[key] = None if self.fallback else error
+            if not self.fallback:
+                raise
+            return eager
+        found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
+        if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
+            entry.unproved = False  # equal zeros would say little
         return results
 
     def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The function cannot be compiled, or recording or running it raised an error. Run it eagerly: an error that
-        eager code raises, too, is the user's; any other is ours, and counts as a refusal."""
+        """The function cannot be compiled, or recording it raised an error. Run it eagerly: an error that eager code
+        raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
             raise error
         results = self.f(*args, **options)
@@ -186,7 +194,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         if args:
             self.at_length(args, {})
-        used = [entry for entry in self.entries.values() if entry is not None]
+        used = [entry for entry in self.entries.values() if isinstance(entry, Entry)]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
         leaves = pytree.tree_leaves([args, {}])
@@ -232,8 +240,11 @@ class Entry:
         self.guards_hold = recorded.guards.hold if recorded.guards.watches() else None
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
+        self.inside: tuple[int, ...] = ()  # which arguments are arrays that the function finds outside, too
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
-        self.by_identity = recorded.identity or bool(self.aliases)
+        self.calls = 0
+        self.unproved = how["verify"] is not False  # is a later call to be compared with eager code?
+        self.accuracy = max([ACCURACY.get(getattr(v.dtype, "char", "d"), 1e-10) for v in self.program.order()], default=0)
         self.assemble = assembler(recorded.tree)
         self.executable: Any = None
         self.improve_program()
@@ -276,13 +287,31 @@ class Entry:
         arrays: list[Array] = []
         if self.matches is None or not self.matches(args, arrays):
             return ANOTHER
-        if self.by_identity and (aliases(arrays) != self.aliases or not self.outside.isdisjoint(map(id, arrays))):
+        if (self.aliases or len({*map(id, arrays)}) != len(arrays)) and aliases(arrays) != self.aliases:
+            return ANOTHER
+        if not self.outside.isdisjoint(map(id, arrays)) and self.found_outside(arrays) != self.inside:
             return ANOTHER
         if modes() is not self.modes and key_of_modes() != self.switches:
             return ANOTHER
         if self.guards_hold is not None and not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
+
+    def found_outside(self, arrays: list[Any]) -> tuple[int, ...]:
+        """The ids of arguments that are arrays which the function finds outside, too; 0 for the others; () if there is
+        none. For ``x is W``."""
+        found = [id(x) if id(x) in self.outside else 0 for x in arrays]
+        return tuple(found) if any(found) else ()
+
+    def is_due(self, verify: Any) -> bool:
+        """Is this one of the calls that are compared with eager code?"""
+        if isinstance(verify, bool):
+            return verify
+        if self.calls == 1:
+            return self.recorded.asks or bool(self.inside)
+        if verify == "second":
+            return self.unproved
+        return self.calls % verify == 0 or (self.calls < verify and self.calls & (self.calls - 1) == 0)
 
     def run(self, arrays: Any) -> Any:
         """The results for these inputs, in the containers that the function returned. Raises Reported if NumPy would
@@ -301,29 +330,48 @@ class Entry:
         return self.assemble(results)
 
 
-def check_equal(eager: Any, ours: Any, name: str, because: str) -> None:
-    """Raise CompileError unless both results are equal to the accuracy of their dtype."""
+def plain(results: Any) -> Any:
+    """The results of eager code as a program returns them: new arrays instead of nodes and NumPy's numbers."""
+    return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
+
+
+def size_of_numbers(x: Any) -> float:
+    """The largest finite one of an array."""
+    x = np.asarray(value_of(x))
+    if x.dtype.kind not in "fciub":
+        return 0.0
+    x = np.abs(x)
+    return float(np.max(x, initial=0, where=np.isfinite(x)))
+
+
+def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale: float = 0.0) -> None:
+    """Raise CompileError unless both results are equal: to ``accuracy``, of the largest number in an array or, since
+    large ones may cancel, of ``scale``."""
     one, other = pytree.tree_leaves(eager), pytree.tree_leaves(ours)
-    if len(one) != len(other):
-        raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {because}")
+    if shape_of(eager) != shape_of(ours) or len(one) != len(other):
+        raise CompileError(f"the compiled {name} returned {len(other)} things, eager code {len(one)}: {DIFFERS}")
     for a, b in zip(one, other, strict=True):
         a, b = value_of(a), value_of(b)
-        if not hasattr(b, "dtype"):
+        if not has_dtype(b):
             if type(a) is not type(b) or (a is not b and a != b and a == a):
-                raise CompileError(f"the compiled {name} returned {b!r}, eager code {a!r}: {because}")
+                raise CompileError(f"the compiled {name} returned {b!r}, eager code {a!r}: {DIFFERS}")
             continue
         a = np.asarray(a)
-        scale = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
-        accuracy = ACCURACY.get(a.dtype.char, 1e-10)
-        if a.shape != b.shape or not np.allclose(a, b, rtol=0, atol=accuracy * scale, equal_nan=True):
-            by = f"by {np.max(np.abs(a - b)):.3g} " if a.shape == b.shape else ""
+        if a.shape != b.shape or a.dtype != b.dtype:
+            found, expected = f"{b.dtype} of shape {b.shape}", f"{a.dtype} of shape {a.shape}"
+            raise CompileError(f"the compiled {name} returned {found}, eager code {expected}: {DIFFERS}")
+        bound = accuracy * max(size_of_numbers(a), scale)
+        numeric = a.dtype.kind in "fciub"
+        if not (np.array_equal(a, b) or (numeric and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
             raise CompileError(
-                f"the compiled {name} and eager code disagree {by}in a result of shape {np.shape(a)}: {because}"
+                f"the compiled {name} and eager code disagree by {size_of_numbers(np.subtract(a, b, dtype=complex)):.3g} in a result of shape "
+                f"{a.shape}: {DIFFERS}"
             )
 
 
 def compile(
-    f: Callable[P, R], *, fallback: bool = False, verify: bool = False, watch: bool = True, limit: int = 32,
+    f: Callable[P, R], *, fallback: bool = False, verify: bool | int | str = "second", watch: bool = True,
+    limit: int = 32,
     checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
     own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
@@ -332,7 +380,8 @@ def compile(
     f : a function of arrays, numbers, and lists, tuples, dicts and dataclasses of them: NumPy code,
         ``af.value_and_grad(...)``, a whole training step that returns its new parameters.
     fallback : run eagerly what cannot be compiled. Without it there is an error that says why.
-    verify : run both ``f`` and the program at every call, and compare. Doubles the run time; for debugging.
+    verify : which calls with a program run ``f`` as well and compare: "second" the second one, which finds what differs
+        from call to call; True every one; n the second, fourth, eighth ... and every n-th; False none.
     watch : False does not compare the contents of arrays from outside that the program reads at every run, nor of
         parameters that ``nn.functional_call`` replaces. Their new numbers are used in any case. The risk: a
         number that was read from such an array while recording, by ``if w[0] > 0``, ``float(w[0])``,
@@ -388,6 +437,8 @@ def compile(
     >>> w.round(3)
     array([1., 2.])
     """
+    if not (isinstance(verify, bool) or verify == "second" or (isinstance(verify, int) and verify > 0)):
+        raise ValueError(f'verify is "second", True, False or a positive integer, not {verify!r}')
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
     how: dict[str, Any] = {"checkpointing": checkpointing, "watch": watch, "engine": engine}

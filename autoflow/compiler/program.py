@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
@@ -106,8 +107,6 @@ class Program:
         sample = function.reduce(x.sample, where, keepdims=keepdims)
         if x.kind == CONSTANT:
             found = self.constant(sample)
-        elif all([x.shape[a] == 1 for a in axes]) and function in IDENTITIES and sample.dtype == x.dtype:
-            found = self.reshape(x, sample.shape)
         else:
             found = self.add(Value(REDUCE, function, (x,), (where, keepdims), sample))
         self.made[key] = found
@@ -143,6 +142,12 @@ class Program:
         if x.kind == VIEW and x.options[0] == "transpose":
             return self.transpose(x.args[0], tuple([x.options[1][a] for a in axes]))
         return self.view(x, "transpose", axes, lambda a: a.transpose(axes))
+
+    def as_array(self, x: Value) -> Value:
+        """A number of NumPy's as a 0-d array: other methods return views of it, and it can be written into."""
+        if not isinstance(x.sample, np.generic):
+            return x
+        return self.view(x, "reshape", (), lambda a: np.reshape(np.asarray(a), ()), np.asarray(x.sample))
 
     def broadcast(self, x: Value, shape: tuple[int, ...], sample: Any = None) -> Value:
         """x repeated to a larger shape."""
@@ -276,9 +281,6 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 # ---------------------------------------------------------------- simpler values with the same bits
 
 
-IDENTITIES = frozenset({np.add, np.multiply, np.maximum, np.minimum})  # of one number they give that number
-
-
 def commutes(f: Any, x: Value, y: Value) -> bool:
     """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Products
     of complex numbers are excluded: each is a sum of two products, and the processor rounds only one of them.)"""
@@ -287,16 +289,15 @@ def commutes(f: Any, x: Value, y: Value) -> bool:
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Sorted, non-negative; None means all.
+    """Sorted, non-negative; None means all. Raises NumPy's error for axes that are not there.
 
     >>> axes_of(None, 2), axes_of(-1, 2), axes_of((1, 0), 2)
     ((0, 1), (1,), (0, 1))
     """
     if axis is None:
         return tuple(range(ndim))
-    if not isinstance(axis, (tuple, list)):
-        axis = (axis,)
-    return tuple(sorted([int(a) % max(ndim, 1) for a in axis])) if ndim else ()
+    axes = normalize_axis_tuple(axis, max(ndim, 1))  # a 0-d array has an axis 0 here, as for NumPy
+    return tuple(sorted(axes)) if ndim else ()
 
 
 def number_in(x: Value) -> float | None:
@@ -329,7 +330,10 @@ def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value |
 
 
 def same_kind(x: Value, sample: Any) -> bool:
-    """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add?"""
+    """Has x the shape and dtype of the sample, and its order of axes in memory, in which sums add? Of 0-d ones: are
+    both arrays, or both numbers?"""
+    if not sample.shape and isinstance(x.sample, np.ndarray) is not isinstance(sample, np.ndarray):
+        return False
     return x.shape == sample.shape and x.dtype == sample.dtype and x.layout == layout_of(sample) and x.is_dense
 
 
@@ -339,8 +343,8 @@ def negated_operand(x: Value) -> Value | None:
 
 
 def opposite(p: Program, x: Value) -> Value:
-    """−c, of the type of c: a Python number remains one."""
-    return p.constant(-x.sample)
+    """−c, of the type of c: a Python number remains one. (Python's integers have no −0.)"""
+    return p.constant(-0.0 if type(x.sample) is int and x.sample == 0 else -x.sample)
 
 
 def multiply(p: Program, x: Value, y: Value) -> Value | None:

@@ -198,8 +198,8 @@ class Region:
     __slots__ = ("__array_interface__",)
 
     def __init__(self, array: Array) -> None:
-        interface: Any = getattr(array, "__array_interface__", None)
-        self.__array_interface__ = interface or getattr(array, "__cuda_array_interface__", None)
+        name = "__array_interface__" if issubclass(type(array), np.ndarray) else "__cuda_array_interface__"
+        self.__array_interface__: Any = getattr(array, name, None)
 
     def key(self) -> tuple[Any, ...] | None:
         """Equal for equal regions."""

@@ -34,6 +34,11 @@ def counted(f):
     return g
 
 
+def compiled_counting(f, **options):
+    """``f`` compiled, so that all calls of it are recordings."""
+    return af.compile(counted(f), verify=False, **options)
+
+
 @pytest.fixture(autouse=True)
 def no_calls():
     CALLS.clear()
@@ -101,7 +106,7 @@ def test_dataclasses_are_trees():
         a: np.ndarray
         name: str
 
-    c = af.compile(counted(lambda p: Pair(p.a * 2, p.name)))
+    c = compiled_counting(lambda p: Pair(p.a * 2, p.name))
     assert c(Pair(np.ones(2), "x")).name == "x"
     assert c(Pair(np.ones(2), "y")).name == "y"
     c(Pair(np.zeros(2), "x"))
@@ -161,7 +166,7 @@ def test_networks():
     def f(x, t):
         return nn.cross_entropy(model(x), t)
 
-    c = af.compile(counted(f), watch=False)
+    c = compiled_counting(f, watch=False)
     t = np.array([0, 3, 1, 2, 0])
     for _k in range(10):
         x = rng.standard_normal((5, 3))
@@ -187,7 +192,7 @@ def test_writing_into_arrays_of_its_own():
 
 
 def test_python_numbers_are_part_of_the_signature():
-    c = af.compile(counted(lambda x, n, flag=True: x**n if flag else x))
+    c = compiled_counting(lambda x, n, flag=True: x**n if flag else x)
     x = np.array([2.0, 3.0])
     assert c(x, 2).tolist() == [4.0, 9.0]
     assert c(x, 3).tolist() == [8.0, 27.0]
@@ -198,14 +203,14 @@ def test_python_numbers_are_part_of_the_signature():
 
 
 def test_recorded_once_for_each_signature():
-    c = af.compile(counted(lambda x: np.sin(x) * 2))
+    c = compiled_counting(lambda x: np.sin(x) * 2)
     for x in (np.ones(3), np.ones(3) * 2, np.ones((3, 1)), np.ones(3, np.float32), np.ones(3), np.ones((3, 1))):
         equal(c(x), np.sin(x) * 2)
     assert len(CALLS) == 3
 
 
 def test_the_cache_is_bounded():
-    c = af.compile(counted(lambda x: x * 2), limit=2)
+    c = compiled_counting(lambda x: x * 2, limit=2)
     for n in (1, 2, 3, 1):
         c(np.ones(n))
     assert len(c.entries) == 2
@@ -296,7 +301,7 @@ def test_arguments_and_results_are_not_kept():
         (lambda x: x.tolist(), r"tolist\(\)"),
         (lambda x: np.asarray(x) * 2, "np.asarray"),
         (lambda x: np.array([x[0], x[1]]), "np.asarray"),
-        (lambda x: np.zeros(3)[x[0].astype(int)], "np.asarray"),
+        (lambda x: np.zeros(3)[x[0].astype(int)], "an index, a range"),
         (lambda x: range(x[0].astype(int)), "an index, a range"),
         (lambda x: 1.0 in x, "the question"),
         (lambda x: sorted(x), "if, and, or"),
@@ -317,14 +322,13 @@ def test_what_is_known_is_not_refused():
         assert x.ndim == 1
         assert np.shape(x) == (3,)
         assert x is not None
-        assert "array" in repr(x)
         return sum(x) / x.size + np.zeros(x.shape).sum()
 
     assert af.compile(f)(np.arange(3.0)) == 1.0
 
 
 def test_fallback_runs_eagerly_every_time():
-    c = af.compile(counted(lambda x: x if x.sum() > 0 else -x), fallback=True)
+    c = compiled_counting(lambda x: x if x.sum() > 0 else -x, fallback=True)
     assert c(np.array([-1.0])) == 1.0
     assert c(np.array([2.0])) == 2.0
     assert len(CALLS) == 3  # one was the attempt
@@ -351,7 +355,7 @@ def test_shapes_that_depend_on_values():
         ("/home/me/model.py", True),
         ("/venv/lib/python3.13/site-packages/library.py", False),
         ("/usr/lib/python3/dist-packages/library.py", False),  # Debian and Ubuntu
-        (None, False),
+        (None, True),  # made by hand
     ],
 )
 def test_libraries_are_not_expected_to_change(file, users):
@@ -566,10 +570,10 @@ def test_arrays_with_arithmetic_of_their_own():
             af.compile(lambda x: x * 2)(x)
 
 
-def test_formats_need_values_too():
-    with pytest.raises(CompileError, match="a format needs the value"):
-        af.compile(lambda x: (f"{x:.2f}", x)[1])(np.array(1.0))
-    assert af.compile(lambda x: (f"{x}", x)[1])(np.array(1.0)) == 1.0
+def test_texts_need_values_too():
+    for f in (lambda x: (f"{x:.2f}", x)[1], lambda x: x * len(f"{x}"), lambda x: (repr([x]), x)[1]):
+        with pytest.raises(CompileError, match="a (format|text of an array) needs the value"):
+            af.compile(f)(np.array(1.0))
 
 
 def test_arguments_that_cannot_be_compared():
@@ -584,7 +588,7 @@ FACTOR = 2.0
 
 
 def test_captured_arrays_are_guarded_by_identity_and_read_anew(monkeypatch):
-    c = af.compile(counted(lambda x: x * SCALE * FACTOR))
+    c = compiled_counting(lambda x: x * SCALE * FACTOR)
     x = np.ones(2)
     equal(c(x), np.array([2.0, 4.0]))
     monkeypatch.setitem(globals(), "SCALE", np.array([5.0, 5.0]))
@@ -603,7 +607,7 @@ def test_an_array_that_is_read_and_also_looked_at():
     def f(x):
         return (x * a).sum() + (a + 1).max() + (x * b[0]).sum() + (b.sum() if b[1] > 0 else 100.0) + x[0] * v + float(v)
 
-    c, x = af.compile(counted(f)), np.ones(3)
+    c, x = compiled_counting(f), np.ones(3)
     for change in (lambda: None, lambda: a.__setitem__(1, 5.0), lambda: b.__setitem__(1, -2.0), lambda: v.assign(3.0)):
         change()
         for _ in range(2):
@@ -619,7 +623,7 @@ def test_arrays_that_change_between_calls(watch):
     def f(x):
         return (x * w).sum() + (1.0 if a[0] < 6 else 2.0)
 
-    c, x = af.compile(counted(f), watch=watch), np.ones(3)
+    c, x = compiled_counting(f, watch=watch), np.ones(3)
     for _ in range(6):
         w[:] = w * 0.5
         assert c(x) == f(x)
@@ -700,7 +704,7 @@ def test_methods_and_models_as_arguments():
 
 
 def test_threads_record_once():
-    c = af.compile(counted(lambda x: np.tanh(x) * 2))
+    c = compiled_counting(lambda x: np.tanh(x) * 2)
     threads = [threading.Thread(target=c, args=(np.ones(3),)) for _ in range(8)]
     for t in threads:
         t.start()
@@ -720,7 +724,7 @@ def test_captured_variables_are_read_anew():
 
 def test_what_is_computed_from_outside_alone_is_watched():
     a, b, w = np.ones(2), np.arange(2000.0), af.Variable([1.0, 2.0])
-    c = af.compile(counted(lambda x: x @ (a * 2.0) + float(b[0]) + (x * (w / 2.0)).sum()))
+    c = compiled_counting(lambda x: x @ (a * 2.0) + float(b[0]) + (x * (w / 2.0)).sum())
     x = np.ones(2)
     assert c(x) == 5.5
     assert c(x) == 5.5
@@ -869,7 +873,7 @@ def test_nothing_is_recorded_again_for_nothing(monkeypatch):
     monkeypatch.setitem(globals(), "x", 0)
     inner = af.compile(lambda x: np.tanh(x))
     settings = SimpleNamespace(rate=0.5)
-    c = af.compile(counted(lambda p: inner(p.x) * settings.rate))
+    c = compiled_counting(lambda p: inner(p.x) * settings.rate)
     for k in range(6):
         globals()["x"] = k
         settings.rate = float("0.5")
@@ -895,7 +899,7 @@ def test_thin_and_odd_arrays_are_watched():
 
 
 def test_modes_are_part_of_the_signature():
-    c = af.compile(counted(lambda x: x * af.is_grad_enabled()))
+    c = compiled_counting(lambda x: x * af.is_grad_enabled())
     assert c(np.ones(1)) == 1.0
     with af.no_grad():
         assert c(np.ones(1)) == 0.0
@@ -910,14 +914,16 @@ def test_verify_finds_what_guards_cannot(tmp_path):
     def f(x):
         return x * np.load(path)
 
-    c, v = af.compile(f), af.compile(f, verify=True)
+    c, v, second = [af.compile(f, verify=verify) for verify in (False, True, "second")]
     x = np.ones(2)
     equal(v(x), np.ones(2))
+    equal(second(x), np.ones(2))
     c(x)
     np.save(path, np.full(2, 2.0))
     equal(c(x), np.ones(2))  # the guards see no file
-    with pytest.raises(CompileError, match=r"disagree by 1 in a result of shape \(2,\)"):
-        v(x)
+    for compiled in (v, second):
+        with pytest.raises(CompileError, match=r"disagree by 1 in a result of shape \(2,\)"):
+            compiled(x)
 
 
 # -- among other things ------------------------------------------------------------------------------------------------
@@ -934,8 +940,8 @@ def test_nodes_with_a_history_go_the_eager_way():
 
 
 def test_compiled_inside_compiled():
-    inner = af.compile(counted(lambda x: x * 2))
-    outer = af.compile(lambda x: inner(x) + inner(x * 3))
+    inner = compiled_counting(lambda x: x * 2)
+    outer = af.compile(lambda x: inner(x) + inner(x * 3), verify=False)
     for _ in range(3):
         equal(outer(np.ones(2)), np.full(2, 8.0))
     assert len(CALLS) == 2

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.compiler.trace.reachable import asks
 from autoflow.errors import CompileError
 
 W = np.array([1.0, 2.0, 3.0])
@@ -58,8 +57,6 @@ ANSWERED = {
     "None": lambda x, y: x * 2.0 if x is None else x + y,
     "aliases": lambda x, y: x - y,
 }
-ASKED = {"is", "is not", "operator.is_", "id", "in a set of ids", "a name that is passed on", "__class__"}
-ASKED |= {"a result that is its operand"}
 # Answered wrongly while recording, so found by the first call.
 FOUND = {
     "type": lambda x, y: x * (2.0 if type(x) is np.ndarray else 3.0),
@@ -90,7 +87,7 @@ def test_found_at_the_first_call(name):
     f, (x, y) = FOUND[name], pairs()[0]
     c = af.compile(f)
     for _ in range(2):
-        with pytest.raises(CompileError, match="class of an array"):
+        with pytest.raises(CompileError, match=r"differs from call to call .* `type\(x\)`"):
             c(x, y)
     falling = af.compile(f, fallback=True)
     for x, y in pairs():
@@ -104,7 +101,7 @@ def test_an_array_from_outside_is_not_an_argument_as_well():
     c, falling = af.compile(f), af.compile(f, fallback=True)
     for _ in range(2):
         np.testing.assert_array_equal(c(W.copy()), f(W.copy()))
-        with pytest.raises(CompileError, match="finds outside"):
+        with pytest.raises(CompileError, match="that it finds outside"):
             c(W)
         np.testing.assert_array_equal(falling(W), f(W))
         np.testing.assert_array_equal(falling(W.copy()), f(W.copy()))
@@ -120,11 +117,6 @@ def test_nodes_are_of_the_classes_of_eager_code():
     x = np.array([1.0, 2.0])
     np.testing.assert_array_equal(af.compile(af.grad(f))(x), af.grad(f)(x))
     assert af.grad(f)(x)[0] == 2.0 * 64
-
-
-def test_what_counts_as_asking():
-    for name, f in {**ANSWERED, **FOUND}.items():
-        assert asks(f.__code__) is (name in ASKED or name in FOUND), name
 
 
 def test_a_subclass_of_ndarray_is_refused_or_right():

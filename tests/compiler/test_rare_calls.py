@@ -110,9 +110,9 @@ def test_one_compiled_function_takes_trees_of_every_structure_in_turn():
 @pytest.mark.parametrize(
     ("eager", "ours", "message"),
     [
-        ((X, X), (X,), "the compiled f returned 1 things, eager code 2: why"),
-        ((X, 2), (X, 3), "the compiled f returned 3, eager code 2: why"),
-        ((X, 2), (X, 2.0), "the compiled f returned 2.0, eager code 2: why"),
+        ((X, X), (X,), "the compiled f returned 1 things, eager code 2: something in it differs"),
+        ((X, 2), (X, 3), "the compiled f returned 3, eager code 2: something in it differs"),
+        ((X, 2), (X, 2.0), "the compiled f returned 2.0, eager code 2: something in it differs"),
         (X, X + 1e-3, "the compiled f .* by 0.001"),
         (X, X[:1], "the compiled f"),
     ],
@@ -120,8 +120,8 @@ def test_one_compiled_function_takes_trees_of_every_structure_in_turn():
 )
 def test_results_that_differ_are_told(eager, ours, message):
     with pytest.raises(CompileError, match=message):
-        check_equal(eager, ours, "f", "why")
+        check_equal(eager, ours, "f")
 
 
 def test_results_that_are_equal_pass():
-    check_equal((X, np.nan, "a", None), (X + 1e-15, np.nan, "a", None), "f", "why")
+    check_equal((X, np.nan, "a", None), (X + 1e-15, np.nan, "a", None), "f")

@@ -159,13 +159,13 @@ GUARD = {
     "__array_namespace__": lambda x, m: x.__array_namespace__().sin(x),
     "isinstance": lambda x, m: x * (x is not None),
     "hasattr": lambda x, m: x * hasattr(x, "shape"),
-    "__repr__": lambda x, m: (repr(x), x * 2)[1],
-    "__str__": lambda x, m: (str(x), x * 2)[1],
-    "__format__": lambda x, m: (f"{x}", x * 2)[1],
 }
 
 # Refused with the line.
 REFUSED = {
+    "__repr__": lambda x, m: (repr(x), x * 2)[1],
+    "__str__": lambda x, m: (str(x), x * 2)[1],
+    "__format__": lambda x, m: (f"{x}", x * 2)[1],
     "flags": lambda x, m: x * 2 if x.flags.c_contiguous else x * 3,
     "strides": lambda x, m: x * x.strides[0],
     "base": lambda x, m: x * (2 if x.base is None else 3),

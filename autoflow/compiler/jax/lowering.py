@@ -237,7 +237,6 @@ class Lowering:
     left : what NumPy keeps, and why; known when the function has been traced.
     outside : the values whose arrays are passed at every call: arrays from outside, large constants.
     alarms : numbers that are True where NumPy would raise an error.
-    may_raise : does it call functions that raise an error for some values in NumPy, and give NaN in JAX?
     """
 
     def __init__(self, program: Program, jax: Any) -> None:
@@ -248,7 +247,6 @@ class Lowering:
         self.outside = [v for v in self.order if v.kind in (CAPTURED, CONSTANT) and self.is_passed(v)]
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
-        self.may_raise = False
         self.failures: dict[int, Exception] = {}  # run -> what NumPy raised in a callback
 
     def is_passed(self, v: Value) -> bool:
@@ -256,13 +254,12 @@ class Lowering:
         return v.kind == CAPTURED or (v.dtype is not None and np.size(v.sample) > LARGE)
 
     def trace(self, run: Array, inputs: Sequence[Array], outside: Sequence[Array]) -> tuple[Any, ...]:
-        """What JAX records: the results; would NumPy raise an error? are all results finite? the calls whose shape is
-        checked.
+        """What JAX records: the results; would NumPy raise an error? are all results finite?
 
         run : the number of this run, under which ``failures`` notes what NumPy raises.
         """
         self.left.clear()
-        self.alarms, self.may_raise = [], False
+        self.alarms = []
         precision = self.jax.config.jax_default_matmul_precision or "highest"  # on TPU and GPU others round to 8 bits
         with self.jax.default_matmul_precision(precision):
             known = dict(zip(self.outside, outside, strict=True))
@@ -274,12 +271,11 @@ class Lowering:
                 elif v not in known:
                     known[v] = self.value(v, [known[x] for x in v.args], run)
         results = [self.fit(known[v], v) for v in self.program.outputs]
-        wanted = [known[v] for v in self.program.checks if v in self.left]  # so that XLA computes them
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
         alarm = self.np.array(False)
         for a in self.alarms:
             alarm = alarm | a
-        return results, alarm, self.np.stack(finite).all() if finite else self.np.array(True), wanted
+        return results, alarm, self.np.stack(finite).all() if finite else self.np.array(True)
 
     def value(self, v: Value, args: list[Any], run: Array) -> Any:
         """One value, given its operands."""
@@ -333,13 +329,21 @@ class Lowering:
         if path.startswith("left to NumPy: "):
             raise LeftToNumPy(path.removeprefix("left to NumPy: "))
         module, _, name = path.rpartition(".")
-        if name in RAISING:
-            self.may_raise = True
         try:
             found: Callable[..., Any] = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError):
             raise LeftToNumPy(f"this JAX has no {path}") from None
-        return found
+        return self.watching(found) if name in RAISING else found
+
+    def watching(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that raises an error for some values in NumPy, and gives NaN in JAX: that is an alarm."""
+
+        def call(*args: Any, **options: Any) -> Any:
+            z = function(*args, **options)
+            self.alarms += [~self.np.isfinite(part).all() for part in self.jax.tree.leaves(z)]
+            return z
+
+        return call
 
     def ufunc(self, function: np.ufunc, dtypes: list[Any], args: list[Any]) -> Any:
         """Element by element, in the dtypes that NumPy computes in: those of JAX's promotion are others."""
@@ -426,11 +430,13 @@ class Lowering:
             except Exception as error:
                 self.failures[int(run)] = error
                 found = [np.zeros(shape, dtype) for shape, dtype in shapes]
-            return [table.to_host(x) for x in found]
+            return [*map(table.to_host, found), np.array(False)]
 
         operands = [table.from_device(self.jax, self.np.asarray(args[k])) for k in passed]
         described = [self.jax.ShapeDtypeStruct(*table.described(shape, dtype)) for shape, dtype in shapes]
-        found = self.jax.pure_callback(call, described, run, *operands)
+        # XLA leaves out a callback whose results are empty or not needed, so there is one more.
+        *found, quiet = self.jax.pure_callback(call, [*described, self.jax.ShapeDtypeStruct((), bool)], run, *operands)
+        self.alarms.append(quiet)
         found = [table.to_device(self.jax, x, shape, dtype) for x, (shape, dtype) in zip(found, shapes, strict=True)]
         return found if v.parts else found[0]
 

@@ -16,9 +16,10 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -29,10 +30,14 @@ from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
 from ..matching import CAPTURED
 from ..program import Program
-from .fresh import GENERATORS, is_iterator, is_shared, place_of, state_of
+from ...backprop.snapshots import is_iterator, place_of
+from .fresh import GENERATORS, door_of, door_to, is_shared, may_have_drawn, state_of
 from .reachable import (
     BUFFERS,
+    BY_TEXT,
     COLLECTIONS,
+    HOLDERS,
+    MAPPINGS,
     NUMBERS,
     builtins_in,
     edges_of,
@@ -41,6 +46,8 @@ from .reachable import (
     foreign,
     has_elements,
     is_equal,
+    is_the_users,
+    names_of,
     reader,
 )
 
@@ -78,6 +85,7 @@ class Guards:
         self.large: list[tuple[Callable[[], Any], Any]] = []
         self.shapes: list[tuple[Any, Any, Any]] = []
         self.nodes: list[tuple[Any, Any]] = []
+        self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
         self.roots = [*queue]
         for x in (np.random.mtrand._rand, random, *queue):
@@ -98,6 +106,8 @@ class Guards:
                         f"changes. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
                     )
                 found[id(child)] = len(self.edges) - 1
+                if callable(child) and (what := door_to(child, frozenset())):
+                    raise behind_a_door(what, f"by {item_name(container, key)}")
                 self.note_state(child)
                 self.note_array(child)
                 if not isinstance(child, (*NUMBERS, *OPAQUE)) and not foreign(child):
@@ -131,20 +141,28 @@ class Guards:
                 if x.__code__.co_kwonlyargcount:
                     self.keywords.append((x, x.__kwdefaults__))
                 self.shadows.append((x.__globals__, builtins_in(x)))
+                self.note_names(x)
         elif isinstance(x, (FunctionOfFunction, threading.local)):
             pass
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.namespaces.append((x.__dict__, len(x.__dict__)))
 
-    def check_unchanged(self, may_have_drawn: Callable[[Iterable[Any]], bool]) -> None:
-        """Raise CompileError if the function changed something that it shares with others.
+    def note_names(self, f: types.FunctionType) -> None:
+        """What the code of a function names. Raises CompileError for a door to what is no guard."""
+        if not is_the_users(sys.modules.get(f.__globals__.get("__name__", ""))):
+            return
+        if what := door_of(f):
+            raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
+        names = names_of(f.__code__).all
+        if f.__dict__ or BY_TEXT & names:
+            self.namespaces.append((f.__dict__, len(f.__dict__)))
+        self.named |= names
 
-        may_have_drawn : from the generators of the process? See ``fresh.Spy``. They change also when another thread
-        draws.
-        """
+    def check_unchanged(self) -> None:
+        """Raise CompileError if the function changed something that it shares with others."""
         for look_at, x, state in self.states:
             if look_at(x) != state and look_at is state_of:
-                if is_shared(x) and not may_have_drawn(self.reached()):
+                if is_shared(x) and not may_have_drawn(self.named, self.reached()):  # another thread has
                     continue
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
@@ -191,7 +209,7 @@ class Guards:
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
         scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or is_scope(c)}
-        whatever = lists | scopes  # in these anything is watched, in attributes numbers, functions and containers
+        whatever = lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}  # in these anything is watched, in attributes numbers, functions and containers
         for k, (container, key, child, _) in enumerate(self.edges):
             private = isinstance(key, str) and key.startswith("__")
             if id(array_in(child)) in self.contents:
@@ -208,7 +226,9 @@ class Guards:
             container, key, child, _ = self.edges[k]
             if isinstance(container, types.CellType):
                 self.cells.append((container, child))
-            elif isinstance(key, str) and not isinstance(container, dict):
+            elif isinstance(container, HOLDERS):
+                self.large.append((partial(leads_to, container, child), True))
+            elif isinstance(key, str) and not isinstance(container, MAPPINGS):
                 self.attributes.append((container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
                 self.items.append((container, key, child))
@@ -270,6 +290,19 @@ class Guards:
     def watches(self) -> bool:
         """Is there anything to look at?"""
         return bool(self.cells or self.items or self.attributes or self.functions or self.small or self.has_more)
+
+
+def behind_a_door(what: str, where: str) -> CompileError:
+    """The error for what is no guard."""
+    return CompileError(
+        f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
+        f"argument, or say af.compile(f, fallback=True)."
+    )
+
+
+def leads_to(container: Any, child: Any) -> bool:
+    """Does it still hold that object?"""
+    return is_equal(follow(container, None), child)
 
 
 def is_ours(f: types.FunctionType) -> bool:

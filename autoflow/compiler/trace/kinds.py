@@ -24,25 +24,25 @@ from ..program import NUMBERS
 
 # ---------------------------------------------------------------- calls with a shape that does not depend on values
 
-# The number of leading arguments that may be arrays or lists of arrays.
+# The number of leading arguments that may be arrays or lists of arrays. "!": it may raise an error for some values.
 POSITIONS: dict[int, str] = {
     1: """
-        all any amax amin argmax argmin argsort around atleast_1d atleast_2d atleast_3d average block broadcast_to
+        all any amax amin argmax argmin argsort around atleast_1d atleast_2d atleast_3d average! block broadcast_to
         column_stack concatenate copy count_nonzero cumprod cumsum cumulative_prod cumulative_sum diag diagflat diff
         dstack fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
-        fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn flip hstack i0 linalg.cholesky linalg.det
-        linalg.eigh linalg.eigvalsh linalg.inv linalg.matrix_norm linalg.matrix_power linalg.multi_dot linalg.norm
-        linalg.pinv linalg.qr linalg.slogdet linalg.svd linalg.svdvals linalg.trace linalg.vector_norm max mean
+        fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn flip hstack i0 linalg.cholesky! linalg.det
+        linalg.eigh! linalg.eigvalsh! linalg.inv! linalg.matrix_norm! linalg.matrix_power! linalg.multi_dot linalg.norm!
+        linalg.pinv! linalg.qr linalg.slogdet linalg.svd! linalg.svdvals! linalg.trace linalg.vector_norm max mean
         median min nan_to_num nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar pad partition argpartition
         prod ptp repeat round sinc sort split array_split hsplit vsplit dsplit stack std sum tile trace tril triu
         unstack unwrap vander var vstack angle
     """,
     2: """
         append convolve corrcoef correlate cov cross dot inner isclose isin kron linalg.cross linalg.matmul
-        linalg.outer linalg.solve linalg.tensordot linalg.vecdot linspace nanpercentile nanquantile outer percentile
-        polyval quantile roll searchsorted digitize take take_along_axis tensordot trapezoid vdot
+        linalg.outer linalg.solve! linalg.tensordot linalg.vecdot linspace nanpercentile! nanquantile! outer percentile!
+        polyval quantile! roll searchsorted digitize! take! take_along_axis! tensordot trapezoid vdot
     """,
-    3: "choose clip interp select where",
+    3: "choose! clip interp select where",
 }  # fmt: skip
 ARRAY_OPTIONS = frozenset({"where", "weights", "prepend", "append", "initial", "x", "default", "min", "max"})
 
@@ -55,8 +55,10 @@ def find(name: str) -> Any:
     return found
 
 
-FIXED = {find(name): n for n, names in POSITIONS.items() for name in names.split()}
+FIXED = {find(name.rstrip("!")): n for n, names in POSITIONS.items() for name in names.split()}
 FIXED.pop(None, None)
+# What may raise an error for some values is made in every run, too: eager code makes it even if nothing reads it.
+RAISING = {find(name[:-1]) for names in POSITIONS.values() for name in names.split() if name[-1] == "!"}
 
 
 def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
@@ -157,7 +159,7 @@ def layout_refused(what: str) -> CompileError:
 
 def check_caller_is_ours(what: str) -> None:
     """Raise CompileError if the user asks where numbers lie in memory, also by way of a node."""
-    module = sys._getframe(2).f_globals.get("__name__", "")
+    module = sys._getframe(3).f_globals.get("__name__", "")  # behind the guard of the method
     asked_by_node = (dispatch if what.startswith("np.") else array_methods).__name__
     if not module.startswith("autoflow.") or module == asked_by_node:
         raise layout_refused(what)

@@ -21,6 +21,7 @@ derivative needs and that have been overwritten, as in eager code.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def method_of(name: str) -> Callable[..., Any]:
     method: Any = getattr(np.ndarray, name)
 
     def call(x: Array, *args: Any, **options: Any) -> Any:
-        return method(np.asarray(x), *args, **options)
+        return (getattr(x, name) if isinstance(x, np.generic) else partial(method, np.asarray(x)))(*args, **options)
 
     call.__name__ = name
     call.method = name  # type: ignore[attr-defined]
@@ -140,6 +141,8 @@ def write(x: Any, new: Any) -> None:
         if x.viewed is not itself:
             new = x.tape.call(put_view, (x.source, new, x.viewed), fixed=True)
         x = x.source
+    if isinstance(x.held, np.ndarray) and isinstance(new.held, np.generic):  # it stays a 0-d array
+        new = x.tape.new_traced(x.tape.program.as_array(new.expr))
     if not same_layout(x.held, new.held):
         new = x.tape.call(set_items, (x, ..., new), fixed=True)
         if not same_layout(x.held, new.held):

@@ -1,15 +1,8 @@
-"""What a function can reach, whether it asks for identities, and whether what it reads has changed.
+"""What a function can reach, and whether what it reads has changed.
 
-Reachable objects: closures, globals, attributes, elements, as edges from object to object.
-
-Identity: ``x is y``, ``id(x)``, ``type(x)``. While a function is recorded its arguments are not arrays, and these three
-cannot be intercepted. (``isinstance(x, np.ndarray)`` and ``x.__class__`` can.) So functions that use them are found by
-their code. Comparing with a constant (``x is None``) is harmless. For the others
-
-* an array that is passed twice is one object during the recording, and which arguments are the same array belongs to
-  the signature, as does that none of them is an array from outside;
-* the first result is compared with that of eager code, which shows what else they decide: ``type(x)``, or whether
-  ``x.real is x``, is the same in all calls of one signature.
+Reachable objects: closures, globals, attributes, elements, as edges from object to object. What counts is what code
+names: globals, attributes of the user's modules, modules that it imports while it runs. Where it looks names up by text
+(``getattr(config, name)``), all names of a module count.
 
 Contents: an array, a buffer or a collection from outside is compared in full with what it was. An array that the
 program reads is read again at every call. But one of its numbers may also have ended up, unseen, in something that the
@@ -21,26 +14,35 @@ from __future__ import annotations
 
 import array
 import builtins
+import contextvars
 import dis
+import os
 import sys
 import threading
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import CompileError
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 
 # ---------------------------------------------------------------- reachable objects, edge by edge
 
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
-SEARCHED = {"__main__", "builtins", "types", "functools", "collections", "enum"}  # parts of Python that hold the user's
+SEARCHED = {  # parts of Python that hold the user's
+    "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
+    "_contextvars", "contextvars",
+}  # fmt: skip
+MAPPINGS = (dict, types.MappingProxyType)
+HOLDERS = (weakref.ReferenceType, contextvars.ContextVar)  # of one object, which ``follow`` asks them for
+BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
+ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 
 
 def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
@@ -52,32 +54,41 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x.__dict__, "f"
         yield from ((x.how, name) for name, option in x.how.items() if callable(option))
     elif isinstance(x, types.FunctionType):
-        ours = str(x.__globals__.get("__name__")).startswith("autoflow.")  # such as af.grad(f): only f matters in it
+        module = str(x.__globals__.get("__name__")).partition(".")[0]
+        ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
         for cell in x.__closure__ or ():
             if not ours or callable(follow(cell, "cell_contents")):
                 yield cell, "cell_contents"
+        yield from ((x.__dict__, name) for name in x.__dict__)
         if ours:
             return
-        attributes = names_in(x.__code__)
-        for name in globals_in(x.__code__) & x.__globals__.keys():
+        names = names_of(x.__code__)
+        wanted = None if BY_TEXT & names.all else names.all
+        for name in names.read & x.__globals__.keys():
             yield x.__globals__, name
-            yield from edges_of_module(x.__globals__[name], attributes)
+            yield from edges_of_module(x.__globals__[name], wanted, set())
+        for name in names.imported & sys.modules.keys():
+            if is_the_users(sys.modules[name]):
+                yield sys.modules, name
+                yield from edges_of_module(sys.modules[name], wanted, set())
+        if ENVIRONMENT & names.all:
+            yield os.environ.__dict__, "_data"
         for k in range(len(x.__defaults__ or ())):
             yield x.__defaults__, k
         for name in x.__kwdefaults__ or ():
             yield x.__kwdefaults__, name
-        if hasattr(x, "__wrapped__"):
-            yield x, "__wrapped__"
+    elif isinstance(x, HOLDERS):
+        yield x, None
     elif isinstance(x, threading.local):
         yield from ((x, name) for name in x.__dict__)
     elif isinstance(x, (set, deque)) or (isinstance(x, np.ndarray) and x.dtype.hasobject):
         elements = [*x] if not isinstance(x, np.ndarray) else x.ravel().tolist()
         yield from ((elements, k) for k in range(len(elements)))
     elif isinstance(x, np.ndarray):
-        return
+        yield from ((x.__dict__, name) for name in getattr(x, "__dict__", ()))  # of a subclass
     elif isinstance(x, (list, tuple)):
         yield from ((x, k) for k in range(len(x)))
-    elif isinstance(x, dict):
+    elif isinstance(x, MAPPINGS):
         yield from ((x, key) for key in x)
     elif isinstance(x, partial):
         yield from ((x, name) for name in ("func", "args", "keywords"))
@@ -97,23 +108,67 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
             yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
 
 
-def edges_of_module(module: Any, names: frozenset[str]) -> Iterator[tuple[Any, Any]]:
-    """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages."""
-    if isinstance(module, types.ModuleType) and is_the_users(module):
-        for name in names & vars(module).keys():
+def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -> Iterator[tuple[Any, Any]]:
+    """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages. None:
+    by any name."""
+    if isinstance(module, types.ModuleType) and is_the_users(module) and id(module) not in seen:
+        seen.add(id(module))
+        known = [name for name in vars(module) if name in names] if names is not None else public_names(module)
+        for name in known:
             yield vars(module), name
-            if vars(module)[name] is not module:
-                yield from edges_of_module(vars(module)[name], names - {name})
+            yield from edges_of_module(vars(module)[name], names, seen)
+
+
+def public_names(module: types.ModuleType) -> list[str]:
+    """All but those that Python gives to every module."""
+    return [name for name in vars(module) if not (name.startswith("__") and name.endswith("__"))]
 
 
 def is_the_users(module: types.ModuleType | None) -> bool:
     """Is it no library? What is installed, or part of Python, is not expected to change."""
     if module is None or module.__name__ == "__main__":
-        return module is not None
-    file = getattr(module, "__file__", None) or ""
-    root = module.__name__.partition(".")[0]
-    installed = "site-packages" in file or "dist-packages" in file  # the second is where Debian puts them
-    return bool(file) and not installed and root not in sys.stdlib_module_names and root != "autoflow"
+        return True
+    if module.__name__.partition(".")[0] in sys.stdlib_module_names | {"autoflow"}:
+        return False
+    where = getattr(module, "__file__", None) or " ".join(getattr(module, "__path__", ()))
+    if not where:  # one that was made by hand
+        return getattr(module, "__spec__", None) is None
+    return "site-packages" not in where and "dist-packages" not in where  # the second is where Debian puts them
+
+
+class Names(NamedTuple):
+    """What code names, and what functions name that are defined in it."""
+
+    read: frozenset[str]  # globals
+    attributes: frozenset[str]
+    imported: frozenset[str]  # modules
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Of every kind."""
+        return self.read | self.attributes | self.imported
+
+
+@lru_cache(maxsize=10_000)  # reading code is slow
+def names_of(code: types.CodeType) -> Names:
+    """Globals, attributes and modules that a function may read.
+
+    >>> names_of((lambda x: np.sin(x)).__code__)
+    Names(read=frozenset({'np'}), attributes=frozenset({'sin'}), imported=frozenset())
+    """
+    found: tuple[set[str], ...] = (set(), set(), set())
+    for part in code_in(code):
+        for i in dis.get_instructions(part):
+            kind = KINDS.get(i.opname)
+            if kind is not None:
+                found[kind].add(i.argval)
+    return Names(*map(frozenset, found))
+
+
+KINDS = {
+    "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
+}  # fmt: skip
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -124,22 +179,9 @@ def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from code_in(constant)
 
 
-@lru_cache(maxsize=10_000)  # reading code is slow
-def names_in(code: types.CodeType) -> frozenset[str]:
-    """Globals and attributes that a function may read, and those of functions inside it."""
-    return frozenset([name for part in code_in(code) for name in part.co_names])
-
-
-@lru_cache(maxsize=10_000)
-def globals_in(code: types.CodeType) -> frozenset[str]:
-    """The globals alone."""
-    read = [i for part in code_in(code) for i in dis.get_instructions(part) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    return frozenset([i.argval for i in read])
-
-
 def builtins_in(f: types.FunctionType) -> set[str]:
     """The names that a function finds in Python's own namespace, as long as no global of that name comes up."""
-    return {name for name in globals_in(f.__code__) if hasattr(builtins, name)} - f.__globals__.keys()
+    return {name for name in names_of(f.__code__).read if hasattr(builtins, name)} - f.__globals__.keys()
 
 
 MISSING = object()
@@ -148,7 +190,9 @@ MISSING = object()
 def follow(container: Any, key: Any) -> Any:
     """What the edge leads to now."""
     try:
-        if isinstance(key, str) and not isinstance(container, dict):
+        if isinstance(container, HOLDERS):
+            return container.get(MISSING) if isinstance(container, contextvars.ContextVar) else container()
+        if isinstance(key, str) and not isinstance(container, MAPPINGS):
             return getattr(container, key)
         return container[key]
     except Exception:  # an empty cell, a property that fails
@@ -163,35 +207,11 @@ def foreign(x: Any) -> bool:
         return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
         return False
+    if isinstance(x, weakref.WeakKeyDictionary):  # a cache, as of functools.singledispatch
+        return True
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
-
-
-# ---------------------------------------------------------------- identity: functions that ask which object an array is
-
-
-ASKING = frozenset({"type", "id", "is_", "is_not"})  # builtins, and functions of the module operator
-LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD")
-
-
-@lru_cache(maxsize=10_000)
-def asks(code: types.CodeType) -> bool:
-    """Does this function, or one that is defined in it, compare objects by ``is``, or ask for a class or an id?
-
-    >>> asks((lambda x: x is None).__code__), asks((lambda x, y: x is y).__code__), asks((lambda x: type(x)).__code__)
-    (False, True, True)
-    """
-    for part in code_in(code):
-        before = ""
-        for instruction in dis.get_instructions(part):
-            name = instruction.opname
-            if name == "IS_OP" and not before.startswith("LOAD_CONST"):
-                return True
-            if name in LOADS and instruction.argval in ASKING:
-                return True
-            before = name
-    return False
 
 
 def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
@@ -205,27 +225,18 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
     return () if len(set(ids)) == len(ids) else tuple([ids.index(k) for k in ids])
 
 
-def check_not_outside(arrays: Iterable[Any], outside: frozenset[int]) -> None:
-    """Raise CompileError if an argument is an array that the function also finds outside."""
-    if not outside.isdisjoint([id(x) for x in arrays]):
-        raise CompileError(
-            "an argument of the compiled function is an array that it also finds outside, and it compares objects by "
-            "`is` or `id`: pass a copy, or say af.compile(f, fallback=True)."
-        )
-
-
 # ---------------------------------------------------------------- contents: compared with what they were
 
 
 SMALL = 4096  # bytes that are compared as one bytes object
 CHUNK = 65_536  # words that are compared at a time
 BUFFERS = (bytearray, array.array, memoryview)
-COLLECTIONS = (list, dict, set, deque)
+COLLECTIONS = (list, *MAPPINGS, set, deque)
 
 
 def elements_of(container: Any) -> list[Any]:
     """The elements of a list, a set or a deque, the keys and values of a dict."""
-    return [*container.keys(), *container.values()] if isinstance(container, dict) else [*container]
+    return [*container.keys(), *container.values()] if isinstance(container, MAPPINGS) else [*container]
 
 
 def is_equal(now: Any, before: Any) -> bool:

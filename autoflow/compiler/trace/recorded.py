@@ -21,7 +21,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,11 @@ from ...nodes.nodes import NUMPY, Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
-from .fresh import note_fresh_results
 from .guards import Guards
 from .kinds import refuse_number
-from .tape import Tape
-from .traced import UNKNOWN, Traced
+from .doubts import Doubt
+from .tape import RECORDINGS, Tape
+from .traced import Traced
 
 # ---------------------------------------------------------------- parameters in whose place others were put
 
@@ -129,6 +129,9 @@ def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None)
     return {array for owner, arrays in fine.items() if owner not in others for array in arrays}
 
 
+ASKING = frozenset({"type", "id", "is_", "is_not"})  # for the class or the identity of an array
+
+
 # ---------------------------------------------------------------- the recording, and what must not be left of it
 
 
@@ -138,13 +141,13 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    identity : does it ask which object an array is? See ``reachable.py``.
-    outside : the ids of arrays outside, if it does.
+    asks : may it ask for the class or the id of an array?
+    outside : the ids of arrays outside.
     """
 
-    def __init__(self, program: Program, tree: Any, guards: Guards, identity: bool, outside: frozenset[int]) -> None:
+    def __init__(self, program: Program, tree: Any, guards: Guards, asks: bool, outside: frozenset[int]) -> None:
         self.program, self.tree, self.guards = program, tree, guards
-        self.identity, self.outside = identity, outside
+        self.asks, self.outside = asks, outside
 
 
 def record(
@@ -171,30 +174,33 @@ def record(
             RECORDING.needed_by(tape),
             switched(wrap_open_record=wrap_backward(tape)),
             noting_readers() as readers,
-            note_fresh_results() as spy,
         ):
-            result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
+            try:
+                result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
+            except BaseException:
+                if tape.reason is None:
+                    raise
+            if tape.reason is not None:
+                raise tape.reason
+        tape.settings.check_restored()
         check_result(result, [args, options])
         tree = pytree.tree_map(lambda x: add_output(tape, x), result)
         del result
     finally:
         tape.open = False
         entered.clear()
-    guards.check_unchanged(spy.may_have_drawn)
-    spy.check()
-    identity = spy.asks_for_identity()
-    outside = frozenset(guards.contents) if identity else frozenset()
+    guards.check_unchanged()
+    asks = not ASKING.isdisjoint(guards.named)
+    outside = frozenset(guards.contents)
     check_nothing_stays(tape)
     stood_in = only_stood_in(guards.edges, tape.replaced, readers)
     guards.watch(program, stood_in if watch else tape.replaced, watch)
-    return Recorded(program, tree, guards, identity, outside)
+    return Recorded(program, tree, guards, asks, outside)
 
 
 def add_output(tape: Tape, x: Any) -> Any:
     """An array in the result becomes an output of the program."""
     x = value_of(x)
-    if isinstance(x, str) and UNKNOWN in x:
-        raise refuse_number("a text that is returned")
     if not has_dtype(x):
         return x
     plain = isinstance(x, np.generic) or (type(x) is np.ndarray and not x.dtype.hasobject)
@@ -221,10 +227,15 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
         def safely(g: Any, saved: Any) -> Any:
             if isinstance(g, NodeRole) or hasattr(g, "batch_layer"):  # nodes record it too; af.vmap calls us for each
                 return vjp(g, saved)
-            try:
-                return vjp(g, saved)
-            except CompileError:
-                return tape.call(vjp, (g, tuple(saved)), shares=True)
+            before = tape.reason
+            with suppress(Doubt):
+                found = vjp(g, saved)
+                if tape.reason is before:
+                    return found
+            if before is not None:
+                raise Doubt
+            tape.reason = None
+            return tape.call(vjp, (g, tuple(saved)), shares=True)
 
         return safely
 
@@ -258,13 +269,14 @@ def make_types() -> NodeTypes:
     return types
 
 
-RECORDING = Registration(Traced, make_types)  # its users are the tapes that record
+RECORDING = Registration(Traced, make_types)
+RECORDING.users = RECORDINGS
 
 
 def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
-    tape = next(tape for tape in reversed(RECORDING.users) if tape.thread == here)
+    tape = next(tape for tape in reversed(RECORDINGS) if tape.thread == here)
     return tape.borrow(tape.value(array))
 
 
@@ -275,4 +287,4 @@ def as_one_call(function: Any, x: Any) -> Any:
 
 def numbers_of(x: Any) -> Array:
     """What pictures and printing ask for."""
-    raise refuse_number("printing or drawing")
+    raise x.tape.doubt(refuse_number("printing or drawing"))

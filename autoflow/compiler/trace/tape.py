@@ -16,11 +16,12 @@ import numpy as np
 
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
-from ..matching import CALL, Place, Value
+from ..matching import Place, Value
 from ..program import NUMBERS, Program
-from .kinds import ARRAYS, PERMUTING, SAME_ORDER, has_fixed_places, has_fixed_shape
-from .memory import write_down
-from .traced import Traced
+from .doubts import Doubt, Settings
+from .kinds import ARRAYS, PERMUTING, RAISING, SAME_ORDER, has_fixed_places, has_fixed_shape
+from .memory import set_items, write_down
+from .traced import Traced, is_number
 
 
 def strip(x: Any, found: list[Any]) -> Any:
@@ -37,6 +38,11 @@ def strip(x: Any, found: list[Any]) -> Any:
     return x
 
 
+def is_ours(x: Any) -> bool:
+    """Is it computed anew in every run, so that an index may be out of range there?"""
+    return isinstance(x, Traced)
+
+
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The opposite: the arrays in place of the Slots."""
     if type(x) is Place:
@@ -48,10 +54,15 @@ def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     return type(x)([fill_slots(v, arrays) for v in x]) if type(x) in (tuple, list) else x
 
 
+RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last
+
+
 class Tape:
     """One recording: the program that grows, and the Traced arrays that look at it."""
 
     def __init__(self) -> None:
+        self.reason: Exception | None = None  # why it cannot be a program: see doubts.py
+        self.settings = Settings()
         self.program = Program()
         self.open = True
         self.thread = get_ident()
@@ -59,26 +70,41 @@ class Tape:
         self.alive: list[Any] = []  # weak references to all arrays of ours
         self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
 
+    def doubt(self, error: Exception) -> BaseException:
+        """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
+        over, it is a recording of this thread that has met a value of ours."""
+        here = get_ident()
+        tape = self if self.open else next((t for t in reversed(RECORDINGS) if t.thread == here), None)
+        if tape is None:
+            return error
+        tape.reason = tape.reason or error
+        return Doubt()
+
     def value(self, x: Any) -> Value:
         """The value of anything that NumPy accepts as an array."""
         if isinstance(x, Traced):
             if x.tape is not self or not self.open:
-                raise CompileError(
-                    f"a value of an earlier recording of a compiled function is used at {caller()}: that function "
-                    f"keeps values in an attribute, a list or a global. Return them instead."
+                raise self.doubt(
+                    CompileError(
+                        f"a value of an earlier recording of a compiled function is used at {caller()}: that function "
+                        f"keeps values in an attribute, a list or a global. Return them instead."
+                    )
                 )
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
             return self.program.constant(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
-            raise CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
+            called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
+            raise self.doubt(called)
         return self.program.capture(x)
 
     def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
+        if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
+            x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
         self.alive.append(ref(x))
         if view_of is not None:
             x.seen, x.viewed = view_of.expr, take
@@ -108,12 +134,13 @@ class Tape:
 
     def call(
         self, function: Callable[..., Any], args: Any, options: Any = None, *, shares: bool = False,
-        fixed: bool | None = None, like: Any = None,
+        fixed: bool | None = None, raises: bool = False, like: Any = None,
     ) -> Any:  # fmt: skip
         """Write down ``function(*args, **options)``, any function.
 
         shares : it may return a view of an argument.
         fixed : do shape and dtype follow from those of the arrays? Known from ``like``, or the function itself.
+        raises : may it raise an error for some values? The same.
         like : a function of NumPy that does the same.
         """
         found: list[Any] = []
@@ -129,8 +156,11 @@ class Tape:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
             value = self.program.call(write_down(run, function, args, options), values, None)
-        if not fixed and value.kind == CALL:
-            self.program.checks.append(value)
+        if not fixed or raises or (like or function) in RAISING:
+            self.keep(value)
+        same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
+        if same is not None and isinstance(value.sample, np.ndarray):
+            return same  # as ``x.conj()`` of real numbers
         result = self.wrap_result(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: no array may be written into from here on
@@ -140,24 +170,49 @@ class Tape:
                     x = x.source
         return result
 
+    def view_of_number(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
+        """The same of one of NumPy's numbers, which nothing can be written into: it is the number, or a new array."""
+        sample = function(x.expr.sample, *args, **options)
+        if isinstance(sample, np.generic) and function in SAME_ORDER | PERMUTING:
+            return self.new_traced(x.expr)
+        if not isinstance(sample, np.ndarray) or sample.dtype != x.dtype or sample.size != 1:
+            return self.call(function, (x, *args), options)
+        return self.new_traced(self.program.reshape(self.program.as_array(x.expr), sample.shape))
+
+    def keep(self, value: Value) -> None:
+        """Make this call in every run, needed or not."""
+        if value.args:
+            self.program.checks.append(value)
+
     def item(self, x: Traced, index: Any) -> Any:
         """Write down ``x[index]``, where it is no view."""
         found: list[Any] = []
         stripped = strip(index, found)
-        return self.call(operator.getitem, (x, index), fixed=has_fixed_places(stripped, found))
+        return self.call(
+            operator.getitem, (x, index), fixed=has_fixed_places(stripped, found), raises=any(map(is_ours, found))
+        )
+
+    def set_items(self, x: Traced, index: Any, new: Any) -> Any:
+        """Write down ``x[index] = new``, on a copy."""
+        found: list[Any] = []
+        strip(index, found)
+        return self.call(set_items, (x, index, new), fixed=True, raises=any(map(is_ours, found)))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
         value, program = x.expr, self.program
-        if isinstance(value.sample, np.generic) and function in (np.real, np.imag):
-            return self.call(function, (x, *args), options)  # a number stays one
         found: list[Any] = []
         strip((args, options), found)
+        if is_number(x) and not found:
+            return self.view_of_number(function, x, args, options)
 
         def take(a: Array) -> Any:
             return function(a, *args, **options)
 
-        sample: Any = function(np.asarray(value.sample), *args, **options) if not found else None
+        whole = np.asarray(value.sample)
+        sample: Any = function(whole, *args, **options) if not found else None
+        if sample is whole:
+            return x
         if function is np.broadcast_to and not found:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):

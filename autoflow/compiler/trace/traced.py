@@ -27,7 +27,8 @@ from ...base.errors import CompileError
 from ...nodes.nodes import NUMPY, NodeRole
 from ...nodes.versions import caller
 from ...table.shapes import name_out
-from ..matching import Place, Value
+from ..matching import Place, Value, layout_of
+from .doubts import guard_methods
 from .kinds import (
     FACTS,
     FILLED,
@@ -54,7 +55,6 @@ from .memory import (
     method_of,
     place_of,
     root,
-    set_items,
     update_at,
     write,
     write_down,
@@ -114,10 +114,12 @@ class TracedMethods(DuckArray):
             x = np.asarray(self.expr.sample)
             if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
                 return quick(self) if quick.nin == 1 else quick(self, other)
-        return self.tape.call(operator.pow if number else power_of_arrays, (self, other), fixed=True)
+        function = operator.pow if number else power_of_arrays
+        return self.tape.call(function, (self, other), fixed=True, raises=self.dtype.kind in "iu")
 
     def __rpow__(self, other: Any) -> Any:
-        return self.tape.call(operator.pow if is_number(self) else power_of_arrays, (other, self), fixed=True)
+        function = operator.pow if is_number(self) else power_of_arrays
+        return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
 
     def __ipow__(self, other: Any) -> Any:
         if is_number(self):
@@ -152,19 +154,6 @@ def assign(x: Any, new: Any) -> None:
     if not isinstance(x, TracedMethods):
         raise into_outside()
     x._assign(new)
-
-
-class UnknownError(CompileError, AttributeError):
-    """For attributes that NumPy looks for."""
-
-
-def missing_attribute(name: str) -> Any:
-    """An attribute that does not exist; the user's code is told why."""
-
-    def refuse(self: Any) -> Any:
-        raise UnknownError(str(refuse_number(f"x.{name}")))
-
-    return property(refuse)
 
 
 def add_methods(cls: type) -> None:
@@ -205,8 +194,8 @@ def add_methods(cls: type) -> None:
 
     for name in ("data", "ctypes", "flat"):
         setattr(cls, name, hidden(name))
-    for name in ("__array_interface__", "__array_struct__"):  # NumPy then goes on to ask for __array__
-        setattr(cls, name, missing_attribute(name))
+    for name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
+        setattr(cls, name, property(DuckArray.__array__))
     for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
         setattr(cls, name, asked(name))
     for name in other_methods(cls):
@@ -218,7 +207,6 @@ def add_methods(cls: type) -> None:
 
 
 CLASS: Any = vars(object)["__class__"]  # what every object has
-UNKNOWN = "being compiled"  # shown in texts instead of numbers
 
 
 class Traced(TracedMethods):
@@ -306,7 +294,9 @@ class Traced(TracedMethods):
         return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
 
     def __repr__(self) -> str:
-        return f"<{self.dtype} array of shape {self.shape}, {UNKNOWN}>"
+        if self.tape.open:
+            raise refuse_number("a text of an array")
+        return f"<{self.dtype} array of shape {self.shape}, of a compiled function>"
 
     # -- NumPy's dispatch
 
@@ -325,7 +315,10 @@ class Traced(TracedMethods):
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
             if ufunc.signature is None:
-                return tape.new_traced(tape.program.ufunc(ufunc, values))
+                value = tape.program.ufunc(ufunc, values)
+                if ufunc is np.power and value.dtype.kind in "iu":  # of a negative exponent
+                    tape.keep(value)
+                return tape.new_traced(value)
             if ufunc is np.matmul and len(values[0].shape) == 2 == len(values[1].shape):
                 return tape.new_traced(tape.program.product(*values))
         if method == "reduce" and isinstance(inputs[0], Traced):
@@ -339,7 +332,7 @@ class Traced(TracedMethods):
             target = inputs[0]
             if not isinstance(target, Traced):
                 raise into_outside()
-            write(target, tape.call(update_at, (ufunc, *inputs), fixed=True))
+            write(target, tape.call(update_at, (ufunc, *inputs), fixed=True, raises=True))
             return None
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
@@ -373,7 +366,7 @@ class Traced(TracedMethods):
                 if len(args) < 4 and plain_reduction(where, x.dtype):
                     axes, keep = where.get("axis"), where.get("keepdims", False)
                     return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
-            if function is np.mean and x.size and x.dtype in (np.float64, np.float32):
+            if function is np.mean and x.size and x.shape and x.dtype in (np.float64, np.float32):
                 where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
                 if len(args) < 4 and plain_reduction(where, x.dtype):
                     return mean(x, where.get("axis"), where.get("keepdims") is True)
@@ -392,7 +385,9 @@ class Traced(TracedMethods):
         sample = function(*_samples(args), **options)
         if function is np.empty_like:
             sample[...] = 0
-        one = self.tape.program.constant(sample.reshape(-1)[0] if sample.size else sample.dtype.type(0))
+        if layout_of(sample) is not None:
+            return self.tape.new_traced(self.tape.program.constant(sample))
+        one = self.tape.program.constant(np.full((), sample.flat[0] if sample.size else 0, sample.dtype))
         return self.tape.new_traced(self.tape.program.broadcast(one, sample.shape, sample))
 
     # -- writing
@@ -407,12 +402,14 @@ class Traced(TracedMethods):
 
     def _write_by(self, function: Any, args: Any, options: Any) -> None:
         """Write down a function that writes into its first argument: on a copy, which we become."""
-        write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True))
+        write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
+        if is_number(self):
+            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        write(self, self.tape.call(set_items, (self, index, new), fixed=True))
+        write(self, self.tape.set_items(self, index, new))
 
     def fill(self, value: Any) -> None:
         """As in NumPy."""
@@ -440,7 +437,7 @@ class Traced(TracedMethods):
             if isinstance(sample, np.ndarray):
                 call = write_down(lambda a: a[index], operator.getitem, (Place(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
-                return self.tape.new_traced(value, self, operator.itemgetter(index))
+                return self.tape.new_traced(value, None if is_number(self) else self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
@@ -464,3 +461,4 @@ def _samples(args: Any) -> Any:
 
 
 add_methods(Traced)
+guard_methods(Traced)

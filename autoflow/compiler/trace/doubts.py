@@ -1,0 +1,104 @@
+"""In doubt, a compiled function is the function: what ends a recording, so that eager code decides.
+
+A recording holds for all calls of a signature, if nothing in it depended on numbers. So whatever a method of ours raises
+while a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of NumPy's, which
+other numbers would not raise. The function must not see it, or it would go on in its ``except`` and that branch would
+be recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else is done: not even
+``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.
+
+The same holds for what decides whether NumPy raises, warns or is silent: an ``np.errstate`` in the function that raises,
+or ``warnings.catch_warnings``. Being silent is no doubt: a program computes silently.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import CompileError
+from ...nodes.versions import caller
+from ..run.buffers import callers_state
+
+SETTINGS = (
+    "{} {}, and whether NumPy raises an error or warns depends on values: take that part out of the compiled function, "
+    "or say af.compile(f, fallback=True)."
+)
+
+
+class Doubt(BaseException):
+    """Ends a recording. ``Tape.reason`` says why."""
+
+
+class Settings:
+    """How NumPy and Python report when a recording begins. What the function changes in it may only silence."""
+
+    def __init__(self) -> None:
+        self.state, self.errors, self.handler = callers_state(), np.geterr(), np.geterrcall()
+        self.filters, self.listed = warnings.filters, [*warnings.filters]
+        self.hook = getattr(warnings, "_showwarnmsg_impl", None)  # which catch_warnings(record=True) replaces
+
+    def check(self) -> None:
+        """Raise CompileError if they say more than before."""
+        errors = np.geterr()
+        louder = any([how not in (self.errors[kind], "ignore") for kind, how in errors.items()])
+        if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
+            raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
+        now = warnings.filters
+        if now is not self.filters and (
+            getattr(warnings, "_showwarnmsg_impl", None) is not self.hook
+            or [x for x in now if x[0] != "ignore"] != [x for x in self.listed if x[0] != "ignore"]
+            or not {*self.listed} <= {*now}
+        ):
+            raise CompileError(SETTINGS.format(caller(), "changes the filters of warnings"))
+        self.state = callers_state()
+
+    def check_restored(self) -> None:
+        """Raise CompileError if the function leaves them changed."""
+        if np.geterr() != self.errors or [*warnings.filters] != self.listed:
+            raise CompileError(
+                "a compiled function changes np.seterr or the filters of warnings, which would happen in the first "
+                "call only: do that outside, or say af.compile(f, fallback=True)."
+            )
+
+
+KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
+    "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "adopt", "yields_to", "refuse_number",
+    "is_numpys", "__class__", "__hash__", "__len__", "__iter__", "__new__", "__init_subclass__", "__module__",
+    "__doc__", "__array_namespace__",
+})  # fmt: skip
+
+
+def guard_methods(cls: type) -> None:
+    """Every method and property of the class, its bases' included, turns what it raises into a doubt."""
+    for base in cls.__mro__[:-1]:
+        for name, member in list(vars(base).items()):
+            if name in KNOWN or name in vars(cls) and base is not cls:
+                continue
+            if isinstance(member, types.FunctionType):
+                setattr(cls, name, guarded(member))
+            elif isinstance(member, property):
+                setattr(cls, name, property(*[f and guarded(f) for f in (member.fget, member.fset)]))
+
+
+def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a Traced; what it raises becomes a doubt."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        tape = self.tape
+        try:
+            settings = tape.settings
+            if callers_state() is not settings.state or warnings.filters is not settings.filters:
+                settings.check()
+            return method(self, *args, **options)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise tape.doubt(error) from error
+
+    return call
