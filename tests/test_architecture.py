@@ -72,6 +72,7 @@ MODULES_BY_DESIGN = {
 DOORLESS = {
     "base", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
     "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
+    "compiler.text",
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
     "pictures.sliders",
 }  # fmt: skip
