@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.ops import register_function, register_operation
     from .forward.mixed_precision import GradScaler, autocast
     from .implicit.optima import minimize
+    from .livepage.page import live
     from .nn.live import plot_sizes, watch
     from .nn.plots import plot_boundary, plot_loss, plot_weights
     from .nn.train import fit
@@ -47,7 +48,7 @@ __all__ = [
     "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "data_parallel",
     "detect_anomaly", "draw", "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused",
     "ggnvp", "grad", "grad_and_aux", "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate",
-    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "minimize",
+    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "live", "minimize",
     "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
     "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
     "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",

@@ -39,6 +39,7 @@ MAY_IMPORT = {
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
     "pictures": {"base", "table", "rules", "nodes", "backprop", "forward"},
     "compiler": USERS | {"pictures"},
+    "livepage": USERS | {"pictures", "compiler"},
     "parallel": USERS | {"compiler"},
     "optim": USERS,
     "nn": USERS | {"optim", "parallel"},
@@ -71,7 +72,7 @@ MODULES_BY_DESIGN = {
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
     "base", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
-    "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
+    "livepage", "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
     "compiler.text",
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
     "pictures.sliders",
