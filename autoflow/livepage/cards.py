@@ -8,43 +8,56 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..forward.naming import Bound, names_of
 from ..pictures.model.data import GraphData, Vertex
 from ..pictures.model.style import clip, width
+from ..pictures.render.cards import Card
 from ..pictures.render.placing import place
 from ..pictures.walk import graph
 from .study import Study
 
 HEAD, FOOT, PAD = 25.0, 21.0, 9.0
 TITLE = 13 / 16  # the size of a title here, as a part of that in other pictures
-MAP, STRIP, CELL = 54.0, 13.0, 13.0  # heights of images: of matrices and maps, of single rows; a cell of a small matrix
+MAP, STRIP, CELL, MANY = (
+    54.0,
+    13.0,
+    13.0,
+    20,
+)  # heights of images: of matrices and maps, of single rows; a cell, and columns above which it is flat
 WIDE, NARROW = 168.0, 126.0  # of a card with two images
 LONGEST = 17  # letters of a title
+MOST = 12  # images on a card
 ROWS = 1.2  # rows are arranged for a page of 1500 pixels, and ours has 1250
 MARGIN = 12.0
 TURN = 24.0  # what an arrow needs at the end of a row
 
 
 @dataclass(frozen=True)
-class Face:
-    """The size of a card, as the layout asks for it."""
+class Face(Card):
+    """A card of which only the size matters to the layout."""
 
-    node: Vertex
-    width: float
-    height: float
-    lines: tuple[Any, ...] = ()
+    width: float = 0.0
+    height: float = 0.0
 
     def row(self, slot: int) -> int:
         """Operands have no rows: arrows are spread along the edge."""
         return 0
 
-    out = row
+    def out(self, result: int | None) -> int:
+        """Nor has the result."""
+        return 0
 
 
 def draw(study: Study) -> GraphData:
     """The graph of the loss, under the names of the user's source."""
     bound = Bound([])
     bound.nodes.update({id(record): name for record, name in study.places.names.items()})
+    for record in study.records:
+        for slot, (parent, x) in enumerate(zip(record.parents, record.operands, strict=False)):
+            if parent is None and (name := study.places.operand(record, slot)) and isinstance(x, np.ndarray):
+                bound.add(name, x)
     with names_of(bound):
         return graph(study.root, "arrays", direction="rows", gradients=True, merge=False, fold=False)
 
@@ -68,7 +81,7 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
         }  # fmt: skip
         if v.kind == "Variable":
             k = [*study.params].index(v.name)
-            card |= {"input": k, "grad": 1 + m + k}
+            card |= {"input": k, "grad": 1 + m + k, "tiles": tiles(study, v.value.shape)}
         elif v.kind == "Operation":
             k = number[v.id]
             card |= {"output": 1 + k, "grad": 1 + m + n + k, "map": k if k < maps else None}
@@ -79,14 +92,18 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
             user, row = next((o, r) for o in operations for r in o.operands if r.source == v.id)
             card |= {"output": 1 + m + n + m + len(wanted)}
             wanted.append((number[user.id], row.slot))
-            if v.name not in study.data and (text := study.places.operand(study.records[number[user.id]], row.slot)):
-                card |= {"title": clip(text, LONGEST), "name": text}
         cards.append(card)
     layouts = {
         name: lay_out(picture, [face(v, c, wide) for v, c in zip(picture.nodes, cards, strict=True)], direction, scale)
         for name, direction, wide, scale in (("wide", "rows", WIDE, ROWS), ("narrow", "down", NARROW, 1.0))
     }
     return cards, wanted, layouts
+
+
+def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
+    """Are the columns of a matrix images, as what is predicted from? Their side then."""
+    pixels = int(np.shape(study.grid)[-1]) if study.kind == "images" else 0
+    return round(pixels**0.5) if pixels and len(shape) == 2 and shape[0] == pixels and shape[1] <= MOST else None
 
 
 def sends(picture: GraphData, v: Vertex) -> list[dict[str, Any]]:
@@ -109,20 +126,26 @@ def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
     shape = v.value.shape
     title = width(card["title"], "title") * TITLE + 2 * PAD
     if not shape:
-        return Face(v, max(title + 66, 124.0), HEAD + (FOOT + 2 if v.gradient else 4))
-    rows, columns = v.value.size // shape[-1], shape[-1]
-    small = min(rows, columns)
-    high = MAP if card["map"] is not None or small > 4 else max(STRIP, CELL * small)
+        return Face(v, (), False, max(title + 66, 124.0), HEAD + (FOOT + 2 if v.gradient else 4))
+    high = MAP if card["map"] is not None or card.get("tiles") else image_height(v.value.size // shape[-1], shape[-1])
     card["high"] = high
     head = title + width(v.value.shape_text(), "shape") * 11 / 12 + 12
-    return Face(v, max(head, wide if v.gradient else 104.0), HEAD + high + 8 + FOOT)
+    return Face(v, (), False, max(head, wide if v.gradient else 104.0), HEAD + high + 8 + FOOT)
+
+
+def image_height(rows: int, columns: int) -> float:
+    """How high the page draws a matrix: long ones lie down, cells are square unless there are many."""
+    if rows > 3 * columns:
+        rows, columns = columns, rows
+    cell = min(NARROW / 2 / columns, MAP / rows, CELL)
+    return max(STRIP, min(MAP, (cell if columns <= MANY else max(cell, min(9.0, MAP / rows))) * rows))
 
 
 def lay_out(picture: GraphData, faces: list[Face], direction: str, scale: float) -> dict[str, Any]:
     """Corners of the cards, and the points of the arrows."""
     turned = replace(picture, look=replace(picture.look, direction=direction))
     down = direction == "down"
-    large = [Face(f.node, f.width * scale, f.height * scale) for f in faces]
+    large = [Face(f.node, (), False, f.width * scale, f.height * scale) for f in faces]
     widths = [f.width for f in large]
     plan, _ = place(turned, large, widths)
 

@@ -94,9 +94,11 @@ function drawGraph() {
     const { mean, spread } = statistics(v), room = d ? (w - 24) / 2 : w - 18;
     write(card, "value", d && w < 160 ? `± ${short(spread, 2)}` : `${short(mean, 2)} ± ${short(spread, 2)}`);
     if (d) write(card, "gradient", secret ? "?" : size(statistics(d).rms));
-    if (c.map !== null) drawMaps(ctx, P.outputs[1 + c.map], c.shape[1] ?? 1, x + 9, y + 30, room, c.high);
-    else drawArray(ctx, v, c.shape, "value", x + 9, y + 30, room, c.high);
-    if (d && !secret) drawArray(ctx, d, c.shape, "gradient", x + 15 + room, y + 30, room, c.high);
+    const units = c.shape[1] ?? 1, whole = (a, kind, at) => (c.tiles ? drawMaps(ctx, a, units, kind, c.tiles, at, y + 30, room, c.high)
+      : drawArray(ctx, a, c.shape, kind, at, y + 30, room, c.high));
+    if (c.map !== null) drawMaps(ctx, P.outputs[1 + c.map], units, "value", A.side, x + 9, y + 30, room, c.high);
+    else whole(v, "value", x + 9);
+    if (d && !secret) whole(d, "gradient", x + 15 + room);
   }
   for (const a of arrows) if (a.flows) {
     const size = statistics(gradientOf(a.card)).rms, level = size ? Math.max(0, Math.min(4, 4 + Math.log10(size))) : 0;
@@ -111,7 +113,7 @@ function grab(event, g, c, x, y, w) {
   const cell = Math.min((w - 24) / 2 / columns, c.high / rows, 14);
   const k = Math.floor(((event.clientX - box.left) / layout.scale - x - 9) / cell), r = Math.floor(((event.clientY - box.top) / layout.scale - y - 30) / cell);
   if (!c.shape.length) drag(event, g, c, 0);
-  else if (k >= 0 && k < columns && r >= 0 && r < rows) drag(event, g, c, r * down + k * across);
+  else if (!c.tiles && k >= 0 && k < columns && r >= 0 && r < rows) drag(event, g, c, r * down + k * across);
 }
 
 function drag(event, target, c, k) {

@@ -41,30 +41,39 @@ class LivePage:
         self.params = {name: p.copy() for name, p in study.params.items()}
         self.settings = {"lr": lr, "momentum": momentum, "rule": rule}
         self.reason: str | None = None
-        self.program, self.about = "", {}
+        self.program = ""
+        self.about: dict[str, Any] = {}
         try:
             self.program, self.about = self.build()
         except CompileError as error:
             self.reason = clean(str(error))
+
+    @property
+    def style(self) -> str:
+        """The style sheet."""
+        return pack_file("live.css", __package__ or "")
 
     def build(self) -> tuple[str, dict[str, Any]]:
         """The two programs in JavaScript, and what the page has to know."""
         study = self.study
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
-        prediction, shapes, shared = "const makePrediction = null;", [()], 0
+        shape: tuple[int, ...] = ()
+        prediction, shared = "const makePrediction = null;", 0
         if study.predict is not None:
-            prediction, shapes = study.record_prediction()
+            prediction, shape = study.record_prediction()
             shared = study.shared()
         cards, wanted, layouts = describe(study, shared)
+        last = [*study.data][-1]
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
             "params": [p.ravel().tolist() for p in study.params.values()],
             "data": [rounded(study.data[name]) for name in study.moving],
             "dataShapes": [np.shape(study.data[name]) for name in study.moving],
-            "labels": None if [*study.data][-1] in study.moving else rounded([*study.data.values()][-1]), "kind": study.kind, "area": study.area,
-            "grid": rounded(study.grid) if study.area else None, "side": SIDE, "classes": self.classes(shapes[0]),
-            "cards": cards, "layouts": layouts, "source": [s.lines for s in study.places.sources.values() if s.lines],
+            "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
+            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE, 
+            "classes": self.classes(shape), "cards": cards, "layouts": layouts,
+            "source": [s.lines for s in study.places.sources.values() if s.lines],
         }  # fmt: skip
         return f"{study.record_step(wanted)}\n{prediction}", about
 
@@ -103,11 +112,11 @@ class LivePage:
         """The content of a cell, and the program in it."""
         if self.reason is not None:
             return f'<div class="{PLAIN}">{image(draw(self.study))}<p>{escape(self.reason)}</p></div>', ""
-        about = json.dumps({**self.about, "full": full, "css": pack_file("live.css", __package__)}, ensure_ascii=False)
+        about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False)
         about = about.replace("<", "\\u003c")
         key = hashlib.sha256((self.program + about).encode()).hexdigest()[:12]
         start = f'for (const host of document.querySelectorAll("[data-key={key!r}]:not([data-live])")) {{'
-        start += f'host.dataset.live = "";live(host, {about}, makeStep, makePrediction);}}'
+        start += f'host.dataset.live = "";host.live = live(host, {about}, makeStep, makePrediction);}}'
         program = wrap_script(script(), self.program, start)
         style = "" if full else f"<style>{properties('autoflow-live', 'auto')}</style>"
         note = "<noscript>This page needs JavaScript.</noscript>"

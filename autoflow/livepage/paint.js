@@ -68,13 +68,13 @@ function outline(ctx, x, y, w, h) {
   ctx.strokeRect(x, y, w, h);
 }
 
-function drawMaps(ctx, a, units, x, y, w, h) { // what each unit says on the whole plane
+function drawMaps(ctx, a, units, kind, side, x, y, w, h) { // one image for each unit: what it says everywhere
   const across = units > 4 ? Math.ceil(units / 2) : units, lines = Math.ceil(units / across), gap = 2, scale = scaleOf(a);
   const size = Math.min((w - gap * (across - 1)) / across, (h - gap * (lines - 1)) / lines);
-  ctx.imageSmoothingEnabled = true;
+  ctx.imageSmoothingEnabled = side > 20;
   for (let u = 0; u < units; u++) {
     const left = x + (u % across) * (size + gap), top = y + Math.floor(u / across) * (size + gap);
-    ctx.drawImage(heat(a, A.side, A.side, "value", units * A.side, units, u, scale), 0, 0, A.side, A.side, left, top, size, size);
+    ctx.drawImage(heat(a, side, side, kind, units * side, units, u, scale), 0, 0, side, side, left, top, size, size);
     outline(ctx, left, top, size, size);
   }
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable
 from itertools import islice
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from ..backprop.hooks import on_operation
@@ -68,44 +69,54 @@ class Places:
 
     def __init__(self, run: Callable[[], Any]) -> None:
         self.sources: dict[CodeType, Source] = {}
-        found: list[tuple[Any, CodeType, Span]] = []
+        self.spans: dict[Any, tuple[CodeType, Span]] = {}
+        self.first: dict[Any, Any] = {}
+        alive: list[FrameType] = []  # so that each call is another frame
+        last: dict[Any, Any] = {}  # of the operations in one expression, or in one call, the last is its value
 
         def note(node: Any) -> None:
+            record, inner = node.grad_fn, None
             for frame in users(sys._getframe(1)):
-                code = frame.f_code
-                source = self.sources.setdefault(code, Source(code)) if code not in self.sources else self.sources[code]
-                position = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+                source = self.source(frame.f_code)
+                position = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
                 if (span := source.span(position)) is not None:
-                    found.append((node.grad_fn, code, span))
-                return
+                    place = frame.f_code, span
+                    if inner is None:
+                        self.spans[record] = place
+                    last[place, inner or self.run_of(record, place)] = record
+                alive.append(frame)
+                inner = frame
 
         with on_operation(note):
             self.root = run()
-        self.spans = {record: (code, span) for record, code, span in found}
-        last = {self.run_of(found, k): record for k, (record, *_) in enumerate(found)}  # of several the last is assigned
-        given: dict[str, list[Any]] = {}
-        for record in last.values():
-            code, span = self.spans[record]
-            if name := self.sources[code].targets.get(span):
-                given.setdefault(name, []).append(record)
+        alive.clear()
+        targets = [(record, self.source(code).targets.get(span)) for ((code, span), _), record in last.items()]
+        named = {record: name for record, name in targets if name}
+        total, seen = Counter(named.values()), Counter[str]()
         self.names: dict[Any, str] = {}
-        for name, records in given.items():
-            for k, record in enumerate(records, 1):
-                self.names[record] = name if len(records) == 1 else name + str(k).translate(SUBSCRIPTS)
+        for record, name in sorted(named.items(), key=lambda pair: pair[0].number):
+            seen[name] += 1
+            self.names[record] = name if total[name] == 1 else name + str(seen[name]).translate(SUBSCRIPTS)
+
+    def source(self, code: CodeType) -> Source:
+        """The source of a function, read once."""
+        if code not in self.sources:
+            self.sources[code] = Source(code)
+        return self.sources[code]
+
+    def run_of(self, record: Any, place: Any) -> Any:
+        """The first of the operations that one expression makes one from another."""
+        before = next((p for p in record.parents if p is not None and self.spans.get(p) == place), None)
+        self.first[record] = record if before is None else self.first[before]
+        return self.first[record]
 
     def operand(self, record: Any, slot: int) -> str | None:
         """What the source calls an operand, if the operation is an expression of its own."""
         place = self.spans.get(record)
-        if place is None or [*self.spans.values()].count(place) > 1:
+        if place is None or [*self.first.values()].count(self.first[record]) > 1:
             return None
         parts = self.sources[place[0]].operands.get(place[1], [])
         return parts[slot] if slot < len(parts) else None
-
-    def run_of(self, found: list[Any], k: int) -> tuple[Any, int]:
-        """Which neighbours an operation stands in one expression with."""
-        while k and found[k - 1][1:] == found[k][1:] and found[k - 1][0] in found[k][0].parents:
-            k -= 1
-        return found[k][1:], k
 
 
 def span_of(node: Any) -> Span:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import constant
 from ..backprop.engine import topological
 from ..backprop.hooks import on_operation
 from ..base.errors import CompileError, InputError
 from ..compiler.compiled import compile
-from ..arrays import constant
 from ..nodes.nodes import Node, Operation, Variable, value_of
 from ..transforms.gradient import gradients
 from .places import Places
@@ -44,7 +44,11 @@ class Study:
             raise InputError("the loss has to return one number, computed from the parameters by NumPy's functions")
         self.root.name = "loss"
         self.records = operations_behind(self.root)
-        self.area, self.grid, self.kind = (None, None, None) if predict is None else self.look(grid)
+        self.area: list[float] | None = None
+        self.grid: Any = None
+        self.kind: str | None = None
+        if predict is not None:
+            self.area, self.grid, self.kind = self.look(grid)
 
     def call(self, f: Callable[..., Any], params: Any, data: Any) -> Any:
         """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``."""
@@ -56,16 +60,16 @@ class Study:
 
     # -- what is shown of the data
 
-    def look(self, grid: Any) -> tuple[Any, Any, str]:
+    def look(self, grid: Any) -> tuple[list[float] | None, Any, str]:
         """The area, the points at which the prediction is computed, and the kind."""
-        x = np.asarray([*self.data.values()][0])
+        x, *others = [np.asarray(d) for d in self.data.values()]
         if x.dtype.kind == "f" and x.ndim == 2 and x.shape[1] == 2:
             size = MARGIN * float(np.abs(x).max())
             left, right, low, high = area = grid or (-size, size, -size, size)
             across, up = np.linspace(left, right, SIDE), np.linspace(high, low, SIDE)
             return list(map(float, area)), np.stack([g.ravel() for g in np.meshgrid(across, up)], axis=1), "plane"
-        if x.dtype.kind == "f" and (x.ndim == 1 or x.shape[1:] == (1,)) and len(self.data) > 1:
-            t = np.asarray([*self.data.values()][1], float)
+        if x.dtype.kind == "f" and (x.ndim == 1 or x.shape[1:] == (1,)) and others:
+            t = others[0].astype(float)
             wide, high = (float(np.ptp(v)) * (MARGIN - 1) or 1.0 for v in (x, t))
             usual = x.min() - wide, x.max() + wide, t.min() - 2 * high, t.max() + 2 * high
             area = grid or usual
@@ -101,13 +105,14 @@ class Study:
         arrays = [p.copy() for p in self.params.values()]
         return compile(step).program(arrays, *[self.copies()[n] for n in moving]).to_javascript(name="makeStep")
 
-    def record_prediction(self) -> tuple[str, list[tuple[int, ...]]]:
-        """JavaScript of (parameters, x) -> prediction, values of its operations; and the shapes of these."""
+    def record_prediction(self) -> tuple[str, tuple[int, ...]]:
+        """JavaScript of (parameters, x) -> prediction, values of its operations; and the prediction's shape."""
         names, call, predict = [*self.params], self.call, self.predict
         rest = [*self.copies().values()][1:]
-        shapes: list[tuple[int, ...]] = []
+        shape: tuple[int, ...] = ()
 
         def on_grid(params: Any, x: Any) -> Any:
+            nonlocal shape
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
             nodes: list[Any] = []
             with on_operation(nodes.append):
@@ -116,12 +121,12 @@ class Study:
                 raise InputError("predict has to compute from the parameters")
             by_record = {n.grad_fn: n for n in nodes}
             inside = [by_record[r] for r in operations_behind(y)]
-            shapes[:] = [y.shape, *[n.shape for n in inside]]
+            shape = y.shape
             return y, [n.value for n in inside]
 
         arrays = [p.copy() for p in self.params.values()]
         text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
-        return text, shapes
+        return text, shape
 
     def copies(self) -> dict[str, Any]:
         """The data, as arrays that nobody else has."""

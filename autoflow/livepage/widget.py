@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..pictures.render.svg import properties
-from .page import LivePage, pack_file, script
+from .page import LivePage, script
 
 ESM = """
 export default { render({ model, el }) {
@@ -22,8 +22,7 @@ export default { render({ model, el }) {
 
 
 def widget(page: LivePage) -> Any:
-    """The widget of a page. (anywidget is imported when it is needed.) Whenever the page pauses, ``page.params`` has its
-    weights."""
+    """The widget of a page; whenever it pauses, ``page.params`` gets its weights. (anywidget is imported only here.)"""
     import anywidget
     import traitlets
 
@@ -34,7 +33,7 @@ def widget(page: LivePage) -> Any:
         state = traitlets.Dict().tag(sync=True)  # step, loss, and the parameters as flat lists
 
     made = Live(
-        about={**page.about, "full": False, "css": pack_file("live.css", __package__ or "")},
+        about={**page.about, "full": False, "css": page.style},
         colours=properties("autoflow-live", "auto"),
     )
 

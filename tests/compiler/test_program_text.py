@@ -11,11 +11,11 @@ import subprocess
 
 import numpy as np
 import pytest
+from live_models import MODELS, model
 from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
-from autoflow import nn
 from autoflow.errors import CompileError
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -157,64 +157,11 @@ def test_special_functions():
 # -- six models, 200 steps each
 
 
-def softplus_loss(w, b, x, t):
-    return np.mean(np.log1p(np.exp(-t * (x @ w + b))))
+def in_order(name):
+    loss, _, params, data, lr = model(name)
+    return loss, [*params.values()], [*data.values()], lr
 
 
-def spiral_loss(W1, b1, W2, b2, w3, b3, x, t):
-    h = np.tanh(np.tanh(x @ W1 + b1) @ W2 + b2)
-    return np.mean(np.logaddexp(0.0, -(t * (h @ w3 + b3))))
-
-
-def curve_loss(c, x, t):
-    powers = np.stack([np.ones_like(x), x, x**2, x**3], axis=1)
-    return np.mean((powers @ c - t) ** 2)
-
-
-def digits_loss(W, b, x, labels):
-    return nn.cross_entropy(x @ W + b, labels)
-
-
-def rnn_loss(W, U, b, v, x, t):
-    h = np.zeros((x.shape[0], 5))
-    for k in range(x.shape[1]):
-        h = np.tanh(x[:, k] @ U + h @ W + b)
-    return np.var(h @ v - t) + np.mean((h @ v - t) ** 2)
-
-
-def attention_loss(Wq, Wk, Wv, x, t):
-    q, k, v = x @ Wq, x @ Wk, x @ Wv
-    weights = nn.softmax(np.einsum("bij,bkj->bik", q, k) / np.sqrt(3.0), axis=-1)
-    return np.mean((weights @ v - t) ** 2)
-
-
-def model(name):
-    """The loss, its parameters, its data, and the learning rate."""
-    rng = np.random.default_rng(0)
-    x, sign = rng.normal(size=(20, 2)), np.sign(rng.normal(size=20))
-    sequences = rng.normal(size=(6, 5, 4))
-    return {
-        "logistic": (softplus_loss, [rng.normal(size=2), np.array(0.1)], [x, sign], 0.3),
-        "spiral": (
-            spiral_loss, [rng.normal(size=s) * 0.5 for s in [(2, 8), (8,), (8, 8), (8,), (8,), ()]], [x, sign], 0.1,
-        ),
-        "curve": (curve_loss, [rng.normal(size=4)], [x[:, 0], np.sin(x[:, 0])], 0.02),
-        "digits": (
-            digits_loss, [rng.normal(size=(64, 10)) * 0.1, np.zeros(10)],
-            [rng.uniform(size=(30, 64)), rng.integers(0, 10, size=30)], 0.2,
-        ),
-        "rnn": (
-            rnn_loss, [rng.normal(size=s) * 0.5 for s in [(5, 5), (4, 5), (5,), (5,)]], [sequences, rng.normal(size=6)],
-            0.05,
-        ),
-        "attention": (
-            attention_loss, [rng.normal(size=s) * 0.5 for s in [(4, 3), (4, 3), (4, 2)]],
-            [sequences, np.roll(sequences, 1, axis=1)[:, :, :2].copy()], 0.2,
-        ),
-    }[name]  # fmt: skip
-
-
-MODELS = ["logistic", "spiral", "curve", "digits", "rnn", "attention"]
 STEPS = 200
 TRAIN = """
 const p = makeProgram(), RESULT = [];
@@ -230,7 +177,7 @@ for (let s = 0; s < STEPS; s++) {
 @needs_node
 @pytest.mark.parametrize("name", MODELS)
 def test_training_in_javascript_is_that_of_numpy(name):
-    loss, params, data, lr = model(name)
+    loss, params, data, lr = in_order(name)
     f = af.value_and_grad(loss, tuple(range(len(params))))
     text = af.compile(f).program(*params, *data).to_javascript()
     first = f"[{', '.join([as_json(x) for x in (*params, *data)])}]"
@@ -246,7 +193,7 @@ def test_training_in_javascript_is_that_of_numpy(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_numpy_source_has_the_same_bits_and_its_example_runs(name, tmp_path):
-    loss, params, data, _ = model(name)
+    loss, params, data, _ = in_order(name)
     f = af.value_and_grad(loss, tuple(range(len(params))))
     program = af.compile(f).program(*params, *data)
     space = {}
