@@ -50,10 +50,11 @@ __all__ = [
     "ggnvp", "grad", "grad_and_aux", "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate",
     "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "live",
     "minimize", "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options",
-    "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
-    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
-    "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
-    "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
+    "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation",
+    "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats",
+    "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths",
+    "tree_ravel", "tree_reduce", "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator",
+    "watch", "zeros",
 ]  # fmt: skip
 sys.meta_path.insert(0, Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])

@@ -125,9 +125,8 @@ function fillTable() {
     <td>${cell(gradientOf(c), (s) => `size ${short(s.rms, 3)}`)}</td></tr>`).join("");
 }
 
-const pace = { ms: 0, frames: 60, before: 0, draw: 0 };
+const pace = { frames: 60, before: 0 };
 function draw() {
-  const start = performance.now();
   readTheme();
   predict();
   drawData();
@@ -135,7 +134,6 @@ function draw() {
   drawGraph();
   drawPanel();
   fillTable();
-  pace.draw = 0.9 * pace.draw + 0.1 * (performance.now() - start);
   const slider = $("losses"), broken = !isFinite(losses[state.at]);
   slider.setAttribute("aria-valuemax", state.last);
   slider.setAttribute("aria-valuenow", state.at);
@@ -172,4 +170,4 @@ matchMedia("(prefers-color-scheme:dark)").addEventListener("change", () => (stat
 buildGraph();
 draw();
 requestAnimationFrame(frame);
-return { state, losses, params, data, S, P, step, go, play, pick, draw, pace, $, cards: A.cards, chosen: () => chosen, drawn: () => drawn };
+return { state, losses, params, data, S, P, step, go, play, pick, draw, $, cards: A.cards, chosen: () => chosen, drawn: () => drawn };

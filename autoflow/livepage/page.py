@@ -53,6 +53,11 @@ class LivePage:
         """The style sheet."""
         return pack_file("live.css", __package__ or "")
 
+    @property
+    def module(self) -> str:
+        """The script of every page, and the two programs of this one."""
+        return f"{script()}\n{self.program}"
+
     def build(self) -> tuple[str, dict[str, Any]]:
         """The two programs in JavaScript, and what the page has to know."""
         study = self.study
@@ -71,7 +76,7 @@ class LivePage:
             "data": [rounded(study.data[name]) for name in study.moving],
             "dataShapes": [np.shape(study.data[name]) for name in study.moving],
             "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
-            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE, 
+            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [s.lines for s in study.places.sources.values() if s.lines],
         }  # fmt: skip
@@ -117,7 +122,7 @@ class LivePage:
         key = hashlib.sha256((self.program + about).encode()).hexdigest()[:12]
         start = f'for (const host of document.querySelectorAll("[data-key={key!r}]:not([data-live])")) {{'
         start += f'host.dataset.live = "";host.live = live(host, {about}, makeStep, makePrediction);}}'
-        program = wrap_script(script(), self.program, start)
+        program = wrap_script(self.module, start)
         style = "" if full else f"<style>{properties('autoflow-live', 'auto')}</style>"
         note = "<noscript>This page needs JavaScript.</noscript>"
         return f'{style}<div class="autoflow-live" data-key="{key}">{note}</div><script>{program}</script>', program

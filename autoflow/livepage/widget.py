@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..pictures.render.svg import properties
-from .page import LivePage, script
 
 ESM = """
 export default { render({ model, el }) {
@@ -21,13 +20,13 @@ export default { render({ model, el }) {
 """
 
 
-def widget(page: LivePage) -> Any:
+def widget(page: Any) -> Any:
     """The widget of a page; whenever it pauses, ``page.params`` gets its weights. (anywidget is imported only here.)"""
     import anywidget
     import traitlets
 
     class Live(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = "\n".join([script(), page.program, ESM])
+        _esm = "\n".join([page.module, ESM])
         about = traitlets.Dict().tag(sync=True)
         colours = traitlets.Unicode().tag(sync=True)
         state = traitlets.Dict().tag(sync=True)  # step, loss, and the parameters as flat lists
