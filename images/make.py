@@ -37,7 +37,7 @@ TO_STEP_15 = """{
 TO_STEP_900 = """{
     const page = document.querySelector('.autoflow-live').live;
     for (let k = 0; k < 900; k++) page.step();
-    page.pick(page.cards.find((card) => card.title === 'W2'));
+    page.pick(page.cards.find((card) => card.title === 'w2'));
     page.draw();
     0 }"""
 

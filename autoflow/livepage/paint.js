@@ -27,10 +27,10 @@ function colours(kind) { // 256 of them, from −1 to 1
 }
 
 const scales = new Map(), sheet = document.createElement("canvas"), pen = sheet.getContext("2d", { willReadFrequently: true });
-function scaleOf(a) { // the largest entry; it falls slowly, so that nothing flickers
+function scaleOf(a) { // the largest entry; while it trains it falls slowly, so that nothing flickers
   let m = 0;
   for (let i = 0; i < a.length; i++) if (Math.abs(a[i]) > m && isFinite(a[i])) m = Math.abs(a[i]);
-  const scale = Math.max(m, (scales.get(a) ?? m) * 0.97);
+  const scale = state.playing ? Math.max(m, (scales.get(a) ?? m) * 0.97) : m;
   scales.set(a, scale);
   return Math.max(scale, 1e-12); // 1e−18 is rounding, and white
 }
