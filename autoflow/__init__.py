@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .extending.ops import register_function, register_operation
     from .forward.mixed_precision import GradScaler, autocast
     from .implicit.optima import minimize
+    from .livepage.page import live
     from .nn.live import plot_sizes, watch
     from .nn.plots import plot_boundary, plot_loss, plot_weights
     from .nn.train import fit
@@ -46,12 +47,13 @@ __all__ = [
     "backward", "check", "checkpoint", "checkpointing", "compile", "constant", "custom_jvp", "data_parallel",
     "detect_anomaly", "draw", "elementwise_grad", "empty", "enable_grad", "explore", "fit", "full", "gc_paused",
     "ggnvp", "grad", "grad_and_aux", "gradcheck", "gradients", "graph", "hessian", "hvp", "implicit", "integrate",
-    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "minimize",
-    "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options", "plot_boundary",
-    "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation", "register_rule",
-    "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats", "stop_gradient",
-    "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths", "tree_ravel", "tree_reduce",
-    "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator", "watch", "zeros",
+    "is_grad_enabled", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_transpose", "linearize", "live",
+    "minimize", "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options",
+    "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation",
+    "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats",
+    "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths",
+    "tree_ravel", "tree_reduce", "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator",
+    "watch", "zeros",
 ]  # fmt: skip
 sys.meta_path.insert(0, Moved)
 publish(globals(), [name for name in __all__ if name not in LATER])

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import re
+import runpy
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,6 +31,14 @@ TO_STEP_15 = """{
     const slider = root.querySelector('[type=range]');
     slider.value = 15;
     slider.dispatchEvent(new Event('input'));
+    0 }"""
+
+
+TO_STEP_900 = """{
+    const page = document.querySelector('.autoflow-live').live;
+    for (let k = 0; k < 900; k++) page.step();
+    page.pick(page.cards.find((card) => card.title === 'w2'));
+    page.draw();
     0 }"""
 
 
@@ -296,6 +306,22 @@ def screenshots(folder: Path) -> None:
             page = browser.open(path, width=1300, height=440, dark=theme == "dark")
             page.run(TO_STEP_15)
             smaller(page.screenshot(folder / f"step_{theme}.png"))
+        path.write_text(live_page().to_html(), encoding="utf-8")
+        for theme in THEMES:
+            page = browser.open(path, width=1280, height=900, dark=theme == "dark")
+            page.run(TO_STEP_900)
+            smaller(page.screenshot(folder / f"live_{theme}.png"))
+
+
+def live_page() -> Any:
+    """The page of examples/live_network.py."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)  # where the example saves it
+        try:
+            return runpy.run_path(str(HERE.parent / "examples" / "live_network.py"))["page"]
+        finally:
+            os.chdir(before)
 
 
 def animations(folder: Path) -> None:

@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_each_script_has_a_test():
     assert {f"test_{path.stem}" for path in SCRIPTS} <= set(globals())
-    assert len(SCRIPTS) == 15
+    assert len(SCRIPTS) == 16
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
@@ -50,6 +50,16 @@ def test_a_script_is_short_says_what_it_shows_and_what_it_needs(path):
     imported = "scipy" in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)
     assert ("Needs SciPy." in doc) == (imported or by_us)
     assert ("Needs SciPy." in doc) == (path.stem in NEED_SCIPY)
+
+
+def test_live_network(run):
+    names, printed = run("live_network")
+    page = names["page"]
+    assert page.reason is None
+    assert printed["size"] == pytest.approx(len(page.to_html().encode()) / 1000, abs=0.05)
+    assert printed["size"] < 400
+    y = names["predict"](**names["params"], x=names["data"]["x"])
+    assert printed["loss"] == pytest.approx(np.mean(np.log1p(np.exp(-names["data"]["t"] * y))), abs=1e-6)
 
 
 def test_linear_regression(run):

@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..base.errors import CompileError
 from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
-from .matching import assembler, has_dtype, matcher
+from .matching import Place, assembler, has_dtype, matcher
 from .passes import join, recompute, tile_program
 from .report import Report, count_phrase
 from .run.buffers import Plan, Reported
@@ -31,6 +31,9 @@ from .signature import is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
+
+if TYPE_CHECKING:
+    from .text.program_text import ProgramText
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -205,6 +208,31 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
         return Report(entry.free[-1])
 
+    def program(self, *args: Any) -> ProgramText:
+        """The recorded program for ``args``, or for arguments like those of the last recording: an object whose
+        ``to_python()`` and ``to_javascript()`` write it as source that needs nothing of autoflow.
+
+        Raises CompileError if the function cannot be compiled, or if nothing was recorded yet.
+
+        >>> import autoflow as af
+        >>> af.compile(af.grad(lambda x: np.sum(x**2))).program(np.ones(3))
+        <program of <lambda>: x float64(3,); 3 values>
+        """
+        from .text.program_text import ProgramText
+
+        return ProgramText(self.f, args if args else self.arguments_like_last())
+
+    def arguments_like_last(self) -> tuple[Any, ...]:
+        """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
+        from .report import random_input
+
+        used = [entry for entry in self.entries.values() if entry is not None]
+        if not used:
+            raise CompileError("nothing was recorded yet: call the compiled function once, or give arguments")
+        arrays = iter([random_input(v) for v in used[-1].program.inputs])
+        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Place else x, used[-1].arguments)
+        return like
+
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
@@ -241,6 +269,7 @@ class Entry:
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
         self.inside: tuple[int, ...] = ()  # which arguments are arrays that the function finds outside, too
+        self.arguments = pytree.tree_map(lambda x: Place(0) if is_array(x) else x, args)
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.calls = 0
         self.unproved = how["verify"] is not False  # is a later call to be compared with eager code?

@@ -1,0 +1,59 @@
+// What programs call and JavaScript lacks, beside the functions of pictures/sliders/explore.js.
+
+function erf(x) { // its series, whose terms have one sign; for large numbers by erfc
+  const z = Math.abs(x);
+  if (z > 2.4) return x > 0 ? 1 - erfc(x) : erfc(-x) - 1;
+  let term = z, sum = z;
+  for (let n = 1; n < 80 && term > 1e-18 * sum; n++) sum += term *= (2 * z * z) / (2 * n + 1);
+  return x !== x ? x : Math.sign(x) * 2 / Math.sqrt(Math.PI) * Math.exp(-z * z) * sum;
+}
+
+function erfc(x) { // a continued fraction, from its end
+  if (!(x > 2.4)) return 1 - erf(x);
+  let f = 0;
+  for (let k = 90; k > 0; k--) f = k / 2 / (x + f);
+  return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + f);
+}
+
+const STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156];
+
+function gammaln(x) { // Stirling's series, from 10 on; below by Γ(x + 1) = x Γ(x)
+  if (x <= 0) return x === Math.floor(x) ? Infinity : Math.log(Math.PI / Math.abs(Math.sin(Math.PI * (x - Math.floor(x))))) - gammaln(1 - x);
+  let product = 1, s = 0;
+  for (; x < 10; x++) product *= x;
+  for (let k = 6; k >= 0; k--) s = STIRLING[k] + s / (x * x);
+  return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + s / x - Math.log(product);
+}
+
+function psi(x) { // the derivative of gammaln, in the same way
+  if (x <= 0) return x === Math.floor(x) ? NaN : psi(1 - x) - Math.PI / Math.tan(Math.PI * x);
+  let below = 0, s = 0;
+  for (; x < 10; x++) below += 1 / x;
+  for (let k = 6; k >= 0; k--) s = STIRLING[k] * (2 * k + 1) + s / (x * x);
+  return Math.log(x) - 0.5 / x - s / (x * x) - below;
+}
+
+function sorted(a) { // the places of its numbers in order; NaN last, equal ones as they were
+  return a.map((_, k) => k).sort((p, q) => a[p] - a[q] || (a[p] !== a[p]) - (a[q] !== a[q]) || p - q);
+}
+
+function solve(a, b, n, m) { // a x = b by elimination, the largest pivot first
+  a = Float64Array.from(a);
+  b = Float64Array.from(b);
+  for (let k = 0; k < n; k++) {
+    let p = k;
+    for (let i = k + 1; i < n; i++) if (Math.abs(a[i * n + k]) > Math.abs(a[p * n + k])) p = i;
+    for (let j = 0; j < n && p !== k; j++) [a[k * n + j], a[p * n + j]] = [a[p * n + j], a[k * n + j]];
+    for (let j = 0; j < m && p !== k; j++) [b[k * m + j], b[p * m + j]] = [b[p * m + j], b[k * m + j]];
+    for (let i = k + 1; i < n; i++) {
+      const f = a[i * n + k] / a[k * n + k];
+      for (let j = k; j < n; j++) a[i * n + j] -= f * a[k * n + j];
+      for (let j = 0; j < m; j++) b[i * m + j] -= f * b[k * m + j];
+    }
+  }
+  for (let i = n - 1; i >= 0; i--) for (let j = 0; j < m; j++) {
+    for (let k = i + 1; k < n; k++) b[i * m + j] -= a[i * n + k] * b[k * m + j];
+    b[i * m + j] /= a[i * n + i];
+  }
+  return b;
+}

@@ -1,0 +1,231 @@
+"""What ``af.compile(f).program(...)`` returns: the recorded program, to be written in another language."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base import pytree
+from ..matching import Place, Value
+from ..signature import is_array
+from ..trace.recorded import record
+from .javascript import to_javascript
+from .python import Python
+
+FEW = 12  # numbers of an argument that the doctest writes out
+EXAMPLE = """>>> rng = np.random.default_rng(0)"""
+
+
+class ProgramText:
+    """A recorded program: names and shapes of its arguments, and its text in other languages.
+
+    inputs : the arguments, by name.
+    """
+
+    def __init__(self, f: Any, args: tuple[Any, ...]) -> None:
+        recorded = record(f, args, {}, is_array)
+        self.program = recorded.program
+        self.tree, self.f = recorded.tree, f
+        self.title = getattr(f, "__name__", "function")
+        self.name = self.title if self.title.isidentifier() else "program"
+        paths = [path for path, x in zip(pytree.tree_paths(args), pytree.tree_leaves(args), strict=True) if is_array(x)]
+        names = input_names(f, paths)
+        self.inputs = dict(zip(names, self.program.inputs, strict=True))
+        self.leaves = [x for x in pytree.tree_leaves(args) if is_array(x)]
+        self.paths = paths
+
+    def __repr__(self) -> str:
+        shapes = ", ".join([f"{name} {v.dtype}{v.shape}" for name, v in self.inputs.items()])
+        return f"<program of {self.title}: {shapes}; {len(self.program.order())} values>"
+
+    def to_python(self, path: Any = None) -> str:
+        """NumPy source that needs nothing of autoflow: one function, with an example in its docstring that compares
+        gradients with differences. Its results are those of the function to the last bit. Arrays from outside are
+        written into it as they are now.
+
+        path : where to save it as well.
+
+        Raises CompileError if a call of the program has no such source, and says which.
+
+        >>> import autoflow as af
+        >>> f = af.compile(af.value_and_grad(lambda w, x: np.sum(np.tanh(x @ w))))
+        >>> print(f.program(np.ones(2), np.eye(2)).to_python().partition("# the program\\n")[2])
+            tanh_1 = np.tanh(x @ w)
+            value = np.sum(tanh_1)
+            grad_w = np.reshape(x.T @ np.reshape(1 - np.square(tanh_1), (2, 1)), (2,))
+            return value, grad_w
+        <BLANKLINE>
+        """
+        names = {v: name for name, v in self.inputs.items()}
+        outputs = self.output_names()
+        for v, name in zip(self.program.outputs, outputs, strict=True):
+            names.setdefault(v, name)
+        w = Python(self.program, names)
+        results = result_text(self.tree, [w.known[v].text for v in self.program.outputs])
+        arguments = ", ".join(self.inputs)
+        head = [*sorted(w.modules), *["\n" + x + "\n" if x.startswith("def") else x for x in w.outside.values()]]
+        body = [
+            f"def {self.name}({arguments}):",
+            *indent(self.docstring(outputs)),
+            "    # the program",
+            *indent(w.lines),
+        ]
+        text = "\n".join([*head, "", "", *body, f"    return {results}"]) + "\n"
+        return saved(text, path)
+
+    def to_javascript(self, path: Any = None, name: str = "makeProgram") -> str:
+        """A function in JavaScript that makes ``{inputs, outputs, run}``: typed arrays in the order of the arguments
+        and of the results, and what computes the results from the arguments. For small arrays.
+
+        Numbers agree with NumPy's to about 14 digits. Whole numbers are exact below 2⁵³. Arrays from outside are
+        written into it as they are now.
+
+        Raises CompileError if a call of the program cannot be written in JavaScript, and says which.
+
+        >>> import autoflow as af
+        >>> print(af.compile(lambda x: np.exp(x) * 2.0).program(np.ones(3)).to_javascript())
+        function makeProgram() {
+          const v1 = new Float64Array(3);
+          const v2 = new Float64Array(3);
+          const v3 = new Float64Array(3);
+          function run() {
+          for (let q0 = 0; q0 < 3; q0++) v2[q0] = Math.exp(v1[q0]);
+          for (let q0 = 0; q0 < 3; q0++) v3[q0] = (v2[q0] * 2);
+          }
+          return { inputs: [v1], outputs: [v3.subarray(0, 3)], run };
+        }
+        <BLANKLINE>
+        """
+        return saved(to_javascript(self.program, name), path)
+
+    # -- the docstring of the source
+
+    @property
+    def has_gradients(self) -> bool:
+        """Is it ``af.value_and_grad`` of a function?"""
+        return getattr(self.f, "which", None) == (0, 1) and isinstance(self.tree, tuple) and len(self.tree) == 2
+
+    def gradients(self) -> list[str]:
+        """The arguments of the function that have one, in the order of the results."""
+        argnum = self.f.argnum
+        wanted = [argnum] if isinstance(argnum, int) else [*argnum]
+        return [name for k in wanted for name, path in zip(self.inputs, self.paths, strict=True) if first(path) == k]
+
+    def output_names(self) -> list[str]:
+        """``value``, ``grad_w``; else ``result_1``."""
+        n = len(self.program.outputs)
+        if self.has_gradients and len(found := self.gradients()) == n - 1:
+            return ["value", *[f"grad_{name}" for name in found]]
+        return ["result"] if n == 1 else [f"result_{k + 1}" for k in range(n)]
+
+    def docstring(self, outputs: list[str]) -> list[str]:
+        """What goes in and comes out, and an example."""
+        results = result_text(self.tree, outputs)
+        wide = max([len(name) for name in [*self.inputs, *outputs]])
+        lines = [f'"""``{results} = {self.name}({", ".join(self.inputs)})``', ""]
+        lines += [f"{name:{wide}} : {describe(v)}" for name, v in self.inputs.items()]
+        lines += ["", "Results:", ""]
+        lines += [f"{name:{wide}} : {describe(v)}" for name, v in zip(outputs, self.program.outputs, strict=True)]
+        lines += ["", EXAMPLE]
+        lines += [f">>> {name} = {example(x)}" for name, x in zip(self.inputs, self.leaves, strict=True)]
+        call = f"{self.name}({', '.join(self.inputs)})"
+        if outputs[0] != "value":
+            lines += [f">>> {results} = {call}"]
+            lines += [f">>> np.shape({name})\n{v.shape}" for name, v in zip(outputs, self.program.outputs, strict=True)]
+            return [*"\n".join([*lines, '"""']).split("\n")]
+        lines += ["", "Gradients agree with differences:", "", f">>> {results} = {call}"]
+        for name in self.gradients():
+            moved = [f"{x} {{}} 1e-6 * step" if x == name else x for x in self.inputs]
+            there, back = [f"{self.name}({', '.join(moved)})[0]".format(sign) for sign in "+-"]
+            lines += [
+                f">>> step = rng.normal(size=np.shape({name}))",
+                f">>> difference = ({there} - {back}) / 2e-6",
+                f">>> bool(abs(np.sum(grad_{name} * step) - difference) < 1e-4 * (1 + abs(difference)))", "True",
+            ]  # fmt: skip
+        return [*lines, '"""']
+
+
+def input_names(f: Any, paths: list[str]) -> list[str]:
+    """Names for the arrays in the arguments: those of the function's parameters; of arrays in containers, their keys.
+
+    >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])
+    ['W', 'b_1', 'x']
+    """
+    try:
+        known = [
+            p.name
+            for p in inspect.signature(f).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        known = []
+    short, long = [], []
+    for path in paths:
+        k, keys = first(path), re.findall(r"\w+", path)[1:]
+        name = known[k] if k < len(known) else f"x{k}"
+        long.append("_".join([name, *keys]))
+        whole = "_".join(keys)
+        short.append(whole if whole.isidentifier() else long[-1])
+    return short if len({*short}) == len(short) else long
+
+
+def first(path: str) -> int:
+    """Which argument a path begins with."""
+    return int(re.findall(r"\d+", path)[0])
+
+
+def result_text(tree: Any, names: list[str]) -> str:
+    """The results in their containers.
+
+    >>> result_text((Place(0), {"w": Place(1)}), ["value", "grad_w"])
+    "value, {'w': grad_w}"
+    """
+    if type(tree) is tuple:
+        return ", ".join([nested(x, names) for x in tree]) + "," * (len(tree) == 1)
+    return nested(tree, names)
+
+
+def nested(tree: Any, names: list[str]) -> str:
+    """The same within a container."""
+    if type(tree) is Place:
+        return names[tree.k]
+    if type(tree) is dict:
+        return "{" + ", ".join([f"{key!r}: {nested(x, names)}" for key, x in tree.items()]) + "}"
+    if type(tree) is list:
+        return "[" + ", ".join([nested(x, names) for x in tree]) + "]"
+    return f"({result_text(tree, names)})" if type(tree) is tuple else repr(tree)
+
+
+def describe(v: Value) -> str:
+    """``(3, 2), float64``."""
+    return f"{v.shape}, {v.dtype}"
+
+
+def example(x: Any) -> str:
+    """An argument for the example: few numbers as they are, others of the same range."""
+    x = np.asarray(x)
+    if x.size <= FEW or x.dtype.kind not in "f":
+        text = f"np.array({x.tolist()!r})"
+        return text if x.dtype in (np.float64, np.int64, np.bool_) else f"{text}.astype(np.{x.dtype})"
+    low, high = float(np.min(x)), float(np.max(x))
+    if not math.isfinite(low + high):
+        low, high = 0.5, 1.5
+    return f"rng.uniform({low:.3g}, {high:.3g}, size={x.shape})" + f".astype(np.{x.dtype})" * (x.dtype != np.float64)
+
+
+def indent(lines: list[str]) -> list[str]:
+    """By four blanks."""
+    return [f"    {line}" if line else "" for line in lines]
+
+
+def saved(text: str, path: Any) -> str:
+    """The text, which is also in a file, if there is a path."""
+    if path is not None:
+        Path(os.fspath(path)).write_text(text, encoding="utf-8")
+    return text

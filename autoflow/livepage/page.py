@@ -1,0 +1,212 @@
+"""``af.live``: the page as one file, and what a notebook shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import CompileError
+from ..base.modes import modes
+from ..pictures.model.style import clean, clip
+from ..pictures.pages.html import PLAIN, image, pack_file, policy, wrap_script
+from ..pictures.pages.stepper import bundle, wanted_kinds
+from ..pictures.render.svg import properties
+from .cards import describe, draw
+from .study import SIDE, Study
+
+FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
+RULES = ("sgd", "momentum", "adam")
+LARGEST = 120  # cards
+DIGITS = 15  # of data in the page; parameters have all
+
+
+class LivePage:
+    """A page on which a network trains. Notebooks show it; ``save("page.html")`` writes one file that needs nothing.
+
+    params : the parameters by name: those given; in a notebook with the extra ``widget``, those of the page as it was
+        when it last paused.
+    reason : why the browser cannot compute it, and there is only a picture; None if it can.
+    """
+
+    def __init__(self, study: Study, title: str, lr: float, momentum: float, rule: str) -> None:
+        self.study, self.title = study, title
+        self.params = {name: p.copy() for name, p in study.params.items()}
+        self.settings = {"lr": lr, "momentum": momentum, "rule": rule}
+        self.reason: str | None = None
+        self.program = ""
+        self.about: dict[str, Any] = {}
+        try:
+            self.program, self.about = self.build()
+        except CompileError as error:
+            self.reason = clean(str(error))
+
+    @property
+    def style(self) -> str:
+        """The style sheet."""
+        return pack_file("live.css", __package__ or "")
+
+    @property
+    def module(self) -> str:
+        """The script of every page, and the two programs of this one."""
+        return f"{script()}\n{self.program}"
+
+    def build(self) -> tuple[str, dict[str, Any]]:
+        """The two programs in JavaScript, and what the page has to know."""
+        study = self.study
+        if len(study.records) > LARGEST:
+            raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
+        shape: tuple[int, ...] = ()
+        prediction, shared = "const makePrediction = null;", 0
+        if study.predict is not None:
+            prediction, shape = study.record_prediction()
+            shared = study.shared()
+        cards, wanted, layouts = describe(study, shared)
+        last = [*study.data][-1]
+        about = {
+            "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
+            "params": [p.ravel().tolist() for p in study.params.values()],
+            "data": [rounded(study.data[name]) for name in study.moving],
+            "dataShapes": [np.shape(study.data[name]) for name in study.moving],
+            "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
+            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE,
+            "classes": self.classes(shape), "cards": cards, "layouts": layouts,
+            "source": [s.lines for s in study.places.sources.values() if s.lines],
+        }  # fmt: skip
+        return f"{study.record_step(wanted)}\n{prediction}", about
+
+    def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
+        """How targets say a class, and from where on a single predicted number says the first one."""
+        t = [*self.study.data.values()][-1]
+        count = shape[-1] if len(shape) > 1 else 1
+        if count > 1:
+            return {"count": count, "targets": "hot" if t.ndim > 1 else "labels", "middle": 0}
+        is_share = self.study.predict is not None and bool(t.min() >= 0) and self.predicts_shares()
+        return {"count": 1, "targets": "sign", "middle": 0.5 if is_share else 0, "at": float(t.min() + t.max()) / 2}
+
+    def predicts_shares(self) -> bool:
+        """Does the prediction lie between 0 and 1?"""
+        y = np.asarray(self.study.call(self.study.predict, [*self.params.values()], [*self.study.data.values()]))
+        return bool((y >= 0).all() and (y <= 1).all())
+
+    # -- as a file, and in a notebook
+
+    def to_html(self, *, full: bool = True) -> str:
+        """A page that needs nothing else: no network, no Python.
+
+        full : False gives the content of its body.
+        """
+        text, program = self.fragment(full)
+        if not full:
+            return text
+        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
+        head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        head += f'<meta name="color-scheme" content="light dark"><title>{escape(self.title)}</title>'
+        body = "background:var(--bg);margin:0 auto;padding:12px 14px 30px;max-width:1500px"
+        head += f"<style>{properties('autoflow-page', 'auto')}body{{{body}}}</style>"
+        return f'<!doctype html>\n<html lang="en">{head}\n<body class="autoflow-page">{text}</body></html>\n'
+
+    def fragment(self, full: bool) -> tuple[str, str]:
+        """The content of a cell, and the program in it."""
+        if self.reason is not None:
+            return f'<div class="{PLAIN}">{image(draw(self.study))}<p>{escape(self.reason)}</p></div>', ""
+        about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False)
+        about = about.replace("<", "\\u003c")
+        key = hashlib.sha256((self.program + about).encode()).hexdigest()[:12]
+        start = f'for (const host of document.querySelectorAll("[data-key={key!r}]:not([data-live])")) {{'
+        start += f'host.dataset.live = "";host.live = live(host, {about}, makeStep, makePrediction);}}'
+        program = wrap_script(self.module, start)
+        style = "" if full else f"<style>{properties('autoflow-live', 'auto')}</style>"
+        note = "<noscript>This page needs JavaScript.</noscript>"
+        return f'{style}<div class="autoflow-live" data-key="{key}">{note}</div><script>{program}</script>', program
+
+    def save(self, path: Any) -> Path:
+        """Write the page, light or dark as the reader's screen. Returns the path."""
+        target = Path(os.fspath(path))
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"a live page can be saved as .html; not as {clip(repr(target.name), 60)}")
+        target.write_text(self.to_html(), encoding="utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        shapes = ", ".join([f"{name} {np.shape(p)}" for name, p in self.params.items()])
+        tail = f": a picture only, since {self.reason}" if self.reason else '; .save("page.html") writes it'
+        return f"<live page of {self.title}: {shapes}{tail}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What notebooks show: a widget, or the page. Never an exception."""
+        if modes().static:  # nothing moves there
+            return bundle(draw(self.study), include, exclude)
+        if self.reason is None:
+            try:
+                from .widget import widget
+
+                return widget(self)._repr_mimebundle_()
+            except ImportError:  # anywidget is not installed: the page has everything but the way back to Python
+                pass
+        kinds = wanted_kinds(["text/plain", "text/html"], include, exclude)
+        return {kind: repr(self) if kind == "text/plain" else self.to_html(full=False) for kind in kinds}
+
+
+@cache
+def script() -> str:
+    """What every page runs, as one function."""
+    pieces = [pack_file(name, __package__) for name in FILES]
+    return "\n".join(["function live(host, A, makeStep, makePrediction, notify) {", *pieces, "}"])
+
+
+def rounded(x: Any) -> list[Any]:
+    """Numbers for the page, which need not be longer than data are exact."""
+    return [float(f"{v:.{DIGITS}g}") for v in np.ravel(x).tolist()]
+
+
+def live(
+    loss: Callable[..., Any], params: Any, data: Any, predict: Callable[..., Any] | None = None, *, lr: float = 0.1,
+    momentum: float = 0.0, optimizer: str | None = None, grid: Any = None, title: str | None = None,
+) -> LivePage:  # fmt: skip
+    """A page on which your own loss trains: the graph with all values and gradients, the curve of the loss, data and
+    prediction, live. It runs in the browser alone. Points and weights can be dragged.
+
+    loss : a function of NumPy that returns one number. It is called with the names in ``params`` and ``data`` if its
+        parameters are called so, as in ``loss(w, b, x, t)``; else as ``loss(params, x, t)``.
+    params : a dict of arrays.
+    data : a dict of arrays, or a tuple: first what is predicted from, last the targets.
+    predict : the prediction, from the same parameters and the first array of the data. For points of two numbers the
+        page shows it on the plane, for points of one as a curve, for square images as their classes; else each
+        predicted number beside its target. If the loss begins with it, the cards of its units show what each says on
+        the plane.
+    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0.
+    optimizer : "sgd", "momentum" or "adam", to begin with. None: by ``momentum``.
+    grid : the area that is shown: left, right, bottom, top. None: around the data.
+    title : of the page; None takes the name of the loss.
+
+    Returns a page with ``save``, ``to_html`` and ``reason``. Losses that draw random numbers, ask for values
+    (``if x > 0``), or call what JavaScript lacks cannot be live: ``reason`` says why, and there is only a picture.
+
+    Raises InputError for a loss that is no number, or does not depend on ``params``; ValueError for unknown options.
+
+    >>> def loss(w, b, x, t):
+    ...     z = x @ w + b
+    ...     return np.mean(np.logaddexp(0.0, -t * z))
+    >>> x = np.array([[0.5, 1.0], [-1.0, 0.25], [1.0, -0.5]])
+    >>> params = {"w": np.zeros(2), "b": np.array(0.0)}
+    >>> page = live(loss, params, {"x": x, "t": np.array([1.0, -1.0, 1.0])}, predict=lambda w, b, x: x @ w + b)
+    >>> page
+    <live page of loss: w (2,), b (); .save("page.html") writes it>
+    >>> page.reason is None, len(page.to_html()) < 400_000
+    (True, True)
+    """
+    rule = optimizer or ("momentum" if momentum else "sgd")
+    if rule not in RULES:
+        raise ValueError(f"optimizer is one of {', '.join(map(repr, RULES))}, or None; not {clip(repr(rule), 40)}")
+    if not lr > 0 or not 0 <= momentum < 1:
+        raise ValueError(f"lr has to be positive and momentum in [0, 1), not {lr} and {momentum}")
+    name = title or getattr(loss, "__name__", "loss").replace("_", " ")
+    return LivePage(Study(loss, params, data, predict, grid), name, float(lr), float(momentum), rule)

@@ -1,0 +1,267 @@
+// Colours, numbers, arrays as images; the data with the prediction, and the curve of the loss.
+
+// -- colours: those of the theme. Values go from orange to blue, gradients from green to purple; zero is the ground.
+
+let theme = {};
+function readTheme() {
+  const style = getComputedStyle(host), read = (name) => style.getPropertyValue("--" + name).trim();
+  if (theme.bg === read("bg")) return;
+  theme = { bg: read("bg"), tables: {} };
+  for (const name of ["ink", "sub", "edge", "grad", "var-line", "op-line", "con-line", "sco-line"]) theme[name] = read(name);
+  theme.dark = rgb(theme.bg)[0] < 128;
+}
+const rgb = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
+const mix = (a, b, t) => a.map((x, k) => Math.round(x + (b[k] - x) * t));
+const CLASSES = ["var-line", "op-line", "con-line", "grad", "edge", "sub"];
+const classColour = (k) => rgb(theme[CLASSES[k % CLASSES.length]]);
+
+function colours(kind) { // 256 of them, from −1 to 1
+  if (theme.tables[kind]) return theme.tables[kind];
+  const ends = (kind === "value" ? ["op-line", "var-line"] : ["con-line", "grad"]).map((name) => rgb(theme[name]));
+  const table = new Uint32Array(256), ground = theme.dark ? [24, 32, 40] : [255, 255, 255];
+  for (let i = 0; i < 256; i++) {
+    const x = (i - 127.5) / 127.5, [r, g, b] = mix(ground, ends[x < 0 ? 0 : 1], Math.abs(x) ** 0.7);
+    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
+  }
+  return (theme.tables[kind] = table);
+}
+
+const scales = new Map(), sheet = document.createElement("canvas"), pen = sheet.getContext("2d", { willReadFrequently: true });
+function scaleOf(a) { // the largest entry; while it trains it falls slowly, so that nothing flickers
+  let m = 0;
+  for (let i = 0; i < a.length; i++) if (Math.abs(a[i]) > m && isFinite(a[i])) m = Math.abs(a[i]);
+  const scale = state.playing ? Math.max(m, (scales.get(a) ?? m) * 0.97) : m;
+  scales.set(a, scale);
+  return Math.max(scale, 1e-12); // 1e−18 is rounding, and white
+}
+
+// rows × columns of an array as an image of as many pixels
+function heat(a, rows, columns, kind, down = columns, across = 1, from = 0, scale = scaleOf(a)) {
+  sheet.width = columns;
+  sheet.height = rows;
+  const image = pen.createImageData(columns, rows), pixels = new Uint32Array(image.data.buffer), table = colours(kind);
+  for (let r = 0, k = 0; r < rows; r++) for (let c = 0; c < columns; c++, k++) {
+    const x = a[from + r * down + c * across] / scale;
+    pixels[k] = table[x === x ? Math.max(0, Math.min(255, Math.round(127.5 + 127.5 * x))) : 0];
+  }
+  pen.putImageData(image, 0, 0);
+  return sheet;
+}
+
+function gridOf(shape) { // rows and columns; long matrices lie down
+  const columns = shape.at(-1) ?? 1, rows = shape.reduce((a, b) => a * b, 1) / columns;
+  return rows > 3 * columns ? { rows: columns, columns: rows, down: 1, across: columns } : { rows, columns, down: columns, across: 1 };
+}
+
+function drawArray(ctx, a, shape, kind, x, y, w, h) {
+  const { rows, columns, down, across } = gridOf(shape), cell = Math.min(w / columns, h / rows, 14);
+  const wide = columns > 20 ? w : cell * columns, high = Math.min(h, columns > 20 ? Math.max(cell, Math.min(9, h / rows)) * rows : cell * rows);
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(heat(a, rows, columns, kind, down, across), 0, 0, columns, rows, x, y, wide, high);
+  outline(ctx, x, y, wide, high);
+  return { cell, wide, high };
+}
+
+function outline(ctx, x, y, w, h) {
+  ctx.strokeStyle = theme.dark ? "#ffffff2e" : "#0000002e";
+  ctx.lineWidth = 0.7;
+  ctx.strokeRect(x, y, w, h);
+}
+
+function drawMaps(ctx, a, units, kind, side, x, y, w, h) { // one image for each unit: what it says everywhere
+  const across = units > 4 ? Math.ceil(units / 2) : units, lines = Math.ceil(units / across), gap = 2, scale = scaleOf(a);
+  const size = Math.min((w - gap * (across - 1)) / across, (h - gap * (lines - 1)) / lines);
+  ctx.imageSmoothingEnabled = side > 20;
+  for (let u = 0; u < units; u++) {
+    const left = x + (u % across) * (size + gap), top = y + Math.floor(u / across) * (size + gap);
+    ctx.drawImage(heat(a, side, side, kind, units * side, units, u, scale), 0, 0, side, side, left, top, size, size);
+    outline(ctx, left, top, size, size);
+  }
+}
+
+// -- numbers as the pictures write them
+
+function short(x, digits = 4) {
+  if (!isFinite(x)) return x !== x ? "NaN" : x > 0 ? "∞" : "−∞";
+  const s = Math.abs(x), tidy = (t) => (t.includes(".") ? t.replace(/\.?0+($|e)/, "$1") : t);
+  return tidy(s !== 0 && (s < 1e-3 || s >= 1e5) ? x.toExponential(1).replace("e+", "e") : x.toPrecision(digits)).replaceAll("-", "−");
+}
+const size = (x) => (Math.abs(x) < 1e-14 ? "0" : short(x, 3)); // of a gradient: less is rounding
+function statistics(a) {
+  let mean = 0, square = 0, all = 0;
+  for (let i = 0; i < a.length; i++) mean += a[i] / a.length;
+  for (let i = 0; i < a.length; i++) { square += (a[i] - mean) ** 2; all += a[i] ** 2; }
+  if (Math.abs(mean) < 1e-13 * Math.sqrt(all)) mean = 0;
+  return { mean, spread: Math.sqrt(square / a.length), rms: Math.sqrt(all / a.length) };
+}
+
+// -- a canvas at the resolution of the screen
+
+function sized(canvas) {
+  const ratio = Math.min(2, devicePixelRatio || 1), { width, height } = canvas.getBoundingClientRect();
+  const w = Math.round(width * ratio), h = Math.round(height * ratio);
+  if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
+  const ctx = canvas.getContext("2d");
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.clearRect(0, 0, width, height);
+  ctx.font = "10.5px system-ui, sans-serif";
+  return [ctx, width, height];
+}
+function line(ctx, points, colour, width) {
+  ctx.beginPath();
+  points.forEach(([x, y], k) => (k ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = width;
+  ctx.stroke();
+}
+function dot(ctx, [x, y], r, fill, edge = theme.bg, width = 1.2) {
+  ctx.beginPath();
+  ctx.arc(x, y, r, 0, 7);
+  ctx.fillStyle = fill;
+  ctx.fill();
+  ctx.strokeStyle = edge;
+  ctx.lineWidth = width;
+  ctx.stroke();
+}
+
+// -- data and prediction
+
+let chosen = -1;
+const targets = A.labels ?? data.at(-1);
+const count = () => (A.kind === "pairs" ? targets.length : A.dataShapes[0][0]);
+function classOf(i) {
+  const t = targets, k = A.classes;
+  if (k.targets === "hot") { const row = t.subarray(i * k.count, (i + 1) * k.count); return row.indexOf(Math.max(...row)); }
+  return k.targets === "labels" ? t[i] : t[i] > k.at ? 0 : 1;
+}
+function area() {
+  if (A.kind !== "pairs") return A.area;
+  const all = [...P.outputs[0], ...targets], low = Math.min(...all), high = Math.max(...all), room = 0.08 * (high - low || 1);
+  return [low - room, high + room, low - room, high + room];
+}
+function pointAt(i) {
+  if (A.kind === "curve") return [data[0][i], data[1][i]];
+  return A.kind === "pairs" ? [targets[i], P.outputs[0][i]] : [data[0][2 * i], data[0][2 * i + 1]];
+}
+function movePoint(i, x, y) {
+  if (A.kind === "pairs") targets[i] = x;
+  else if (A.kind === "curve") { data[0][i] = x; data[1][i] = y; }
+  else { data[0][2 * i] = x; data[0][2 * i + 1] = y; }
+  edited();
+}
+function where(event) { // a place on the canvas in the units of the data
+  const box = $("plane").getBoundingClientRect(), [left, right, low, high] = area();
+  return [left + (event.clientX - box.left) / box.width * (right - left), high - (event.clientY - box.top) / box.height * (high - low)];
+}
+function drawData() {
+  if (!P) return;
+  const [ctx, w, h] = sized($("plane"));
+  if (A.kind === "images") { drawImages(ctx, w, h); return; }
+  const [left, right, low, high] = area(), at = ([x, y]) => [(x - left) / (right - left) * w, (high - y) / (high - low) * h], y = P.outputs[0];
+  if (A.kind === "plane") drawPlane(ctx, w, h, y);
+  else {
+    const zero = A.kind === "pairs" ? [[left, low], [right, high]] : [[left, 0], [right, 0]];
+    line(ctx, zero.map(at), theme["sco-line"], 1);
+    if (A.kind === "curve") {
+      line(ctx, [...A.grid].map((x, i) => at([x, y[i]])), theme["var-line"], 3);
+      const step = (right - left) / (A.grid.length - 1);
+      for (let i = 0; i < count(); i++) { // what the loss squares: the distance to the curve
+        const [a, b] = pointAt(i), k = Math.max(0, Math.min(A.grid.length - 2, Math.floor((a - left) / step))), t = (a - A.grid[k]) / step;
+        line(ctx, [[a, b], [a, y[k] + t * (y[k + 1] - y[k])]].map(at), theme.grad, 1.2);
+      }
+    }
+  }
+  for (let i = 0; i < count(); i++) {
+    const colour = A.kind === "plane" ? `rgb(${classColour(classOf(i))})` : theme[A.kind === "curve" ? "op-line" : "var-line"];
+    dot(ctx, at(pointAt(i)), i === chosen ? 7 : 4.2, colour, i === chosen ? theme.ink : theme.bg, i === chosen ? 2.2 : 1.2);
+  }
+}
+function drawPlane(ctx, w, h, y) {
+  const side = A.side, k = A.classes.count, middle = A.classes.middle, ground = rgb(theme.bg), strength = theme.dark ? 0.5 : 0.4;
+  sheet.width = sheet.height = side;
+  const image = pen.createImageData(side, side);
+  for (let i = 0; i < side * side; i++) {
+    let shares = k > 1 ? Array.from(y.subarray(i * k, i * k + k)) : [middle ? Math.max(0, Math.min(1, y[i])) : 1 / (1 + Math.exp(-y[i]))];
+    if (k > 1) {
+      const top = Math.max(...shares), all = shares.map((x) => Math.exp(x - top)), sum = all.reduce((a, b) => a + b);
+      shares = all.map((x) => x / sum);
+    } else shares.push(1 - shares[0]);
+    const best = Math.max(...shares), sure = (best * shares.length - 1) / (shares.length - 1);
+    image.data.set([...mix(ground, classColour(shares.indexOf(best)), sure * strength), 255], 4 * i);
+  }
+  pen.putImageData(image, 0, 0);
+  ctx.imageSmoothingEnabled = true;
+  ctx.drawImage(sheet, 0, 0, side, side, 0, 0, w, h);
+  if (k > 1) return;
+  ctx.beginPath(); // the boundary: where the sign changes between neighbours
+  const dx = w / side, dy = h / side;
+  for (let r = 0; r < side - 1; r++) for (let c = 0; c < side - 1; c++) {
+    const i = r * side + c, v = [y[i], y[i + 1], y[i + side + 1], y[i + side]].map((x) => x - middle), hit = [];
+    for (let e = 0; e < 4; e++) {
+      const a = v[e], b = v[(e + 1) % 4], t = a / (a - b);
+      if (a > 0 !== b > 0) hit.push([[t, 0], [1, t], [1 - t, 1], [0, 1 - t]][e]);
+    }
+    hit.forEach(([a, b], e) => ctx[e % 2 ? "lineTo" : "moveTo"]((c + 0.5 + a) * dx, (r + 0.5 + b) * dy));
+  }
+  ctx.strokeStyle = theme.ink;
+  ctx.lineWidth = 1.6;
+  ctx.stroke();
+}
+
+const imageGrid = (w) => { const across = Math.ceil(Math.sqrt(count())); return { across, size: w / across }; };
+function drawImages(ctx, w) { // each with the class that is predicted; a wrong one has a frame
+  const side = Math.sqrt(A.dataShapes[0][1]), k = A.classes.count, { across, size } = imageGrid(w), scale = scaleOf(data[0]);
+  ctx.imageSmoothingEnabled = false;
+  for (let i = 0; i < count(); i++) {
+    const x = (i % across) * size, y = Math.floor(i / across) * size, row = P.outputs[0].subarray(i * k, (i + 1) * k);
+    const said = row.indexOf(Math.max(...row)), wrong = said !== classOf(i);
+    ctx.drawImage(heat(data[0], side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
+    if (wrong) { ctx.strokeStyle = theme["op-line"]; ctx.lineWidth = 2.5; ctx.strokeRect(x + 2, y + 2, size - 4, size - 4); }
+    ctx.fillStyle = wrong ? theme["op-line"] : theme.sub;
+    ctx.font = `700 ${Math.max(9, size / 4)}px system-ui, sans-serif`;
+    ctx.fillText(said, x + 5, y + size - 6);
+  }
+}
+function paintImage(event) { // ink where the pointer is
+  const box = $("plane").getBoundingClientRect(), side = Math.sqrt(A.dataShapes[0][1]), { across, size } = imageGrid(box.width);
+  const x = event.clientX - box.left, y = event.clientY - box.top, i = Math.floor(y / size) * across + Math.floor(x / size);
+  const c = Math.floor(((x % size) - 2) / (size - 4) * side), r = Math.floor(((y % size) - 2) / (size - 4) * side);
+  if (i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
+  data[0][i * side * side + r * side + c] = Math.max(...A.data[0]);
+  edited();
+}
+
+// -- the loss
+
+const LEFT = 40, BOTTOM = 18;
+function drawLoss() {
+  const [ctx, w, h] = sized($("losses")), n = Math.max(losses.length - 1, 50), known = losses.filter((x) => x > 0 && isFinite(x));
+  let low = Infinity, high = 0;
+  for (const x of known) { low = Math.min(low, x); high = Math.max(high, x); }
+  const a = Math.floor(Math.log10(low) * 5 - 0.2) / 5, b = Math.ceil(Math.log10(high) * 5 + 0.2) / 5;
+  const X = (k) => LEFT + k / n * (w - LEFT - 8), Y = (v) => 5 + (b - Math.log10(v)) / (b - a || 1) * (h - BOTTOM - 10);
+  ctx.fillStyle = theme.sub;
+  ctx.textAlign = "right";
+  for (let e = Math.floor(a); e <= b; e++) for (const m of b - a < 0.8 ? [1, 2, 3, 4, 5, 6, 7, 8] : b - a < 2.5 ? [1, 2, 5] : [1]) {
+    const v = m * 10 ** e;
+    if (Math.log10(v) > b || Math.log10(v) < a) continue;
+    line(ctx, [[LEFT, Y(v)], [w, Y(v)]], theme["sco-line"], 0.7);
+    ctx.fillText(v >= 1e-4 ? String(+v.toPrecision(1)) : short(v, 1), LEFT - 6, Y(v) + 3.5);
+  }
+  ctx.textAlign = "center";
+  const unit = 10 ** Math.floor(Math.log10(n)), tick = n / unit < 2.5 ? unit / 2 : n / unit < 5 ? unit : 2 * unit;
+  for (let k = 0; k <= n; k += tick) ctx.fillText(Math.round(k), Math.min(w - 14, X(k)), h - 4);
+  const every = Math.max(1, Math.floor(losses.length / (w * 1.5))), points = [];
+  for (let k = 0; k < losses.length; k += every) if (losses[k] > 0 && isFinite(losses[k])) points.push([X(k), Y(losses[k])]);
+  line(ctx, points, theme.grad, 2);
+  const now = losses[state.at];
+  if (now > 0 && isFinite(now)) {
+    line(ctx, [[X(state.at), 2], [X(state.at), h - BOTTOM]], theme.edge, 1);
+    dot(ctx, [X(state.at), Y(now)], 4.5, theme.grad);
+  }
+  $("now").textContent = short(now, 5);
+}
+function stepAt(event) {
+  const box = $("losses").getBoundingClientRect();
+  return Math.round((event.clientX - box.left - LEFT) / (box.width - LEFT - 8) * Math.max(losses.length - 1, 50));
+}

@@ -1,0 +1,170 @@
+"""What a page computes, recorded: a step of training with all values and gradients, and the prediction on a grid."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arrays import constant
+from ..backprop.engine import topological
+from ..backprop.hooks import on_operation
+from ..base.errors import CompileError, InputError
+from ..compiler.compiled import compile
+from ..nodes.nodes import Node, Operation, Variable, value_of
+from ..transforms.gradient import gradients
+from .places import Places
+
+SIDE, POINTS = 41, 121  # of the grid on a plane, of a curve
+MARGIN = 1.12  # the plane is that much larger than the data
+
+
+class Study:
+    """A loss, its parameters and its data.
+
+    moving : the data of floating-point numbers, which can be changed in the page. Whole numbers (labels, places) decide
+        what the program is, and stay as they are.
+    root : the loss, recorded once with Variables and Constants; ``records`` the operations behind it.
+    kind : how data and prediction are shown. "plane": points of two numbers; "curve": of one; "images"; "pairs": each
+        predicted number against its target.
+    """
+
+    def __init__(self, loss: Callable[..., Any], params: Any, data: Any, predict: Any, grid: Any) -> None:
+        self.loss, self.predict = loss, predict
+        self.params = named_arrays(params, "params")
+        self.data = named_arrays(data, "data", loss)
+        self.moving = [name for name, d in self.data.items() if d.dtype.kind == "f"]
+        variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
+        constants = [constant(d, name=n) for n, d in self.data.items()]
+        self.places = Places(lambda: self.call(loss, variables, constants))
+        self.root = self.places.root
+        if not isinstance(self.root, Operation) or self.root.size != 1:
+            raise InputError("the loss has to return one number, computed from the parameters by NumPy's functions")
+        self.root.name = "loss"
+        self.records = operations_behind(self.root)
+        self.area: list[float] | None = None
+        self.grid: Any = None
+        self.kind: str | None = None
+        if predict is not None:
+            self.area, self.grid, self.kind = self.look(grid)
+
+    def call(self, f: Callable[..., Any], params: Any, data: Any) -> Any:
+        """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``."""
+        by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
+        if takes(f, [*self.params]):
+            return f(**{name: x for name, x in by_name.items() if name in parameters_of(f)})
+        wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
+        return f(dict(zip(self.params, params, strict=True)), *wanted)
+
+    # -- what is shown of the data
+
+    def look(self, grid: Any) -> tuple[list[float] | None, Any, str]:
+        """The area, the points at which the prediction is computed, and the kind."""
+        x, *others = [np.asarray(d) for d in self.data.values()]
+        if x.dtype.kind == "f" and x.ndim == 2 and x.shape[1] == 2:
+            size = MARGIN * float(np.abs(x).max())
+            left, right, low, high = area = grid or (-size, size, -size, size)
+            across, up = np.linspace(left, right, SIDE), np.linspace(high, low, SIDE)
+            return list(map(float, area)), np.stack([g.ravel() for g in np.meshgrid(across, up)], axis=1), "plane"
+        if x.dtype.kind == "f" and (x.ndim == 1 or x.shape[1:] == (1,)) and others:
+            t = others[0].astype(float)
+            wide, high = (float(np.ptp(v)) * (MARGIN - 1) or 1.0 for v in (x, t))
+            usual = x.min() - wide, x.max() + wide, t.min() - 2 * high, t.max() + 2 * high
+            area = grid or usual
+            points = np.linspace(area[0], area[1], POINTS)
+            return list(map(float, area)), points.reshape(-1, *x.shape[1:]), "curve"
+        side = round(x.shape[-1] ** 0.5)
+        return None, x, "images" if x.ndim == 2 and side * side == x.shape[1] > 9 else "pairs"
+
+    # -- the two programs
+
+    def record_step(self, wanted: list[tuple[int, int]]) -> str:
+        """JavaScript of (parameters, data) -> loss, values of operations, gradients of parameters, gradients of
+        operations, ``wanted`` operands (operation, slot) that are no nodes."""
+        names, call, loss_of, size = [*self.params], self.call, self.loss, len(self.records)
+
+        fixed, moving = self.copies(), self.moving
+
+        def step(params: Any, *changed: Any) -> Any:
+            data = {**fixed, **dict(zip(moving, changed, strict=True))}.values()
+            variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
+            nodes: list[Any] = []
+            with on_operation(nodes.append):
+                loss = call(loss_of, variables, [*data])
+            behind = operations_behind(loss)
+            if len(behind) != size:
+                raise CompileError("its operations depend on the numbers in the data")
+            by_record = {n.grad_fn: n for n in nodes}
+            inside = [by_record[r] for r in behind]
+            g = gradients(loss, [*variables, *inside])
+            plain = [value_of(behind[k].operands[slot]) for k, slot in wanted]
+            return loss, [n.value for n in inside], [g[v] for v in variables], [g[n] for n in inside], plain
+
+        arrays = [p.copy() for p in self.params.values()]
+        return compile(step).program(arrays, *[self.copies()[n] for n in moving]).to_javascript(name="makeStep")
+
+    def record_prediction(self) -> tuple[str, tuple[int, ...]]:
+        """JavaScript of (parameters, x) -> prediction, values of its operations; and the prediction's shape."""
+        names, call, predict = [*self.params], self.call, self.predict
+        rest = [*self.copies().values()][1:]
+        shape: tuple[int, ...] = ()
+
+        def on_grid(params: Any, x: Any) -> Any:
+            nonlocal shape
+            variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
+            nodes: list[Any] = []
+            with on_operation(nodes.append):
+                y = call(predict, variables, [x, *rest])
+            if not isinstance(y, Node):
+                raise InputError("predict has to compute from the parameters")
+            by_record = {n.grad_fn: n for n in nodes}
+            inside = [by_record[r] for r in operations_behind(y)]
+            shape = y.shape
+            return y, [n.value for n in inside]
+
+        arrays = [p.copy() for p in self.params.values()]
+        text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+        return text, shape
+
+    def copies(self) -> dict[str, Any]:
+        """The data, as arrays that nobody else has."""
+        return {name: np.array(d) for name, d in self.data.items()}
+
+    def shared(self) -> int:
+        """How many operations the loss begins with that are those of the prediction: these can be shown on the grid."""
+        variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
+        constants = [constant(d, name=n) for n, d in self.data.items()]
+        there = Places(lambda: self.call(self.predict, variables, constants))
+        found = operations_behind(there.root)
+        n = 0
+        for one, other in zip(self.records, found, strict=False):
+            if self.places.spans.get(one) != there.spans.get(other) or one.rule is not other.rule:
+                break
+            n += 1
+        return n
+
+
+def operations_behind(root: Any) -> list[Any]:
+    """The records of the operations that a node was computed by, in the order of creation."""
+    return sorted([r for r in topological(root.grad_fn) if r.parents], key=lambda r: r.number)
+
+
+def parameters_of(f: Callable[..., Any]) -> list[str]:
+    """The names of its parameters."""
+    return [*inspect.signature(f).parameters]
+
+
+def takes(f: Callable[..., Any], names: list[str]) -> bool:
+    """Has it a parameter for each of these names?"""
+    return {*names} <= {*parameters_of(f)}
+
+
+def named_arrays(given: Any, what: str, loss: Any = None) -> dict[str, Any]:
+    """A dict of arrays; data in a tuple get the names of the loss's last parameters."""
+    if isinstance(given, (tuple, list)) and loss is not None:
+        given = dict(zip(parameters_of(loss)[-len(given) :], given, strict=False))
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(f"{what} is a dict of arrays, as in {{'w': w, 'b': b}}; not {type(given).__name__}")
+    return {str(name): np.array(value_of(x)) for name, x in given.items()}

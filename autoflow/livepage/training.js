@@ -1,0 +1,79 @@
+// The state of training: parameters, what the optimiser remembers, and the steps so far.
+
+const N = A.names.length, RING = 4000; // steps that one can go back
+const S = makeStep(), P = makePrediction ? makePrediction() : null;
+const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
+const memory = params.map((p) => [new Float64Array(p.length), new Float64Array(p.length)]);
+const state = { at: 0, last: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
+const ring = [], losses = [];
+
+const RULES = { // one step of a parameter p by its gradient g; m and v are remembered
+  sgd(p, g) { for (let i = 0; i < p.length; i++) p[i] -= state.rate * g[i]; },
+  momentum(p, g, [m]) {
+    for (let i = 0; i < p.length; i++) { m[i] = state.momentum * m[i] + g[i]; p[i] -= state.rate * m[i]; }
+  },
+  adam(p, g, [m, v], t) {
+    const a = 1 - 0.9 ** t, b = 1 - 0.999 ** t;
+    for (let i = 0; i < p.length; i++) {
+      m[i] = 0.9 * m[i] + 0.1 * g[i];
+      v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i];
+      p[i] -= state.rate * (m[i] / a) / (Math.sqrt(v[i] / b) + 1e-8);
+    }
+  },
+};
+
+function compute() { // values and gradients at these parameters
+  S.run();
+  losses[state.at] = S.outputs[0][0];
+  state.dirty = true;
+}
+
+function keep() {
+  const copy = (list) => list.map((a) => a.slice());
+  ring[state.at % RING] = { at: state.at, params: copy(params), memory: memory.map(copy) };
+}
+
+function begin() {
+  A.params.forEach((a, k) => params[k].set(a));
+  A.data.forEach((a, k) => data[k].set(a));
+  memory.flat().forEach((a) => a.fill(0));
+  state.at = state.last = ring.length = losses.length = 0;
+  compute();
+  keep();
+}
+
+function step() {
+  const t = state.at + 1, first = 1 + A.operations;
+  params.forEach((p, k) => RULES[state.rule](p, S.outputs[first + k], memory[k], t));
+  state.at = state.last = losses.length = t;
+  compute();
+  keep();
+}
+
+function go(to) { // to a step that was kept
+  const found = ring[Math.max(0, to) % RING];
+  if (!found || found.at !== to) return false;
+  found.params.forEach((a, k) => params[k].set(a));
+  found.memory.forEach((pair, k) => pair.forEach((a, j) => memory[k][j].set(a)));
+  state.at = to;
+  compute();
+  return true;
+}
+
+function forward() { if (state.at >= state.last || !go(state.at + 1)) step(); }
+
+function edited() { // something was moved by hand: the future is another one now
+  state.last = state.at;
+  losses.length = state.at;
+  compute();
+  keep();
+}
+
+const valueOf = (c) => (c.input !== undefined ? S.inputs[c.input] : S.outputs[c.output]);
+const gradientOf = (c) => (c.grad === null ? null : S.outputs[c.grad]);
+function predict() {
+  if (!P) return;
+  params.forEach((p, k) => P.inputs[k].set(p));
+  P.inputs[N].set(A.grid ?? data[0]);
+  P.run();
+}

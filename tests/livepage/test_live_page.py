@@ -1,0 +1,323 @@
+"""``af.live`` in a real browser: numbers, buttons, keys, dragging, themes and widths; and what Python says of it.
+
+``AUTOFLOW_SHOTS=folder pytest tests/livepage`` leaves screenshots there, to be looked at.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from live_models import MODELS, model
+
+import autoflow as af
+from autoflow.errors import InputError
+from autoflow.livepage.page import LARGEST, script
+from autoflow.pictures.model.style import DARK, LIGHT
+
+browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+STEPS = 200
+HELPERS = """
+const host = document.querySelector('.autoflow-live'), L = host.live, $ = L.$, root = host.shadowRoot;
+const click = (id) => $(id).click();
+const card = (title) => L.drawn().find((c) => c.c.title === title);
+const frames = (n) => new Promise((done) => {
+  const next = () => (n-- ? requestAnimationFrame(next) : done());
+  next();
+});
+const numbers = (c) => [c.kind, Array.from(c.input === undefined ? L.S.outputs[c.output] : L.S.inputs[c.input]),
+  Array.from(L.S.outputs[c.grad])];
+"""
+BEST = """(() => {
+  let best = Infinity;
+  for (let k = 0; k < 30; k++) {
+    const start = performance.now();
+    L.step();
+    L.draw();
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+})()"""
+
+
+def page_of(name, **options):
+    loss, predict, params, data, lr = model(name)
+    return af.live(loss, params, data, predict, **{"lr": lr, **options})
+
+
+def keep(one, name):
+    if folder := os.environ.get("AUTOFLOW_SHOTS"):
+        Path(folder).mkdir(exist_ok=True)
+        one.screenshot(Path(folder) / f"{name}.png")
+
+
+def trained(name, rule, momentum=0.0):
+    """What the same steps give in Python, by our own optimisers: losses, parameters."""
+    loss, _, params, data, lr = model(name)
+    variables = {key: af.Variable(p, name=key) for key, p in params.items()}
+    optimiser = (
+        af.optim.Adam(variables.values(), lr) if rule == "adam" else af.optim.SGD(variables.values(), lr, momentum)
+    )
+    losses = []
+    for _ in range(STEPS):
+        z = loss(**variables, **data)
+        losses.append(z.item())
+        optimiser.zero_grad()
+        z.backward()
+        optimiser.step()
+    return losses, [v.value for v in variables.values()]
+
+
+def drag(one, start, end):
+    def mouse(kind, x, y, held):
+        one.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=held, clickCount=1)
+
+    mouse("mousePressed", *start, 1)
+    for k in range(1, 6):
+        mouse("mouseMoved", *[a + (b - a) * k / 5 for a, b in zip(start, end, strict=True)], 1)
+    mouse("mouseReleased", *end, 0)
+
+
+class TestInBrowser:
+    pytestmark = browser_test
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_trains_as_python_does(self, show, name):
+        one = show(page_of(name).to_html())
+        rules = ["sgd", "momentum", "adam"] if name == "spiral" else ["sgd"]
+        for rule in rules:
+            one.run(f"click('reset'); L.state.rule = '{rule}'; L.state.momentum = 0.9")
+            one.run(f"for (let k = 0; k < {STEPS}; k++) L.step()")
+            losses, params = trained(name, rule, 0.9 if rule == "momentum" else 0.0)
+            theirs = one.run("[L.losses, L.params.map(p => Array.from(p))]")
+            np.testing.assert_allclose(theirs[0][:STEPS], losses, rtol=1e-12, atol=1e-16 * losses[0])  # some end at 0
+            for a, b in zip(theirs[1], params, strict=True):
+                np.testing.assert_allclose(a, np.ravel(b), rtol=0, atol=1e-12 * np.max(np.abs(b)))
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_every_card_has_its_value_and_gradient(self, show, name):
+        loss, _, params, data, _ = model(name)
+        one = show(page_of(name).to_html())
+        variables = {key: af.Variable(p, name=key) for key, p in params.items()}
+        seen = []
+        with af.on_operation(seen.append):
+            z = loss(**variables, **data)
+        g = af.gradients(z, [*variables.values(), *seen])
+        ours = [*variables.values(), *seen]
+        cards = one.run("L.cards.filter((c) => c.grad !== null).map(numbers)")
+        assert len(cards) == len(ours)
+        for kind in ("Variable", "Operation"):
+            mine = [v for v in ours if isinstance(v, getattr(af, kind))]
+            for (_, value, gradient), v in zip([c for c in cards if c[0] == kind], mine, strict=True):
+                np.testing.assert_allclose(value, np.ravel(v.value), rtol=1e-12, atol=1e-13)
+                np.testing.assert_allclose(gradient, np.ravel(g[v]), rtol=1e-11, atol=1e-13)
+
+    @pytest.mark.parametrize(("width", "dark"), [(1280, False), (800, True), (400, False), (400, True)])
+    def test_fits_every_width_and_theme(self, show, width, dark):
+        one = show(page_of("spiral").to_html(), width=width, height=900, dark=dark)
+        one.run("for (let k = 0; k < 300; k++) L.step()")
+        one.run("frames(3)")
+        assert one.run("document.documentElement.scrollWidth") == width
+        ground = (DARK if dark else LIGHT)["bg"]
+        assert one.run("getComputedStyle(document.body).backgroundColor") == f"rgb{tuple(bytes.fromhex(ground[1:]))}"
+        wide = one.run("[root.querySelector('.graph svg').getBoundingClientRect().width, $('graph').clientWidth]")
+        assert wide[0] <= max(wide[1], 440)
+        keep(one, f"live_{width}_{'dark' if dark else 'light'}")
+
+    def test_names_of_the_source_are_on_the_cards_and_their_line_is_marked(self, show):
+        one = show(page_of("spiral").to_html())
+        titles = one.run("L.cards.map(c => c.title)")
+        assert {"x @ W1 + b1", "h1", "h2", "y", "loss"} <= {*titles}
+        one.run("L.pick(card('h2').c)")
+        assert one.run("root.querySelector('mark').textContent") == "np.tanh(h1 @ W2 + b2)"
+        assert one.run("root.querySelector('.panel td').textContent").split("\n")[0] == "g ⊙ (1 − h2²)"
+        assert one.run("frames(2).then(() => root.querySelector('.panel output').textContent)").startswith("g[")
+        assert one.run("[card('x @ W1').c.map, card('h2').c.map, card('loss').c.map]")[:2] == [0, 5]
+        attention = show(page_of("attention").to_html()).run("L.cards.map(c => c.title)")
+        assert {"q", "k", "v", "scores"} <= {*attention}
+        rnn = show(page_of("rnn").to_html()).run("L.cards.map(c => c.title)")
+        assert {"h₁", "h₅", "x[:, k]"} <= {*rnn}
+
+    def test_buttons_keys_and_the_way_back(self, show):
+        one = show(page_of("spiral").to_html())
+        first = one.run("L.losses[0]")
+        for key, at in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowLeft", 0), ("ArrowRight", 1)]:
+            one.press(key)
+            assert one.run("L.state.at") == at
+        one.run("click('one'); click('one')")
+        second = one.run("[L.state.at, L.losses[3], L.params.map(p => Array.from(p))]")
+        one.run("click('back'); click('one')")
+        assert one.run("[L.state.at, L.losses[3], L.params.map(p => Array.from(p))]") == second
+        one.press("r")
+        assert one.run("[L.state.at, L.losses.length, L.losses[0]]") == [0, 1, first]
+        one.run("click('play')")
+        time.sleep(0.5)
+        one.run("click('play')")
+        at = one.run("frames(2).then(() => L.state.at)")
+        assert at > 5
+        assert one.run("[$('status').textContent, $('said').textContent]") == [
+            f"step {at}", f"step {at}, loss {one.run('$(`now`).textContent')}",
+        ]  # fmt: skip
+        one.run("L.state.rate = 1e6; click('play'); frames(60)")
+        assert "smaller learning rate" in one.run("frames(2).then(() => $('status').textContent)") or one.run(
+            "isFinite(L.losses[L.state.at])"
+        )
+
+    def test_weights_and_points_can_be_dragged(self, show):
+        one = show(page_of("spiral").to_html(), height=1400)
+        one.run("frames(2)")
+        x, y, before = one.run("(() => { const k = card('W1'), b = k.g.getBoundingClientRect(); "
+                               "return [b.left + 13, b.top + 36, L.params[0][0]]; })()")  # fmt: skip
+        drag(one, (x, y), (x, y - 50))
+        assert one.run("L.params[0][0]") == pytest.approx(before + 1)
+        assert one.run("root.querySelector('.panel h2').textContent").startswith("W1")
+        left, top, size = one.run("(({left, top, width}) => [left, top, width])($('plane').getBoundingClientRect())")
+        px, py, loss = one.run("[L.data[0][6], L.data[0][7], L.losses[0]]")
+        half = page_of("spiral").study.area[1]
+        at = left + (px + half) / (2 * half) * size, top + (half - py) / (2 * half) * size
+        drag(one, at, (at[0] + 20, at[1]))
+        moved = one.run("[L.data[0][6], L.data[0][7], L.losses[L.state.at], L.chosen()]")
+        assert moved[0] == pytest.approx(px + 20 * 2 * half / size, abs=1e-3)
+        assert moved[3] == 3
+        assert moved[2] != loss
+
+    def test_predict_first_hides_gradients_until_an_answer(self, show):
+        one = show(page_of("logistic").to_html())
+        one.run("click('quiz'); L.pick(card('w').c); frames(3)")
+        assert one.run("[card('w').g.querySelector('.gradient').textContent, $('gradientText').textContent]") == [
+            "?",
+            "gradient ?",
+        ]
+        g = one.run("L.S.outputs[card('w').c.grad][0]")
+        one.run(f"root.querySelector('[data-say=\"{1 if g < 0 else -1}\"]').click(); frames(3)")
+        assert one.run("$('question').textContent").startswith("Right")
+        assert one.run("card('w').g.querySelector('.gradient').textContent") != "?"
+
+    def test_a_table_has_all_numbers(self, show):
+        one = show(page_of("logistic").to_html())
+        one.run("$('all').open = true; frames(4)")
+        rows = one.run("[...$('numbers').rows].map(r => [...r.cells].map(c => c.textContent))")
+        assert [row[0] for row in rows] == one.run("L.cards.map(c => c.name)")
+        assert rows[-1][:3] == ["loss", "Operation", "number"]
+        assert rows[-1][4] == "1"
+        assert all([one.run(f"card('{t}').g.getAttribute('aria-label')") for t in ("w", "loss")])
+
+    def test_sixty_frames_and_no_request(self, show):
+        page = page_of("spiral")
+        one = show(page.to_html())
+        one.run("click('play')")
+        time.sleep(0.5)
+        one.run("click('play')")
+        best = one.run(BEST)  # the machine may be busy, so the mean says nothing
+        assert best < 1000 / 60
+        assert one.problems() == []
+        assert len(page.to_html()) < 400_000
+
+    def test_in_a_cell_and_twice_in_a_page(self, show):
+        text = page_of("logistic").to_html(full=False) + page_of("curve").to_html(full=False)
+        one = show(f"<!doctype html><body>{text}</body>")
+        assert one.run("[...document.querySelectorAll('.autoflow-live')].map(e => e.live.cards.at(-1).title)") == [
+            "loss",
+            "loss",
+        ]
+        one.press("ArrowRight")  # keys belong to the notebook
+        assert one.run("L.state.at") == 0
+
+    def test_the_widget_tells_python(self, tmp_path, browser):
+        pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+        from autoflow.livepage.widget import widget
+
+        page = page_of("spiral")
+        made = widget(page)
+        state = {"about": made.about, "colours": made.colours}
+        fake = f"""const STATE = {json.dumps(state).replace("<", chr(92) + "u003c")};
+            const model = {{ get: (k) => STATE[k], set: (k, v) => (STATE[k] = v), save_changes: () => {{}} }};
+            WIDGET.render({{ model, el: document.body }});"""
+        path = tmp_path / "widget.html"
+        module = made._esm.replace("export default", "const WIDGET =")
+        path.write_text(f"<!doctype html><body><script>{module}{fake}</script></body>", encoding="utf-8")
+        one = browser.open(path)
+        one.run("document.querySelector('.autoflow-live').shadowRoot.querySelector('[data-id=one]').click()")
+        made.state = one.run("STATE.state")
+        f = af.value_and_grad(lambda p: page.study.loss(**p, **page.study.data))
+        start = model("spiral")[2]
+        _, g = f(start)
+        for key, p in page.params.items():
+            np.testing.assert_allclose(p, start[key] - 0.1 * g[key], rtol=1e-12)
+        assert one.problems() == []
+
+
+# -- what Python says
+
+
+def test_how_the_functions_are_called():
+    rng = np.random.default_rng(0)
+    x, t = rng.normal(size=(5, 2)), np.ones(5)
+    params = {"w": np.ones(2)}
+    for page in (
+        af.live(lambda w, x, t: np.mean((x @ w - t) ** 2), params, {"x": x, "t": t}, lambda w, x: x @ w),
+        af.live(lambda p, x, t: np.mean((x @ p["w"] - t) ** 2), params, (x, t), lambda p, x: x @ p["w"]),
+        af.live(lambda w, t, x: np.mean((x @ w - t) ** 2), params, {"x": x, "t": t}),
+    ):
+        assert page.reason is None
+        assert page.study.root.item() == pytest.approx(np.mean((x @ params["w"] - t) ** 2))
+    assert repr(page).startswith("<live page of <lambda>: w (2,)")
+
+
+def test_what_cannot_be_live_says_why_and_is_a_picture():
+    x = np.arange(1.0, 5.0)
+    page = af.live(lambda w, x: np.median(w * x), {"w": np.array(2.0)}, {"x": x})
+    assert "np.median" in page.reason
+    assert "<img alt=" in page.to_html()
+    assert "<script>" not in page.to_html()
+    page = af.live(lambda w, x: np.sum(x) * (w if w > 0 else -w), {"w": np.array(2.0)}, {"x": x})
+    assert page.reason is not None
+
+    def long(w, x):
+        for _ in range(LARGEST + 1):
+            w = w * x
+        return w
+
+    assert f"at most {LARGEST}" in af.live(long, {"w": np.array(2.0)}, {"x": np.array(1.0)}).reason
+
+
+def test_wrong_arguments():
+    data = {"x": np.ones(3)}
+    with pytest.raises(InputError, match="params is a dict of arrays"):
+        af.live(lambda w, x: np.sum(w * x), np.ones(3), data)
+    with pytest.raises(InputError, match="one number"):
+        af.live(lambda w, x: w * x, {"w": np.ones(3)}, data)
+    with pytest.raises(ValueError, match="optimizer is one of 'sgd', 'momentum', 'adam'"):
+        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, optimizer="lbfgs")
+    with pytest.raises(ValueError, match="lr has to be positive"):
+        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lr=-1.0)
+    with pytest.raises(ValueError, match=r"saved as \.html"):
+        af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data).save("page.pdf")
+
+
+def test_a_page_is_one_text_that_only_runs_its_own_program(tmp_path):
+    page = page_of("digits", title="<b>Digits</b> & more")
+    text = page.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>&lt;b&gt;Digits&lt;/b&gt; &amp; more</title>" in text
+    assert "default-src 'none'" in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert len(text) < 400_000
+    assert page.to_html() == page_of("digits", title="<b>Digits</b> & more").to_html()
+    with af.options(static=True):
+        assert {"image/png", "image/svg+xml"} & {*page._repr_mimebundle_()}
+    assert "eval(" not in script()
+
+
+def test_labels_stay_and_shares_have_their_middle():
+    page = page_of("digits")
+    assert page.study.moving == ["x"]
+    assert page.about["labels"] == model("digits")[3]["labels"].tolist()
+    x, t = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0.0, 1.0])
+
+    def share(w, x):
+        return 1 / (1 + np.exp(-(x @ w)))
+
+    page = af.live(lambda w, x, t: np.mean((share(w, x) - t) ** 2), {"w": np.ones(2)}, {"x": x, "t": t}, share)
+    assert page.about["classes"] == {"count": 1, "targets": "sign", "middle": 0.5, "at": 0.5}
