@@ -84,15 +84,17 @@ class Names:
 LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names)  # nothing behind them is looked at
 
 
-def reachable(*roots: Any) -> list[Any]:
+def reachable(*roots: Any, through: Callable[[Any], Iterator[Any]] | None = None) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
-    what cannot change. In place of the globals of a function, :class:`Names`."""
+    what cannot change. In place of the globals of a function, :class:`Names`. ``through``: instead of :func:`referents`
+    """
+    through = through or referents
     queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
     seen = {id(x) for x in queue}
     for x in queue:
         if is_generator(x) or isinstance(x, LEAVES):
             continue
-        for child in _referents(x):
+        for child in through(x):
             child = child.bit_generator if isinstance(child, np.random.Generator) else child
             if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < LIMIT:
                 seen.add(id(child))
@@ -106,16 +108,16 @@ def reachable_generators(*roots: Any) -> list[Any]:
     return [x for x in reachable(*roots) if is_generator(x) or x is np.random or x is random]
 
 
-def _referents(x: Any) -> Iterator[Any]:
+def referents(x: Any) -> Iterator[Any]:
     """What ``x`` refers to, as far as generators may be behind it."""
     if isinstance(x, types.FunctionType):
         yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
-        if not of_library(x.__module__) and not _is_installed(x.__module__):
+        if is_users(x):
             for names in _named(x.__globals__, set(_names_in(x.__code__))):
                 yield names
                 yield from [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     elif isinstance(x, type):
-        if not of_library(x.__module__) and not _is_installed(x.__module__):
+        if is_users(x):
             yield from (*x.__mro__, *vars(x).values())
     elif not of_library(type(x).__module__) or isinstance(x, types.MethodType) or holds(x):
         yield type(x)
@@ -130,6 +132,16 @@ def holds(x: Any) -> bool:
 
 def of_library(module: str | None) -> bool:
     return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
+
+
+def is_foreign(module: str | None) -> bool:
+    """Is it a module of Python, of this package or of another one that is installed?"""
+    return of_library(module) or _is_installed(module)
+
+
+def is_users(x: Any) -> bool:
+    """Is a function or class written by the user?"""
+    return not is_foreign(x.__module__)
 
 
 @functools.cache
@@ -147,7 +159,7 @@ def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
         if (
             isinstance(value, types.ModuleType)
             and vars(value) is not namespace
-            and not (of_library(value.__name__) or _is_installed(value.__name__))
+            and not is_foreign(value.__name__)
         ):
             yield from _named(vars(value), names - {name})
 

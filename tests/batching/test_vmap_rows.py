@@ -15,7 +15,7 @@ from row_examples import examples_of
 from support import assert_close, rows, values_of
 
 import autoflow as af
-from autoflow.batching.forms import LoopWarning
+from autoflow.batching.looping import LoopWarning
 from autoflow.batching.vmap import vmap
 
 BATCH = 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import forms
+from autoflow.batching import looping
 from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError, NoRuleError
 from autoflow.implicit.optima import WITH_MATRIX, WITH_PRODUCTS, WITHOUT_SLOPES
 
@@ -204,7 +204,7 @@ def test_refusals():
     ):
         af.minimize(line, P0, (X, y), options={"maxiter": 1})
     assert not af.minimize(line, P0, (X, Y), options={"maxiter": 1}).success  # as in SciPy
-    forms.SAID.clear()
+    looping.SAID.clear()
     with pytest.raises(BatchError, match=r"af.vmap and af.compile cannot handle: use af.implicit.argmin"):
         af.vmap(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(np.stack([Y, Y]))
     with pytest.raises(CompileError, match=r"use af.implicit.argmin"):
