@@ -84,7 +84,9 @@ class Names:
 LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names)  # nothing behind them is looked at
 
 
-def reachable(*roots: Any, through: Callable[[Any], Iterator[Any]] | None = None) -> list[Any]:
+def reachable(
+    *roots: Any, through: Callable[[Any], Iterator[Any]] | None = None, limit: int = LIMIT
+) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
     what cannot change. In place of the globals of a function, :class:`Names`. ``through``: instead of :func:`referents`
     """
@@ -96,7 +98,7 @@ def reachable(*roots: Any, through: Callable[[Any], Iterator[Any]] | None = None
             continue
         for child in through(x):
             child = child.bit_generator if isinstance(child, np.random.Generator) else child
-            if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < LIMIT:
+            if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < limit:
                 seen.add(id(child))
                 queue.append(child)
     return queue

@@ -38,6 +38,7 @@ from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from .second_runs import Names, holds, is_foreign, is_generator, is_users, of_library, reachable, referents, states_of
 
+SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
@@ -153,7 +154,7 @@ class Trial(Snapshot):
 
     def __init__(self, *roots: Any) -> None:
         self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
-        found = reachable(*roots, through=referents_of_users)
+        found = reachable(*roots, through=referents_of_users, limit=SEARCHED)
         words: set[str] = set()
         for x in found:
             if type(x) is types.FunctionType and is_users(x):
@@ -202,7 +203,10 @@ def referents_of_users(x: Any) -> Iterator[Any]:
     the user's."""
     if isinstance(x, FunctionOfFunction):
         return iter((x.f, x.how))
-    return iter((getattr(x, "inner", None),)) if isinstance(x, DuckArray) else referents(x)
+    if isinstance(x, DuckArray):
+        return iter((getattr(x, "inner", None),))
+    module = str(type(x).__module__)
+    return iter(()) if module.startswith("autoflow.") and not module.startswith("autoflow.nn.") else referents(x)
 
 
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
