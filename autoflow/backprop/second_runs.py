@@ -65,15 +65,18 @@ def states_of(generators: Iterable[Any]) -> list[RandomState]:
     return found
 
 
+GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+
+
 def is_generator(x: Any) -> bool:
     """Does it draw random numbers?"""
-    return isinstance(x, (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random))
+    return isinstance(x, GENERATORS)
 
 
 class Names:
     """The globals that code names, in the module that they are looked up in."""
 
-    def __init__(self, scope: dict[str, Any], names: set[str]) -> None:
+    def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
         self.scope, self.names = scope, names
 
     def values(self) -> dict[str, Any]:
@@ -81,7 +84,15 @@ class Names:
         return {name: self.scope[name] for name in self.names if name in self.scope}
 
 
-LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names)  # nothing behind them is looked at
+# Nothing behind these is looked at.
+LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, np.random.BitGenerator, np.random.RandomState, random.Random)
+CONSTANT, LEAF, OPEN = range(3)
+
+
+@functools.cache
+def role_of(kind: type) -> int:
+    """Is an object of this type left out, found, or found and looked into?"""
+    return CONSTANT if issubclass(kind, CONSTANTS) else LEAF if issubclass(kind, LEAVES) else OPEN
 
 
 def reachable(
@@ -91,16 +102,18 @@ def reachable(
     what cannot change. In place of the globals of a function, :class:`Names`. ``through``: instead of :func:`referents`
     """
     through = through or referents
-    queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
+    queue: list[Any] = [np.random, random, *[x for x in roots if role_of(type(x))]]
     seen = {id(x) for x in queue}
     for x in queue:
-        if is_generator(x) or isinstance(x, LEAVES):
+        if role_of(type(x)) is LEAF:
             continue
         for child in through(x):
-            child = child.bit_generator if isinstance(child, np.random.Generator) else child
-            if id(child) not in seen and not isinstance(child, CONSTANTS) and len(queue) < limit:
-                seen.add(id(child))
-                queue.append(child)
+            kind = type(child)
+            if not role_of(kind) or id(child) in seen or len(queue) >= limit:
+                continue
+            child = child.bit_generator if kind is np.random.Generator else child
+            seen.add(id(child))
+            queue.append(child)
     return queue
 
 
@@ -113,9 +126,9 @@ def reachable_generators(*roots: Any) -> list[Any]:
 def referents(x: Any) -> Iterator[Any]:
     """What ``x`` refers to, as far as generators may be behind it."""
     if isinstance(x, types.FunctionType):
-        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
+        yield from (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__ or None)
         if is_users(x):
-            for names in _named(x.__globals__, set(_names_in(x.__code__))):
+            for names in _named(x.__globals__, names_in(x.__code__)):
                 yield names
                 yield from [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     elif isinstance(x, type):
@@ -136,6 +149,7 @@ def of_library(module: str | None) -> bool:
     return str(module).partition(".")[0] in LIBRARIES  # Cython has types whose module is no text
 
 
+@functools.cache
 def is_foreign(module: str | None) -> bool:
     """Is it a module of Python, of this package or of another one that is installed?"""
     return of_library(module) or _is_installed(module)
@@ -153,7 +167,7 @@ def _is_installed(module: str | None) -> bool:
     return "site-packages" in file or "dist-packages" in file
 
 
-def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
+def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
     """Where code may find what it names, also behind modules: ``config.rng``."""
     yield Names(namespace, names)
     for name in names & namespace.keys():
@@ -166,12 +180,10 @@ def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
             yield from _named(vars(value), names - {name})
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
+@functools.lru_cache(maxsize=4096)
+def names_in(code: types.CodeType) -> frozenset[str]:
     """The globals and attributes that a function may read, and those of functions inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)
+    return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def _reader_and_writer(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:

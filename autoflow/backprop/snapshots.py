@@ -38,6 +38,7 @@ from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from .second_runs import Names, holds, is_foreign, is_generator, is_users, of_library, reachable, referents, states_of
 
+SILENT = (types.FunctionType, tuple, FunctionOfFunction, DuckArray)  # of themselves they have nothing to note
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
@@ -158,7 +159,7 @@ class Trial(Snapshot):
         words: set[str] = set()
         for x in found:
             if type(x) is types.FunctionType and is_users(x):
-                words |= words_of(x.__code__)
+                words.update(words_of(x.__code__))
         self.hears_errors = "seterrcall" in words or "errstate" in words
         self.copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left = sys.maxsize
@@ -167,7 +168,9 @@ class Trial(Snapshot):
         self.generators = states_of([np.random, random, *generators] if draws else generators)
         self.legacy = None if draws else legacy_bytes()
         for x in found[2:]:  # behind np.random and random
-            if type(x) is not types.FunctionType and not isinstance(x, (FunctionOfFunction, DuckArray)):
+            if type(x) is np.ndarray:
+                self.note_array(x)
+            elif not issubclass(type(x), SILENT):
                 self.note(x)
 
     def note_array(self, x: np.ndarray) -> None:
@@ -201,12 +204,16 @@ class Trial(Snapshot):
 def referents_of_users(x: Any) -> Iterator[Any]:
     """As :func:`~.second_runs.referents`; what our own functions of functions and arrays that pretend remember is not
     the user's."""
-    if isinstance(x, FunctionOfFunction):
-        return iter((x.f, x.how))
-    if isinstance(x, DuckArray):
-        return iter((getattr(x, "inner", None),))
-    module = str(type(x).__module__)
-    return iter(()) if module.startswith("autoflow.") and not module.startswith("autoflow.nn.") else referents(x)
+    kind = type(x)
+    if is_open(kind):
+        return referents(x)
+    return iter((x.f, x.how) if issubclass(kind, FunctionOfFunction) else (getattr(x, "inner", None),))
+
+
+@functools.cache
+def is_open(kind: type) -> bool:
+    """Is all that an object of this type refers to the user's?"""
+    return not str(kind.__module__).startswith("autoflow.") or kind.__module__.startswith("autoflow.nn.")
 
 
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
@@ -237,21 +244,26 @@ def is_in_users_code(frame: Any) -> bool:
     return False
 
 
-def legacy_state() -> Any:
+@functools.cache
+def memory_of(bits: Any) -> Any:
     """The memory in which np.random's generator keeps its state; None if that cannot be said."""
-    bits = np.random.mtrand._rand._bit_generator  # type: ignore[attr-defined]
     return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
+
+
+def legacy_memory() -> Any:
+    """The same of that which there is now."""
+    return memory_of(np.random.mtrand._rand._bit_generator)  # type: ignore[attr-defined]
 
 
 def legacy_bytes() -> Any:
     """What is in it."""
-    memory = legacy_state()
+    memory = legacy_memory()
     return None if memory is None else memory.raw
 
 
 def put_legacy_bytes(state: bytes) -> None:
     """Put it back."""
-    legacy_state().raw = state
+    legacy_memory().raw = state
 
 
 def is_in_use(x: Any) -> bool:

@@ -382,7 +382,9 @@ class BatchedMethods(DuckArray):
 
     def yields_to(self, y: Any) -> bool:
         """To a node of our layer, or of one inside."""
-        layer = getattr(y, "batch_layer", None) if isinstance(y, NodeRole) else None
+        if not issubclass(type(y), NodeRole):
+            return False
+        layer = layer_of(y)
         return layer is not None and layer.depth >= self.batch_layer.depth
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:

@@ -88,6 +88,8 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
 
 def code_of(f: Any, depth: int = 4) -> Any:
     """What stands for a function of the user's where a new object of it, with other numbers, means the same code."""
+    if type(f) is types.FunctionType and not f.__closure__ and not f.__defaults__:
+        return f.__code__
     if isinstance(f, FunctionOfFunction):
         return type(f), code_of(f.f, depth)
     if isinstance(f, functools.partial):

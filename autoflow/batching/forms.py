@@ -107,6 +107,9 @@ def elementwise_of(function: Any) -> Form:
 
 def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Axes are aligned at their end; in front of them stands the batch."""
+    if not options:
+        arrays, mapped = align(layer, inputs)
+        return wrap_batched(function(*arrays), layer, mapped)
     names = [name for name, v in options.items() if isinstance(v, (Batched, np.ndarray))]
     arrays, mapped = align(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
@@ -123,24 +126,30 @@ def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], 
     )
 
 
-def align(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
+def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:
     """What is behind the arrays, so that they broadcast as one example's do; and whether one of them has the batch."""
-    return align_loops(layer, [open_layer(x, layer) for x in arrays], (0,) * len(arrays))
+    found = [open_layer(x, layer) for x in arrays]
+    if len(found) == 1:
+        return [found[0][0]], found[0][1]
+    return align_loops(layer, found, (0,) * len(found))
 
 
 def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
     """The same of arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
     loops = [ndim_of(x) - is_mapped - core for (x, is_mapped), core in zip(found, cores, strict=True)]
-    most = max(loops)
-    made = [
-        x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if is_mapped and n < most else x
-        for (x, is_mapped), n in zip(found, loops, strict=True)
-    ]
-    return made, any([is_mapped for _, is_mapped in found])
+    most, mapped, made = max(loops), False, []
+    for (x, is_mapped), n in zip(found, loops, strict=True):
+        if is_mapped:
+            mapped = True
+            x = x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if n < most else x
+        made.append(x)
+    return made, mapped
 
 
 def ndim_of(x: Any) -> int:
     """Number of axes of anything that NumPy takes for an array."""
+    if type(x) in (float, int):
+        return 0
     return x.ndim if hasattr(x, "ndim") else np.ndim(x)
 
 

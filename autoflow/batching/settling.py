@@ -41,8 +41,11 @@ class Wrong(Exception):
 
 def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
     """What the form gives, or what is right."""
-    kind = kind_of(function, args, options, layer)
-    how = KNOWN.get(kind)
+    kind = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    try:
+        how = KNOWN.get(kind)
+    except TypeError:  # what has no hash is no kind
+        kind = how = None
     if how is LOOP:
         return loop_over_batch(layer, function, args, options)
     result = form(layer, *args, **options)
@@ -62,18 +65,8 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
 # -- kinds of calls
 
 
-def kind_of(function: Any, args: Any, options: Any, layer: Layer) -> Any:
-    """Equal for calls that are settled in the same way; None if that cannot be said."""
-    try:
-        kind = function, tuple([part(x, layer) for x in args]), *[(n, part(x, layer)) for n, x in options.items()]
-        hash(kind)
-    except TypeError:
-        return None
-    return kind
-
-
 def part(x: Any, layer: Layer) -> Any:
-    """What matters of one argument."""
+    """What matters of one argument: calls with the same parts are settled in the same way."""
     kind = type(x)
     if kind is Batched:
         inner = x.inner

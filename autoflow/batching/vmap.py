@@ -128,7 +128,7 @@ class BatchFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """For all examples in these arguments."""
         batch = Batch(self.f, args, options, self.how["in_axes"])
-        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options)
+        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options or None)
         layer = Layer(batch.size)
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
@@ -181,9 +181,8 @@ class Batch:
     def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
         axes = axes_of_arguments(in_axes, args)
         self.f, self.args, self.options, leaves = f, args, options, pytree.tree_leaves(args)
-        paths: Any = pytree.tree_paths(args, "") if None in axes or len(axes) > 1 or True else []
-        self.given = [(x, checked_axis(x, axis, path)) for x, axis, path in zip(leaves, axes, paths, strict=True)]
-        self.size = common_length(self.given, paths)
+        self.given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
+        self.size = common_length(self.given, args)
         self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in self.given]
 
     def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
@@ -312,14 +311,20 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     return [axis for step, child in theirs for axis in spread_axes(mine[step], child, what, of + step)]
 
 
-def checked_axis(x: Any, axis: Any, path: str) -> Any:
-    """The axis as a positive number; None for what is shared."""
+def word_of(args: Any, k: int) -> str:
+    """How a message calls leaf k of the arguments: 0, or [0]['w']."""
+    path = pytree.tree_paths(args, "")[k]
+    return path[1:-1] if path.count("[") == 1 else path
+
+
+def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
+    """The axis of leaf k as a positive number; None for what is shared."""
     if axis is None or not is_array(x):
         return None
-    n = np.ndim(x)
+    n = len(x.shape) if hasattr(x, "shape") else 0
     if not -n <= axis < n:
         raise InputError(
-            f"argument {path[1:-1] if path.count('[') == 1 else path} has shape {np.shape(x)}, and so no axis {axis} "
+            f"argument {word_of(args, k)} has shape {np.shape(x)}, and so no axis {axis} "
             f"to map over: give in_axes, with None for an argument that all examples share"
         )
     return int(axis) % n
@@ -330,15 +335,13 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "shape") or pytree.is_number(x)
 
 
-def common_length(given: list[tuple[Any, Any]], paths: list[str]) -> int:
+def common_length(given: list[tuple[Any, Any]], args: Any) -> int:
     """How many examples there are."""
-    lengths = {path: np.shape(x)[axis] for (x, axis), path in zip(given, paths, strict=True) if axis is not None}
+    lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:
-        said = ", ".join(
-            [f"{n} in argument {path[1:-1] if path.count('[') == 1 else path}" for path, n in lengths.items()]
-        )
+        said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
     return int(next(iter(lengths.values())))
 
