@@ -39,8 +39,7 @@ from ..base.lazy import ROWS
 from ..base.modes import modes
 from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
-from ..rules.structure import astype as cast
-from ..rules.structure import flatten
+from ..rules.structure import astype as cast, flatten
 from ..table.shapes import Array, name_out, without_history
 from ..table.table import Rule
 
@@ -274,9 +273,11 @@ class Shared(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         layer, held = whose_turn(args, options)
+        if held or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
+            return NotImplemented  # nodes are asked, too
         if layer is None:
             return super().__array_function__(function, types, args, options)
-        return NotImplemented if held else layer.run(function, run_function, function, args, options)
+        return layer.run(function, run_function, function, args, options)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array.view(np.ndarray)
@@ -473,6 +474,8 @@ class Batched(BatchedMethods):
             return real
         if real is not Batched:
             return getattr(NUMPY, real.__name__)
+        if isinstance(self.inner, NodeRole):
+            return type(self.inner)
         return self.dtype.type if self.is_number else np.ndarray
 
     @__class__.setter

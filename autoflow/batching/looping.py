@@ -13,14 +13,6 @@ from .batched import Batched, Layer, flat, open_layer, wrap_batched
 SAID: set[str] = set()  # what has been said of loops
 
 
-class LoopWarning(UserWarning):
-    """``af.vmap`` calls a function, or one that it calls, for each example: see the text for the reason and the line.
-
-    >>> issubclass(LoopWarning, UserWarning)
-    True
-    """
-
-
 def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
     """The function for each example, and a warning, once."""
     name = name or public_name(function)

@@ -153,7 +153,8 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> 
     if not isinstance(one, np.ndarray):
         return Manner(True, None, False, False)
     is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])
-    mine_is_view = any([shares_memory(inner, open_layer(x, layer)[0]) for x, _ in arrays if isinstance(x, Batched)])
+    places = [open_layer(x, layer)[0] for x, _ in arrays if type(x) is Batched and not x.is_number]
+    mine_is_view = any([shares_memory(inner, place) for place in places])
     if is_view and not mine_is_view and one.flags.writeable:
         raise Wrong
     copy = mine_is_view and not is_view

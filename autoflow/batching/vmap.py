@@ -19,7 +19,7 @@ from ..backends.duck_arrays import Registration
 from ..backends.registry import NodeTypes
 from ..backprop.snapshots import Trial, silence
 from ..base import pytree
-from ..base.errors import BatchError, InputError
+from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NUMPY, Array, NodeRole, gradient_target, value_of
@@ -30,9 +30,9 @@ from . import (
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms
 )
-from .batched import FORM_OF, Batched, Doubt, Layer, Shared, users_line
+from .batched import Batched, Doubt, Layer, Shared, users_line
 from .definition import code_of, run_loop, same_as_one
-from .looping import SAID, LoopWarning
+from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 
@@ -262,7 +262,7 @@ def line_of(error: BaseException) -> str:
     """Where the user's code was when it was raised."""
     line, frames = users_line(), error.__traceback__
     while frames is not None:
-        if not frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("autoflow", "numpy"):
+        if frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy"):
             line = f"{frames.tb_frame.f_code.co_filename}:{frames.tb_lineno}"
         frames = frames.tb_next
     return line

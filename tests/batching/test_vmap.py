@@ -15,8 +15,7 @@ import autoflow as af
 from autoflow import nn
 from autoflow.backends.registry import NODE_TYPES
 from autoflow.batching import looping
-from autoflow.batching.looping import LoopWarning
-from autoflow.errors import BatchError, InputError
+from autoflow.errors import BatchError, InputError, LoopWarning
 from autoflow.extending.custom import OWN
 from autoflow.table.table import RULES
 

@@ -11,8 +11,7 @@ import pytest
 
 import autoflow as af
 from autoflow.batching import looping
-from autoflow.batching.looping import LoopWarning
-from autoflow.errors import BatchError
+from autoflow.errors import BatchError, LoopWarning
 
 RNG = np.random.default_rng(3)
 X, W = RNG.normal(size=(3, 4, 4)), RNG.normal(size=(4, 4))

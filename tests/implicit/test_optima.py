@@ -7,7 +7,7 @@ import pytest
 
 import autoflow as af
 from autoflow.batching import looping
-from autoflow.errors import ConvergenceError, InputError
+from autoflow.errors import ConvergenceError, InputError, LoopWarning
 from autoflow.implicit import argmin, root
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
@@ -153,7 +153,7 @@ def test_transforms():
     np.testing.assert_allclose(af.compile(af.jacobian(ridge))(np.array(0.5)), slope, rtol=1e-10)
     np.testing.assert_allclose(af.compile(af.jacobian(weights))(THETA), af.jacobian(right_weights)(THETA), atol=1e-10)
     looping.SAID.clear()
-    with pytest.warns(looping.LoopWarning, match=r"autoflow\.implicit\.argmin"):
+    with pytest.warns(LoopWarning, match=r"autoflow\.implicit\.argmin"):
         each = af.vmap(af.jacobian(ridge))(strengths)
     np.testing.assert_allclose(each, [slope, af.jacobian(right)(2.0)], rtol=1e-10)
     thetas = np.stack([THETA, THETA[::-1]])

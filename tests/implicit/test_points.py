@@ -10,7 +10,7 @@ from standin import Device, put
 import autoflow as af
 from autoflow import backends
 from autoflow.batching import looping
-from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError
+from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LoopWarning, LostGradientError
 from autoflow.implicit import fixed_point, root
 
 RNG = np.random.default_rng(3)
@@ -319,7 +319,7 @@ def test_a_compiled_function_solves_anew():
 def loops():
     """A search runs for each example, which is said the first time."""
     looping.SAID.clear()
-    with pytest.warns(looping.LoopWarning, match=r"root|Solution|fixed_point"):
+    with pytest.warns(LoopWarning, match=r"root|Solution|fixed_point"):
         yield
     looping.SAID.clear()
 
@@ -477,7 +477,7 @@ def test_functions_that_leave_the_graph():
 def test_arrays_of_a_batch_and_of_a_program_that_are_no_arguments():
     f = lambda w, t: root(lambda x, t: x - w * t, 1.0, t)  # noqa: E731
     looping.SAID.clear()
-    with pytest.warns(looping.LoopWarning), pytest.raises(BatchError, match=r"pass it in theta"):
+    with pytest.warns(LoopWarning), pytest.raises(BatchError, match=r"pass it in theta"):
         af.vmap(f)(np.ones(2), np.ones(2))
     with pytest.raises(CompileError, match=r"pass it in theta"):
         af.compile(f)(np.ones(()), np.ones(()))

@@ -5,7 +5,7 @@ import pytest
 
 import autoflow as af
 from autoflow.batching import looping
-from autoflow.errors import InputError
+from autoflow.errors import InputError, LoopWarning
 from autoflow.implicit.linear import Layout, call_on_numbers, weak_dtype
 
 TREE = {"a": np.arange(4, dtype=np.float32).reshape(2, 2), "b": [1.5, (np.array([7, 8]),)]}
@@ -67,7 +67,7 @@ def test_a_call_on_numbers_keeps_shapes_and_dtypes():
     assert ask(*given).tolist() == right
     assert af.compile(ask)(*given).tolist() == right
     looping.SAID.clear()
-    with pytest.warns(looping.LoopWarning, match=r"autoflow\.look at .*test_vectors.py:\d+ has no batched form"):
+    with pytest.warns(LoopWarning, match=r"autoflow\.look at .*test_vectors.py:\d+ has no batched form"):
         each = af.vmap(ask)(*[np.stack([x, x]) for x in given])
     assert each.tolist() == [right, right]
     assert af.compile(af.vmap(ask))(*[np.stack([x, 2 * x]) for x in given])[1].tolist() == [12, 16, 6, 20, 16, 8]
