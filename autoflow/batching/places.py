@@ -143,12 +143,15 @@ def is_mapped(index: Any, layer: Layer) -> bool:
 
 def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
-    if x.batch_layer is not layer or not x.mapped:
+    new_inner, new_mapped = open_layer(new, layer)
+    if x.batch_layer is not layer or (not x.mapped and (new_mapped or is_mapped(index, layer))):
         layer.doubt("a write into an array that all examples share")
+    check_history(x.inner, new_inner, layer)
+    if not x.mapped:
+        x.inner[index] = new_inner
+        return
     if x.is_number:
         raise TypeError("a number does not support item assignment")
-    new_inner, new_mapped = open_layer(new, layer)
-    check_history(x.inner, new_inner, layer)
     if isinstance(index, Batched) and index.dtype.kind == "b":
         if np.ndim(new):
             layer.doubt("x[mask] = y with several numbers")

@@ -157,7 +157,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> 
     mine_is_view = any([shares_memory(inner, place) for place in places])
     if is_view and not mine_is_view and one.flags.writeable:
         raise Wrong
-    copy = mine_is_view and not is_view
+    copy = mine_is_view and not is_view and one.size > 0
     order = None
     if type(inner) is np.ndarray and one.ndim > 1 and not is_view:
         wanted = in_memory(one.shape, one.strides)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
-from ..base.errors import BatchError, GradientShapeError, lost
+from ..base.errors import GradientShapeError, lost
 from ..base.modes import modes, switched
 from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
@@ -298,7 +298,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if modes().layer is not None:
-        raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
+        modes().layer.doubt("Operation.create_node")
     values, parents, constants, mutable = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
