@@ -341,8 +341,8 @@ BAD = {
     "a container": (lambda: af.data_parallel(lambda w, x: (1.0, 2.0), over=1)(W, X), TypeError, "returned a tuple"),
     "a compiled caller": (lambda: af.compile(af.grad(af.data_parallel(squares, over=(1, 2))))(W, X, Y),
                           CompileError, "compiled=True"),
-    "vmap": (lambda: af.vmap(af.data_parallel(squares, over=(1, 2)), in_axes=(0, None, None))(np.ones((3, 2)), X, Y),
-             BatchError, "take af.vmap inside f"),
+    "vmap": (lambda: af.vmap(af.data_parallel(squares, over=(1, 2)), (0, None, None), loop="refuse")(
+        np.ones((3, 2)), X, Y), BatchError, "take af.vmap inside its function"),
     "a float() in f": (lambda: af.grad(af.data_parallel(lambda w, x: np.mean(x) * float(w.value), over=1))(1.0, Y),
                        LostGradientError, "depends on none"),
 }  # fmt: skip

@@ -32,6 +32,7 @@ from ..nodes.versions import FreedArray
 
 # ---------------------------------------------------------------- random states: what a second run draws
 
+MANY = 1000  # types
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, types.CodeType, Record,
@@ -68,6 +69,9 @@ def states_of(generators: Iterable[Any]) -> list[RandomState]:
     return found
 
 
+GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+
+
 def is_generator(x: Any) -> bool:
     """Does it draw random numbers?"""
     return isinstance(x, GENERATORS)
@@ -76,7 +80,7 @@ def is_generator(x: Any) -> bool:
 class Names:
     """The globals that code names, in the module that they are looked up in."""
 
-    def __init__(self, scope: dict[str, Any], names: set[str]) -> None:
+    def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
         self.scope, self.names = scope, names
 
     def values(self) -> dict[str, Any]:
@@ -88,16 +92,17 @@ LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, *GENERATORS)  # nothing
 Referents = Callable[[Any], Iterable[Any]]
 
 
-def reachable(*roots: Any) -> list[Any]:
+def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
-    what cannot change. In place of the globals of a function, :class:`Names`."""
-    referents_of = ByType(referents_by_type)
+    what cannot change. In place of the globals of a function, :class:`Names`. ``referents_of``: for each type, how to
+    find what its objects refer to."""
+    referents_of = ByType(referents_by_type) if referents_of is None else referents_of
     queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
             child = child.bit_generator if isinstance(child, np.random.Generator) else child
-            if id(child) not in seen and referents_of[type(child)] is not constant and len(queue) < LIMIT:
+            if id(child) not in seen and referents_of[type(child)] is not constant and len(queue) < limit:
                 seen.add(id(child))
                 queue.append(child)
     return queue
@@ -110,6 +115,8 @@ class ByType(dict[type, Any]):
         self.decide = decide
 
     def __missing__(self, kind: type) -> Any:
+        if len(self) > MANY:
+            self.clear()  # classes made in a loop are not kept alive
         self[kind] = decided = self.decide(kind)
         return decided
 
@@ -146,16 +153,16 @@ def nothing(x: Any) -> Iterable[Any]:
 
 
 def _of_function(x: Any) -> Iterable[Any]:
-    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
-    if _is_searched(x.__module__):
-        for names in _named(x.__globals__, set(_names_in(x.__code__))):
+    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__ or None]
+    if is_users(x):
+        for names in _named(x.__globals__, names_in(x.__code__)):
             found.append(names)
             found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     return found
 
 
 def _of_class(x: Any) -> Iterable[Any]:
-    return (*x.__mro__, *vars(x).values()) if _is_searched(x.__module__) else ()
+    return (*x.__mro__, *vars(x).values()) if is_users(x) else ()
 
 
 def _of_object(x: Any) -> Iterable[Any]:
@@ -173,29 +180,33 @@ def of_library(module: str | None) -> bool:
 
 
 @functools.cache
-def _is_searched(module: str | None) -> bool:
-    """Is it the user's own? Code that somebody else wrote is not searched; objects of its classes are."""
+def is_foreign(module: str | None) -> bool:
+    """Is it a module of Python, of this package or of another one that is installed? Such code is not searched; objects
+    of its classes are."""
     if of_library(module):
-        return False
+        return True
     file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None) or ""
-    return not ("site-packages" in file or "dist-packages" in file)
+    return "site-packages" in file or "dist-packages" in file
 
 
-def _named(namespace: dict[str, Any], names: set[str]) -> Iterator[Names]:
+def is_users(x: Any) -> bool:
+    """Is a function or class written by the user?"""
+    return not is_foreign(x.__module__)
+
+
+def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
     """Where code may find what it names, also behind modules: ``config.rng``."""
     yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
-        if isinstance(value, types.ModuleType) and vars(value) is not namespace and _is_searched(value.__name__):
+        if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             yield from _named(vars(value), names - {name})
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
+@functools.lru_cache(maxsize=4096)
+def names_in(code: types.CodeType) -> frozenset[str]:
     """The globals and attributes that a function may read, and those of functions inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)
+    return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def _reader_and_writer(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:

@@ -16,6 +16,7 @@ nothing that the function reaches.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import logging
 import operator
@@ -30,11 +31,31 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import DuckArray
 from ..base.numbering import KINDS, Kind
+from ..base.transformed import FunctionOfFunction
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
-from .second_runs import GENERATORS, ByType, Names, holds, is_generator, of_library, reachable, states_of
+from .second_runs import (
+    GENERATORS,
+    ByType,
+    Names,
+    Referents,
+    constant,
+    holds,
+    is_foreign,
+    is_generator,
+    is_users,
+    nothing,
+    of_library,
+    reachable,
+    referents_by_type,
+    states_of,
+)  # fmt: skip
 
+# Of themselves they have nothing to note.
+SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *GENERATORS)
+SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
@@ -45,53 +66,31 @@ class Snapshot:
     """The state of all that can be reached from ``roots``; :meth:`restore` puts it back, as often as wanted."""
 
     def __init__(self, *roots: Any) -> None:
-        self.writes: list[tuple[Callable[[Any, Any], None], Any, Any]] = []  # how to put back, where, what
+        self.writes: list[tuple[Callable[[Any, Any], bool], Any, Any]] = []  # how to put back, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any]] = []
         self.left = COPIED
         found = list(reachable(*roots))
         self.generators = states_of([x for x in found if is_generator(x) or x is np.random or x is random])
-        note = ByType(self.note_by_type)
+        note = ByType(note_of)
         for x in found:
-            note[type(x)](x)
+            note[type(x)](self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
-
-    def note_by_type(self, kind: type) -> Callable[[Any], None]:
-        """How objects of that type are noted."""
-        if issubclass(kind, NodeRole):
-            return self.note_node
-        if issubclass(kind, np.ndarray):
-            return self.note_array
-        if issubclass(kind, dict):
-            return lambda x: self.keep(refill_mapping, x, dict(x))
-        if issubclass(kind, (list, deque, bytearray, set)):
-            return lambda x: self.keep(refill_elements, x, list(x))
-        if issubclass(kind, types.CellType):
-            return lambda x: self.keep(refill_cell, x, cell_value(x))
-        if issubclass(kind, Names):
-            return lambda x: self.keep(refill_names, x, x.values())
-        if issubclass(kind, type):
-            return lambda x: self.keep(refill_class, x, dict(vars(x)))
-        if is_iterator(kind):
-            return self.note_iterator
-        if issubclass(kind, (types.FunctionType, types.ModuleType, *GENERATORS)) or is_in_use(kind):
-            return lambda x: None
-        return functools.partial(self.note_attributes, slots_of(kind))
 
     def note_iterator(self, x: Any) -> None:
         """How far it is; a pipe has no place."""
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
             self.iterators.append((x, place_of(x)))
 
-    def note_attributes(self, slots: list[str], x: Any) -> None:
+    def note_attributes(self, x: Any, slots: list[str]) -> None:
         """The attributes of any other object."""
         if type(attributes := getattr(x, "__dict__", None)) is dict:
             self.keep(refill_mapping, attributes, dict(attributes))
         for slot in slots:
             self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
 
-    def keep(self, write: Callable[[Any, Any], None], place: Any, state: Any) -> None:
+    def keep(self, write: Callable[[Any, Any], bool], place: Any, state: Any) -> None:
         """Remember how to put a state back."""
         self.writes.append((write, place, state))
 
@@ -121,14 +120,16 @@ class Snapshot:
         """Has an iterator moved on since? (Of those that take from others, as ``zip``, the others tell.)"""
         return any([place_of(x) != place for x, place in self.iterators])
 
-    def restore(self) -> None:
-        """Put all back."""
-        for write, place, state in self.writes:
-            write(place, state)
+    def restore(self) -> str:
+        """Put all back; says what had changed, "" if nothing had."""
+        changed = [kind_of(place) for write, place, state in self.writes if write(place, state)]
         for generator in self.generators:
-            generator.write(generator.state)
+            if generator.has_changed():
+                generator.write(generator.state)
+                changed.append("random generator")
         for kind, state in self.kinds.items():
             put_back_count(kind, state)
+        return changed[0] if changed else ""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -142,6 +143,155 @@ class Snapshot:
                 x.flags.writeable = True
 
 
+def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
+    """How a snapshot notes objects of a type."""
+    if issubclass(kind, NodeRole):
+        return lambda s, x: s.note_node(x)
+    if issubclass(kind, np.ndarray):
+        return lambda s, x: s.note_array(x)
+    if issubclass(kind, dict):
+        return lambda s, x: s.keep(refill_mapping, x, dict(x))
+    if issubclass(kind, (list, deque, bytearray, set)):
+        return lambda s, x: s.keep(refill_elements, x, list(x))
+    if issubclass(kind, types.CellType):
+        return lambda s, x: s.keep(refill_cell, x, cell_value(x))
+    if issubclass(kind, Names):
+        return lambda s, x: s.keep(refill_names, x, x.values())
+    if issubclass(kind, type):
+        return lambda s, x: s.keep(refill_class, x, dict(vars(x))) if is_users(x) else None
+    if is_iterator(kind):
+        return Snapshot.note_iterator
+    if issubclass(kind, SILENT) or is_in_use(kind):
+        return lambda s, x: None
+    return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
+
+
+def kind_of(place: Any) -> str:
+    """What was written into: a slot's object, an array."""
+    return type(place[0] if type(place) is tuple else place).__name__
+
+
+class Trial(Snapshot):
+    """The same of a run that may be abandoned, at a price that every run can pay.
+
+    Arrays are read-only while the run lasts, so nothing is to be compared: a write is NumPy's ValueError. Where a
+    function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
+    Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
+    are enough. Counts of names are left alone.
+    """
+
+    def __init__(self, *roots: Any) -> None:
+        self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
+        found = reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
+        words: set[str] = set()
+        for x in found:
+            if type(x) is types.FunctionType and is_users(x):
+                words.update(words_of(x.__code__))
+        self.hears_errors = "seterrcall" in words or "errstate" in words
+        self.copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
+        self.left = sys.maxsize
+        draws = "random" in words
+        generators = [x for x in found[2:] if is_generator(x)]
+        self.generators = states_of([np.random, random, *generators] if draws else generators)
+        self.legacy = None if draws else legacy_bytes()
+        for x in found[2:]:  # behind np.random and random
+            NOTES[type(x)](self, x)
+
+    def note_array(self, x: np.ndarray) -> None:
+        """Lock it, or keep a copy."""
+        if not x.flags.writeable:
+            return
+        if self.copies:
+            self.keep(refill_array, x, x.copy(order="K"))
+        else:
+            self.large.append(x)
+
+    def note_node(self, x: Any) -> None:
+        """As of a snapshot; the numbers of a Variable are an array like any other."""
+        if self.copies:
+            super().note_node(x)
+            return
+        for slot in GRADIENT:
+            self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
+        if not isinstance(x, OperationRole) and type(x._value) is np.ndarray:
+            self.note_array(x._value)
+
+    def restore(self) -> str:
+        """Put all back; says what had changed."""
+        changed = super().restore()
+        if self.legacy is not None and self.legacy != legacy_bytes():
+            put_legacy_bytes(self.legacy)
+            return "random generator"
+        return changed
+
+
+def referents_of_users(kind: type) -> Referents:
+    """As :func:`~.second_runs.referents_by_type`; what our own functions of functions and arrays that pretend remember
+    is not the user's."""
+    found = referents_by_type(kind)
+    if found is constant or found is nothing or is_open(kind):
+        return found
+    if issubclass(kind, FunctionOfFunction):
+        return lambda x: (x.f, x.how)
+    return lambda x: (getattr(x, "inner", None),)
+
+
+def is_open(kind: type) -> bool:
+    """Is all that an object of this type refers to the user's?"""
+    return not str(kind.__module__).startswith("autoflow.") or kind.__module__.startswith("autoflow.nn.")
+
+
+OF_USERS, NOTES = ByType(referents_of_users), ByType(note_of)
+WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
+
+
+@functools.lru_cache(maxsize=4096)
+def words_of(code: types.CodeType) -> set[str]:
+    """Those of WORDS that code names, and "except" if it catches exceptions."""
+    found = WORDS & {*code.co_names, *code.co_varnames, *code.co_freevars}
+    inside = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return {*found, *({"except"} if code.co_exceptiontable else ())}.union(*inside)
+
+
+def others_run() -> bool:
+    """Is another thread in the user's code?"""
+    if threading.active_count() < 2:
+        return False
+    me = threading.get_ident()
+    return any([is_in_users_code(frame) for key, frame in sys._current_frames().items() if key != me])
+
+
+def is_in_users_code(frame: Any) -> bool:
+    """Is one of the calls around this frame of a module that is neither installed nor of Python's library?"""
+    while frame is not None:
+        if not is_foreign(frame.f_globals.get("__name__")):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.cache
+def memory_of(bits: Any) -> Any:
+    """The memory in which np.random's generator keeps its state; None if that cannot be said."""
+    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
+
+
+def legacy_memory() -> Any:
+    """The same of that which there is now."""
+    return memory_of(np.random.mtrand._rand._bit_generator)
+
+
+def legacy_bytes() -> Any:
+    """What is in it."""
+    memory = legacy_memory()
+    return None if memory is None else memory.raw
+
+
+def put_legacy_bytes(state: bytes) -> None:
+    """Put it back."""
+    legacy_memory().raw = state
+
+
 def is_in_use(kind: type) -> bool:
     """A thread, a pool, a lock, a queue, which others change meanwhile, or another object of Python's library?"""
     return any([cls.__module__.partition(".")[0] in BUSY for cls in kind.__mro__]) or (
@@ -149,48 +299,68 @@ def is_in_use(kind: type) -> bool:
     )
 
 
-# -- one writer for each kind of thing
+# -- one writer for each kind of thing; each says whether there was something to put back
 
 
-def refill_array(x: np.ndarray, state: np.ndarray) -> None:
+def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
     """The numbers; an array that has become read-only in the meantime was not written into since."""
-    if x.flags.writeable and x.shape == state.shape and x.dtype == state.dtype:
+    if not x.flags.writeable or x.shape != state.shape or x.dtype != state.dtype:
+        return False
+    if x.dtype.hasobject or not same_bytes(x, state):
         np.copyto(x, state)
+        return not x.dtype.hasobject
+    return False
 
 
-def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> None:
+def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Are two arrays of one shape and dtype equal to the bit?"""
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+
+
+def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
     """The numbers of a node, and the log of the writes into its memory."""
     (value, log), (numbers, writes) = place, state
+    written = False
     was = value.flags.writeable
     with suppress(ValueError):  # memory that is not ours to write
         value.flags.writeable = True
-        refill_array(value, numbers)
+        written = refill_array(value, numbers)
         value.flags.writeable = was
+    if log.writes == writes:
+        return written
     log.writes.clear()
     log.writes.update(writes)
+    return True
 
 
-def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> None:
+def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
     """The entries, in their order. Those of a subclass, which may count its changes, by the methods of dict."""
     if len(x) != len(state) or any([a is not b or x[a] is not state[b] for a, b in zip(x, state, strict=True)]):
         dict.clear(x)
         dict.update(x, state)
+        return True
+    return False
 
 
-def refill_elements(x: Any, state: list[Any]) -> None:
+def refill_elements(x: Any, state: list[Any]) -> bool:
     """The elements of a list, of a set ..."""
     if len(x) != len(state) or any([a is not b for a, b in zip(x, state, strict=True)]):
         x.clear()
         (x.update if isinstance(x, set) else x.extend)(state)
+        return True
+    return False
 
 
-def refill_cell(x: types.CellType, state: Any) -> None:
+def refill_cell(x: types.CellType, state: Any) -> bool:
     """The variable of an outer function."""
+    if cell_value(x) is state:
+        return False
     if state is MISSING:
-        with suppress(ValueError):
-            del x.cell_contents
-    elif cell_value(x) is not state:
+        del x.cell_contents
+    else:
         x.cell_contents = state
+    return True
 
 
 def cell_value(x: types.CellType) -> Any:
@@ -201,31 +371,40 @@ def cell_value(x: types.CellType) -> Any:
         return MISSING
 
 
-def refill_names(x: Names, state: dict[str, Any]) -> None:
+def refill_names(x: Names, state: dict[str, Any]) -> bool:
     """The globals that code names."""
-    for name in x.names:
-        if name not in state:
-            x.scope.pop(name, None)
-        elif x.scope.get(name, MISSING) is not state[name]:
+    changed = [name for name in x.names if x.scope.get(name, MISSING) is not state.get(name, MISSING)]
+    for name in changed:
+        if name in state:
             x.scope[name] = state[name]
+        else:
+            del x.scope[name]
+    return bool(changed)
 
 
-def refill_class(x: type, state: dict[str, Any]) -> None:
+def refill_class(x: type, state: dict[str, Any]) -> bool:
     """The attributes of a class."""
-    for name in [*vars(x)]:
+    now = vars(x)
+    if now.keys() == state.keys() and all([now[name] is value for name, value in state.items()]):
+        return False
+    for name in [*now]:
         if name not in state:
             delattr(x, name)
     for name, value in state.items():
         if vars(x).get(name, MISSING) is not value:
             setattr(x, name, value)
+    return True
 
 
-def refill_slot(place: tuple[Any, str], state: Any) -> None:
+def refill_slot(place: tuple[Any, str], state: Any) -> bool:
     """An attribute that is a slot."""
     x, slot = place
-    if getattr(x, slot, MISSING) is not state:
-        with suppress(AttributeError):  # read-only
-            delattr(x, slot) if state is MISSING else setattr(x, slot, state)
+    if getattr(x, slot, MISSING) is state:
+        return False
+    with suppress(AttributeError):  # read-only
+        delattr(x, slot) if state is MISSING else setattr(x, slot, state)
+        return True
+    return False
 
 
 def slots_of(kind: type) -> list[str]:

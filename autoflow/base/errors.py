@@ -63,8 +63,8 @@ class AnomalyError(AutoflowError, FloatingPointError):
 
 
 class BatchError(AutoflowError, TypeError):
-    """A function that ``af.vmap`` cannot run on a batch: it asks for a number that differs between examples, or its
-    arguments do not agree on how many examples there are."""
+    """What ``af.vmap`` cannot do: stack results of different shapes or dtypes, ask an empty batch for an example, or,
+    with ``loop="refuse"``, answer for all examples what only one can."""
 
 
 class ConvergenceError(AutoflowError, RuntimeError):
@@ -73,6 +73,10 @@ class ConvergenceError(AutoflowError, RuntimeError):
 
 class CompileError(AutoflowError, TypeError):
     """A function that cannot be compiled: its program would depend on values that are not known yet."""
+
+
+class LoopWarning(UserWarning):
+    """``af.vmap`` calls a function, or one that it calls, for each example: the text says why, and at which line."""
 
 
 class UnprovedWarning(UserWarning):
@@ -93,6 +97,6 @@ def lost(what: str) -> LostGradientError:
     return LostGradientError(f"{what}\n{LOST}")
 
 
-for _error in (AutoflowError, *AutoflowError.__subclasses__(), UnprovedWarning):
+for _error in (AutoflowError, *AutoflowError.__subclasses__(), LoopWarning, UnprovedWarning):
     _error.__module__ = ERRORS
 del _error

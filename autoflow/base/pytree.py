@@ -20,11 +20,12 @@ import numpy as np
 def is_container(x: Any) -> bool:
     """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
     as a dataclass, as Zarr's is, is an array.)"""
-    if isinstance(x, np.ndarray):  # most often
+    kind = type(x)
+    if issubclass(kind, np.ndarray):  # most often
         return False
-    if isinstance(x, (list, tuple, dict)):
+    if issubclass(kind, (list, tuple, dict)):
         return True
-    return hasattr(type(x), "__dataclass_fields__") and not hasattr(x, "__array__")  # is_dataclass(x), in a fifth of it
+    return hasattr(kind, "__dataclass_fields__") and not hasattr(x, "__array__")  # is_dataclass(x), in a fifth of it
 
 
 def is_number(x: Any) -> bool:

@@ -26,17 +26,20 @@ from __future__ import annotations
 
 import operator
 import sys
+import warnings
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, other_methods, refusing, store_results
-from ..base.errors import BatchError
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, other_methods, store_results
+from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
-from ..nodes.nodes import NodeRole, gradient_target, value_of
-from ..nodes.versions import Region, caller, owner_of, user_frame
+from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
+from ..nodes.versions import Region, caller, owner_of, user_frame, where
+from ..rules.structure import astype as cast, flatten
 from ..table.shapes import Array, name_out, without_history
 from ..table.table import Rule
 
@@ -45,19 +48,17 @@ from ..table.table import Rule
 
 def flat(x: Any) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and slices."""
-    kind = type(x)
-    if kind is slice:
-        return [x.start, x.stop, x.step]
-    if kind is dict:
-        x = list(x.values())
-    elif not isinstance(x, (list, tuple)):
-        return [x]
-    found: list[Any] = []
-    for part in x:
-        if isinstance(part, (list, tuple, dict, slice)):
-            found += flat(part)
+    found, queue = [], [x]
+    for v in queue:
+        kind = type(v)
+        if kind is slice:
+            queue += (v.start, v.stop, v.step)
+        elif isinstance(v, dict):
+            queue += v.values()
+        elif isinstance(v, (list, tuple)):
+            queue += v
         else:
-            found.append(part)
+            found.append(v)
     return found
 
 
@@ -66,15 +67,37 @@ def layer_of(x: Any) -> Any:
     return getattr(x, "batch_layer", None)
 
 
-def deepest(x: Any) -> Any:
-    """The deepest layer among arrays, which may be in nested lists. There is one."""
-    layers = [x.batch_layer for x in flat(x) if hasattr(x, "batch_layer")]
-    return max(layers, key=lambda layer: layer.depth)
+NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
 
 
-def is_held_by_node(x: Any, layer: Any) -> bool:
-    """Is one of these arrays a node of that layer? Then the operation is recorded by nodes."""
-    return any([isinstance(v, NodeRole) and layer_of(v) is layer for v in flat(x)])
+def whose_turn(*parts: Any) -> tuple[Any, bool]:
+    """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
+    that layer are among them, which record it."""
+    layer, depth, held, queue = None, 0, False, list(parts)
+    for x in queue:
+        kind = type(x)
+        if kind in NO_ARRAYS:
+            continue
+        if kind is Batched:
+            found, is_node = x.batch_layer, False
+        elif kind is tuple or isinstance(x, (list, tuple)):
+            queue += x
+            continue
+        elif kind is dict:
+            queue += x.values()
+            continue
+        elif kind is slice:
+            queue += (x.start, x.stop, x.step)
+            continue
+        else:
+            found, is_node = getattr(x, "batch_layer", None), True
+            if found is None:
+                continue
+        if found.depth > depth:
+            layer, depth, held = found, found.depth, is_node
+        elif found is layer and is_node:
+            held = True
+    return layer, held
 
 
 def sample(x: Any) -> Any:
@@ -103,28 +126,22 @@ def has_nodes_inside(x: Any) -> bool:
 # ---------------------------------------------------------------- what Python may not ask
 
 
-def refuse_number(what: str) -> BatchError:
-    """Python asks for a number that differs between examples."""
-    return BatchError(
-        f"{what} needs one number, but under af.vmap each example has another (at {users_line()}). Write "
-        f"np.where(condition, a, b) instead of an if and of x[mask]; for an array to be filled np.zeros_like(x); or "
-        f"call the function for each example, without vmap."
-    )
-
-
 def users_line() -> str:
     """File and line of the first frame outside of autoflow and NumPy."""
     frame = user_frame()
-    if frame.f_globals.get("__name__", "").partition(".")[0] != "numpy":
-        return caller()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "autoflow"):
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return where(frame)
 
 
-def refusing_method(word: str, convert: Any) -> Any:
+def is_ours(depth: int = 2) -> bool:
+    """Was the caller's caller written by us? Rows and nodes may know where a batch lies in memory."""
+    return sys._getframe(depth).f_globals.get("__name__", "").startswith("autoflow.")
+
+
+def question(word: str, convert: Any) -> Any:
     """The method by which Python asks for a number. A rule of ours may look at numbers, so it is answered if all
-    examples agree, and then goes the same way for all. A user's function is refused: with other numbers it might not.
+    examples agree, and then goes the same way for all. A user's function is not: with other numbers it might not.
     What all examples share has one number.
     """
 
@@ -137,48 +154,185 @@ def refusing_method(word: str, convert: Any) -> Any:
             ours = sys._getframe(1).f_globals.get("__name__", "").startswith(ROWS)
             if shared or (ours and np.all(numbers == numbers.flat[0])):
                 return convert(numbers.flat[0])
-        raise refuse_number(word)
+        return x.refuse_number(word)
 
     return answer
 
 
-# ---------------------------------------------------------------- methods and operators
+# ---------------------------------------------------------------- layers, and what they cannot know
+
+
+FACTS = frozenset({
+    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
+    np.min_scalar_type,
+})  # fmt: skip
+SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also while they are recorded
+
+
+class Doubt(BaseException):
+    """Leaves a function under af.vmap that has asked what only one example can answer. No ``except Exception`` sees
+    it; where a bare except does, ``layer.reason`` stays."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__(layer.reason)
+        self.layer = layer
+
+
+class Layer:
+    """One vmap that is running.
+
+    size : how many examples there are.
+    depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
+    may_loop : False: what has no batched form is a doubt, as the caller has a better loop.
+    open : is it still running? Its arrays mean nothing afterwards.
+    reason : why the run is to be abandoned; None if it is not.
+    loops : the calls that were made for each example: function and line.
+    hears_errors : may the function hear of floating-point errors (np.seterrcall)?
+    """
+
+    __slots__ = ("depth", "hears_errors", "loops", "may_loop", "open", "reason", "shown", "size", "written")
+
+    def __init__(self, size: int, may_loop: bool = True) -> None:
+        around = modes().layer
+        self.may_loop = may_loop
+        self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
+        self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
+        self.reason: str | None = None
+        self.loops: list[tuple[str, str]] = []
+        self.shown, self.hears_errors = getattr(warnings, SHOW, None), False
+
+    def doubt(self, reason: str) -> NoReturn:
+        """Abandon the run: the function is called for each example instead."""
+        if not self.open:
+            raise BatchError(
+                f"an array that a function under af.vmap has kept is used at {caller()}, after the vmap: it stands for "
+                f"one example, and now there is none. Return it instead."
+            )
+        if self.reason is None:
+            self.reason = reason  # first of all: what follows may fail, and the function may catch that
+            self.reason = f"{reason} at {users_line()}"
+        raise Doubt(self)
+
+    def check(self) -> None:
+        """Abandon the run if that was to happen before, or if the function listens to warnings and errors."""
+        if self.reason is not None or not self.open:
+            self.doubt(self.reason or "")
+        if getattr(warnings, SHOW, None) is not self.shown:
+            self.doubt("warnings that are recorded")
+        if self.hears_errors and np.geterrcall() is not None:
+            self.doubt("np.seterrcall")
+
+    def run(self, name: Any, form: Callable[..., Any], *args: Any) -> Any:
+        """``form(self, *args)``. What it raises never reaches the function: for each example it may be otherwise."""
+        if self.reason is not None or not self.open or self.hears_errors or getattr(warnings, SHOW) is not self.shown:
+            self.check()
+        try:
+            return form(self, *args)
+        except MemoryError:
+            raise
+        except Exception as error:
+            self.doubt(f"{type(error).__name__} in {getattr(name, '__name__', name)}")
+
+    def attempt(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """The result of a function of ours on arrays of the layer; NotImplemented if it asks what cannot be known."""
+        try:
+            result = function(*args, **options)
+        except Doubt as doubt:
+            if doubt.layer is not self:
+                raise
+        except (BatchError, CompileError):
+            return NotImplemented
+        else:
+            if self.reason is None:
+                return result
+        self.reason = None
+        return NotImplemented
+
+    def runs_alone(self, args: Any) -> Any:
+        """See :meth:`Batched.runs_alone`."""
+        return Batched.runs_alone(args)
+
+    def lifted(self, x: Any) -> Any:
+        """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
+        if isinstance(x, Batched) and x.batch_layer is self:
+            return x
+        return Batched(x if hasattr(x, "shape") else np.asarray(x), self, mapped=False)
+
+
+class Shared(np.ndarray):
+    """An argument that all examples share: an array in every respect, which knows of batches of places and the like,
+    of which NumPy does not ask (``table[i]``, ``np.take(table, i)``)."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        layer, held = whose_turn(index)
+        if layer is None or held:
+            return super().__getitem__(index)
+        return layer.run("getitem", FORM_OF["getitem"], self.view(np.ndarray), index)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        layer, held = whose_turn(args, options)
+        if held or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
+            return NotImplemented  # nodes are asked, too
+        if layer is None:
+            return super().__array_function__(function, types, args, options)
+        return layer.run(function, run_function, function, args, options)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else array.view(np.ndarray)
+
+
+# ---------------------------------------------------------------- arrays that hide a batch: methods and operators
 
 
 class BatchedMethods(DuckArray):
-    """What :class:`~.batched.Batched` has in common with ndarray."""
+    """What :class:`Batched` has in common with ndarray."""
 
     __slots__ = ()
     inner: Any
     mapped: bool
-    batch_layer: Any
-    refuse_number = staticmethod(refuse_number)
+    is_number: bool
+    batch_layer: Layer
+
+    def refuse_number(self, what: str) -> NoReturn:
+        """Python asks for what differs between examples."""
+        self.batch_layer.doubt(f"{what}, which differs between examples,")
 
     def again(self, inner: Array) -> Any:
         """Another array of the same examples."""
-        return type_of(self)(inner, self.batch_layer, self.mapped)
+        return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
+
+    def same(self, name: str, form: Callable[[Array], Array]) -> Any:
+        """``form`` of what is behind us, which leaves shapes alone."""
+        return self.batch_layer.run(name, lambda layer: self.again(form(self.inner)))
 
     def without_history(self) -> Any:
         """The same numbers: nodes of outer layers have no part in them."""
         return self.again(without_history(value_of(self.inner)))
 
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else self.refuse_number("the length of a number")
+
+    def __iter__(self) -> Any:
+        return super().__iter__() if self.shape else self.refuse_number("iteration over a number")
+
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """As in NumPy."""
-        self.batch_layer.check()
-        dtype = np.dtype(dtype)
-        if dtype == self.dtype:
-            return self.copy() if copy else self
-        return self.again(self.inner.astype(dtype, casting=casting))
+        if not copy and not self.is_number and self.dtype == dtype and order in "KA":
+            return self
+        return cast(self, dtype, order, casting)
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""
-        return self.again(self.inner.copy(order="K" if order == "K" else "C"))
+        return self if self.is_number else NP.copy(self, order)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
-        return NP.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+        how = {} if copy is None else {"copy": copy}
+        return NP.reshape(self, shape[0] if len(shape) == 1 else shape, order=order, **how)
 
     def ravel(self, order: Any = "C") -> Any:
         """As in NumPy."""
@@ -186,7 +340,7 @@ class BatchedMethods(DuckArray):
 
     def flatten(self, order: Any = "C") -> Any:
         """As in NumPy."""
-        return NP.ravel(self, order).copy()
+        return flatten(self, order)
 
     def conjugate(self) -> Any:
         """As in NumPy."""
@@ -215,159 +369,150 @@ class BatchedMethods(DuckArray):
         if self.yields_to(other):
             return NotImplemented
         if type(other) in (int, float):
-            self.batch_layer.check()
-            return self.again(self.inner**other)
+            return self.same("power", lambda inner: inner**other)
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
         return NP.power(other, self)
 
     def __ipow__(self, other: Any) -> Any:
-        if not self.shape:  # as in update
+        if self.is_number:
             return self**other
         self[...] = self**other  # type: ignore[index]
         return self
 
     def yields_to(self, y: Any) -> bool:
         """To a node of our layer, or of one inside."""
-        layer = getattr(y, "batch_layer", None) if isinstance(y, NodeRole) else None
+        if not issubclass(type(y), NodeRole):
+            return False
+        layer = layer_of(y)
         return layer is not None and layer.depth >= self.batch_layer.depth
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y`` in the memory of the batch, by what is behind: a node there records it."""
         if self.yields_to(y):
             return NotImplemented
-        if not self.shape:  # of an array x[i] would be a number, and x += y another one
+        if self.is_number:  # x += y makes another one
             return ufunc(self, y)
-        self.batch_layer.check()
-        y, mapped = (y.inner, y.mapped) if getattr(y, "batch_layer", None) is self.batch_layer else (y, False)
+        return whose_turn(self, y)[0].run(name, self.update_inner, name, y)
+
+    def update_inner(self, layer: Layer, name: str, y: Any) -> Any:
+        """The same. What all examples share meets one example, and no axis of the batch."""
+        if layer is not self.batch_layer:
+            layer.doubt("a write into an array that is the same for all examples")
+        y, mapped = open_layer(y, layer)
+        shape = np.shape(y)[1:] if mapped else np.shape(y)
+        if shape and shape != self.shape and np.broadcast_shapes(shape, self.shape) != self.shape:
+            raise ValueError("non-broadcastable output operand")
         if mapped and not self.mapped:
-            self[...] = y  # type: ignore[index] # refused there, with advice
+            layer.doubt("a write into an array that all examples share")
         if mapped and y.ndim < self.inner.ndim:
             y = y.reshape((y.shape[0], *(1,) * (self.inner.ndim - y.ndim), *y.shape[1:]))
         getattr(operator, f"i{name}")(self.inner, y)
         return self
 
 
-def type_of(x: BatchedMethods) -> Any:
-    """Batched, also of a node that has one as its value."""
-    return next(cls for cls in type(x).__mro__ if cls.__name__ == "Batched")
-
-
-WORDS = QUESTIONS | {"index": "plain[i] (write af.Constant(plain)[i]), a range, a shape"}
+WORDS = QUESTIONS | {"index": "an index, a range, a shape"}
 CONVERT = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
-VALUES = ("item", "tolist", "tobytes", "tofile", "dump", "dumps")
-LAYOUT = ("setflags", "resize", "byteswap", "setfield", "getfield")
+TOLD = ("item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__format__")
+SET = ("shape", "dtype", "strides", "flat", "data")
 
 
 def add_methods() -> None:
-    """Every other method of ndarray: the function of that name, or refused."""
+    """Every other method of ndarray: the function of that name, or a doubt."""
 
     def called(name: str) -> Any:
         function: Any = getattr(np, name)
         return lambda self, *args, **options: function(self, *args, **options)
 
-    def hidden(name: str) -> Any:
-        def refuse(self: Any, *_: Any, **__: Any) -> Any:
-            raise BatchError(
-                f"x.{name} is about where the numbers of one array lie in memory (at {caller()}): under af.vmap those "
-                f"of all examples lie together"
-            )
-
-        return refuse
+    def asked(name: str) -> Any:
+        return lambda self, *_, **__: self.refuse_number(f"x.{name}")
 
     for name, convert in CONVERT.items():
-        setattr(BatchedMethods, f"__{name}__", refusing_method(WORDS[name], convert))
-    for name in VALUES:
-        setattr(BatchedMethods, name, refusing(f"x.{name}()"))
-    for name in LAYOUT:
-        setattr(BatchedMethods, name, hidden(f"{name}()"))
+        setattr(BatchedMethods, f"__{name}__", question(WORDS[name], convert))
+    for name in TOLD:
+        setattr(BatchedMethods, name, asked(f"{name}()"))
     for name in ("data", "ctypes", "flat"):
-        setattr(BatchedMethods, name, property(hidden(name)))
+        setattr(BatchedMethods, name, property(asked(name), asked(name)))
     for name in other_methods(BatchedMethods):
-        if hasattr(np, name):
-            setattr(BatchedMethods, name, called(name))
+        setattr(BatchedMethods, name, called(name) if hasattr(np, name) else asked(f"{name}()"))
 
 
 add_methods()
 
 
-# ---------------------------------------------------------------- layers, and the arrays that hide a batch
-
-
-FACTS = frozenset({
-    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
-    np.min_scalar_type,
-})  # fmt: skip
-
-
-class Layer:
-    """One vmap that is running.
-
-    size : how many examples there are.
-    depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
-    may_loop : False: what has no batched form is a BatchError, as the caller has a better loop.
-    open : is it still running? Its arrays mean nothing afterwards.
-    """
-
-    __slots__ = ("depth", "may_loop", "open", "size", "written")
-
-    def __init__(self, size: int, may_loop: bool = True) -> None:
-        around = modes().layer
-        self.may_loop = may_loop
-        self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
-        self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
-
-    def check(self) -> None:
-        """Raise BatchError if the vmap has ended."""
-        if not self.open:
-            raise BatchError(
-                f"an array that a function under af.vmap has kept (in an attribute, a list, a global) is used at "
-                f"{caller()}, after the vmap: it stands for one example, and now there is none. Return it instead."
-            )
-
-    def runs_alone(self, args: Any) -> Any:
-        """See :meth:`Batched.runs_alone`."""
-        return Batched.runs_alone(args)
-
-    def lifted(self, x: Any) -> Any:
-        """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
-        if isinstance(x, Batched) and x.batch_layer is self:
-            return x
-        return Batched(x if hasattr(x, "shape") else np.asarray(x), self, mapped=False)
+CLASS: Any = vars(object)["__class__"]  # what every object has
 
 
 class Batched(BatchedMethods):
     """An array with the shape of one example that stands for a batch of them. See the top of this file."""
 
-    __slots__ = ("__weakref__", "base", "batch_layer", "inner", "mapped")
-    inner: Any  # the array behind it; its first axis is the batch, if mapped
-    mapped: bool  # False: all examples have the same one
+    __slots__ = ("__weakref__", "_base", "batch_layer", "inner", "is_number", "mapped")
+    inner: Any  # the array behind it; its first axis is the batch, if mapped, and the outermost in memory
+    mapped: bool  # False: a node of an outer layer, the same for all examples
+    is_number: bool  # is an example's a NumPy number, and no 0-d array?
     batch_layer: Layer
-    base: Any  # the Batched whose memory this one shows, as ndarray.base
+    _base: Any
     takes_primitives = True  # see table/table.py
 
-    def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None) -> None:
-        self.inner, self.batch_layer, self.mapped, self.base = inner, layer, mapped, base
+    def __init__(
+        self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False
+    ) -> None:
+        self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:
         """Plain arrays may meet us in an operation as they are."""
         return x
 
+    @property
+    def __class__(self) -> Any:
+        """For ``isinstance`` and ``x.__class__`` in the function: the class that it finds for one example. Our own code
+        sees what is really there."""
+        real = type(self)
+        if is_ours():
+            return real
+        if real is not Batched:
+            return getattr(NUMPY, real.__name__)
+        if isinstance(self.inner, NodeRole):
+            return type(self.inner)
+        return self.dtype.type if self.is_number else np.ndarray
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        CLASS.__set__(self, kind)
+
     # -- facts
+
+    def told_of_shape(self, new: Any) -> None:
+        """``x.shape = new``"""
+        self.refuse_number("an array that gets another shape, dtype or memory")
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one example."""
         return self.inner.shape[1:] if self.mapped else self.inner.shape
 
-    dtype = property(lambda self: self.inner.dtype)
-    strides = property(lambda self: self.inner.strides[self.mapped :])
+    shape = shape.setter(told_of_shape)
+    dtype = property(lambda self: self.inner.dtype, told_of_shape)
+
+    @property
+    def strides(self) -> Any:
+        """For our own code, as all that follows: a question about memory."""
+        return self.inner.strides[self.mapped :] if is_ours() else self.refuse_number("x.strides")
+
+    strides = strides.setter(told_of_shape)
+
+    @property
+    def base(self) -> Any:
+        """The Batched whose memory this one shows, as ndarray.base."""
+        return self._base if is_ours() else self.refuse_number("x.base")
 
     @property
     def flags(self) -> Any:
         """What rows and writes ask of memory."""
+        if not is_ours():
+            self.refuse_number("x.flags")
         flags = getattr(value_of(self.inner), "flags", None)
         return SimpleNamespace(
             writeable=getattr(flags, "writeable", True), c_contiguous=getattr(flags, "c_contiguous", True),
@@ -378,48 +523,43 @@ class Batched(BatchedMethods):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Where the batch lies in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
         interface = Region(value_of(self.inner)).__array_interface__
-        if not isinstance(interface, dict):
+        if not isinstance(interface, dict) or not is_ours():
             raise AttributeError("no memory of its own")
         return interface
 
     def __repr__(self) -> str:
+        if self.batch_layer.open and not is_ours():
+            self.refuse_number("the text of an array")
         return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
+
+    def __str__(self) -> str:
+        if self.batch_layer.open and not is_ours():
+            self.refuse_number("the text of an array")
+        return repr(self)
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if is_ours() else self.refuse_number("a key")
 
     # -- what Python may not know
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         if not self.mapped and not has_nodes_inside(self):
             return np.array(self.inner)
-        raise refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
+        return self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        layer = deepest([inputs, options])
-        if is_held_by_node([inputs, options], layer):
+        layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
+        if held:
             return NotImplemented
-        layer.check()
-        out = options.pop("out", None)
-        if out is not None and method == "__call__" and options.get("where", True) is not True:
-            result = FORM_OF["masked"](layer, ufunc, inputs, options, out)
-        else:
-            result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
-        return result if out is None else store_results(out, result, assign)
+        return layer.run(ufunc, run_ufunc, ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        layer = deepest([self, args, options])  # of like= only we are left
-        if is_held_by_node([self, args, options], layer):
+        layer, held = whose_turn(self, args, options)  # of like= only we are left
+        if held:
             return NotImplemented
-        layer.check()
-        if function in (np.may_share_memory, np.shares_memory):
-            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
-        if function in FACTS:
-            return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
-        args, options = name_out(function, args, options)
-        if options.get("out") is not None:
-            out = options.pop("out")
-            return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
-        return FORM_OF["function"](layer, function, args, options)
+        return layer.run(function, run_function, function, args, options)
 
     @classmethod
     def run_row(
@@ -428,7 +568,7 @@ class Batched(BatchedMethods):
         """A row on values of which at least one is a Batched, called by ``forward/recording.py``; and whether it is
         recorded by nodes of this layer."""
         layer, held = cls.lift_operands(rule, inputs, values, parents, constants)
-        return FORM_OF["row"](layer, rule, values, compute), held
+        return layer.run(rule.function, FORM_OF["row"], rule, values, compute), held
 
     @staticmethod
     def lift_operands(
@@ -436,7 +576,7 @@ class Batched(BatchedMethods):
     ) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
-        layer = deepest(values)
+        layer, _ = whose_turn(*values)
         layer.check()
         is_held = False
         for k, x in enumerate(inputs[: rule.operands]):
@@ -455,62 +595,97 @@ class Batched(BatchedMethods):
         """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
         inside? These must see the call, so it is made for each example, by :meth:`run_each` of what is returned.
 
-        Raises BatchError if nodes of this layer are arguments, too: they want one call.
+        If nodes of this layer are arguments, too, they want one call: a doubt.
         """
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
         if not arrays:
             return None
-        layer = deepest(arrays)
+        layer, held = whose_turn(*arrays)
         nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
         if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
             return None
-        if any([isinstance(x, NodeRole) and layer_of(x) is layer for x in arrays]):
-            raise BatchError(
-                f"{caller()} applies an af.Function inside af.vmap, where its result is differentiated both inside and "
-                f"outside of the vmap: it is not defined which derivative the outer one sees. Write it with NumPy "
-                f"functions, or call it for each example, without vmap."
-            )
+        if held:
+            layer.doubt("an af.Function whose result is differentiated both inside and outside")
         return next(x for x in arrays if layer_of(x) is layer)
 
     def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
-        return FORM_OF["loop"](self.batch_layer, function, args, options, name)
+        return self.batch_layer.run(name, FORM_OF["loop"], function, args, options, name)
 
     def detached(self) -> Any:
         """The numbers alone: without nodes inside."""
         return detach(self)
 
     def backward(self, *_: Any, **__: Any) -> None:
-        """Refused."""
-        raise BatchError(
-            f"backward() at {caller()} under af.vmap: the Variables are outside, and each example has a gradient of "
-            f"its own. Use af.vmap(af.grad(f)); or go back from what af.vmap(f) returns."
-        )
+        """Only of an example."""
+        self.refuse_number("backward()")
 
     # -- reading and writing
 
     def __getitem__(self, index: Any) -> Any:
-        layer = deepest([self, index])
-        layer.check()
-        return FORM_OF["getitem"](layer, self, index)
+        return whose_turn(self, index)[0].run("getitem", FORM_OF["getitem"], self, index)
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        self.batch_layer.check()
-        FORM_OF["setitem"](self, index, new)
+        whose_turn(self, index, new)[0].run("setitem", FORM_OF["setitem"], self, index, new)
 
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
         kind = args[0] if args else options.get("type")
+        base = self if self._base is None else self._base
         if isinstance(kind, type) and issubclass(kind, Batched):
             x = object.__new__(kind)
-            Batched.__init__(x, self.inner, self.batch_layer, self.mapped, self if self.base is None else self.base)
+            Batched.__init__(x, self.inner, self.batch_layer, self.mapped, base)
             return x
         if not args and not options:
-            return Batched(self.inner.view(), self.batch_layer, self.mapped, self if self.base is None else self.base)
-        raise BatchError(f"{caller()} reads the bytes of an array as other numbers, which af.vmap does not: x.astype")
+            return self.batch_layer.run("view", lambda layer: Batched(self.inner.view(), layer, self.mapped, base))
+        return self.refuse_number("x.view(dtype)")
 
 
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
+
+
+def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods, and where its results go."""
+    if not options:
+        return FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
+    out = options.pop("out", None)
+    if out is not None and method == "__call__" and options.get("where", True) is not True:
+        result = FORM_OF["masked"](layer, ufunc, inputs, options, out)
+    else:
+        result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
+    return result if out is None else store_results(out, result, storing(layer, options.get("casting", "same_kind")))
+
+
+def run_function(layer: Layer, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """The same of a function of NumPy's or of ours."""
+    if function in (np.may_share_memory, np.shares_memory):
+        if type(args[0]) is type(args[1]) is Batched and args[0].inner is args[1].inner:
+            return bool(args[0].size)
+        if is_ours(4):
+            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
+        layer.doubt("a question about memory")
+    if function in FACTS:
+        return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
+    args, options = name_out(function, args, options)
+    if options.get("out") is not None:
+        out = options.pop("out")
+        store = storing(layer, options.get("casting", "same_kind"))
+        return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), store)
+    return FORM_OF["function"](layer, function, args, options)
+
+
+def storing(layer: Layer, casting: str) -> Callable[[Any, Any], None]:
+    """What writes a result into ``out=``: only into an array of all examples, of a shape and dtype that fits."""
+
+    def store(x: Any, new: Any) -> None:
+        if layer_of(x) is not layer:
+            layer.doubt("a result written into an array that may be shared")
+        dtype, shape = np.result_type(sample(new)), np.shape(new)
+        if not np.can_cast(dtype, x.dtype, casting) or np.broadcast_shapes(shape, x.shape) != x.shape:
+            raise TypeError("out=")
+        x[...] = new
+
+    return store
 
 
 def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
@@ -523,27 +698,31 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     if isinstance(result, (tuple, list)):
         parts = [wrap_batched(r, layer, mapped, view_of) for r in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if isinstance(result, (np.generic, int, float, complex)):
-        result = np.asarray(result)
-    base = None
-    if type(view_of) is Batched and shares_memory(result, view_of.inner):
-        base = view_of if view_of.base is None else view_of.base
-    return Batched(result, layer, mapped, base)
+    base, ndim = None, getattr(result, "ndim", -1)
+    if ndim < 0 or isinstance(result, np.generic):
+        result, ndim = np.asarray(result), 0
+    if view_of is not None:
+        if type(view_of) is Batched and shares_memory(result, view_of.inner):
+            base = view_of if view_of._base is None else view_of._base
+    elif ndim > 1 and mapped and type(result) is np.ndarray and not is_outermost(result):
+        result = one_behind_another(result)
+    return Batched(result, layer, mapped, base, ndim == mapped and view_of is None)
+
+
+def is_outermost(x: np.ndarray) -> bool:
+    """Is the step from example to example the largest, in memory?"""
+    steps = x.strides
+    return abs(steps[0]) >= max([abs(s) for s in steps[1:]]) or not x.size
 
 
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
-    axes = sorted(range(1, x.ndim), key=lambda k: -x.strides[k])
+    axes = sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k]))
     sorted_x = x.transpose((0, *axes))
     if sorted_x.flags.c_contiguous:
         return x
     return sorted_x.copy().transpose((0, *[axes.index(k) + 1 for k in range(1, x.ndim)]))
-
-
-def assign(x: Any, new: Any) -> None:
-    """``out=x``: the array becomes the result."""
-    x[...] = new
 
 
 def detach(x: Any) -> Any:
@@ -551,5 +730,5 @@ def detach(x: Any) -> Any:
     while isinstance(x, NodeRole):
         x = value_of(x)
     if type(x) is Batched:
-        return Batched(detach(x.inner), x.batch_layer, x.mapped, x.base)
+        return Batched(detach(x.inner), x.batch_layer, x.mapped, x._base, x.is_number)
     return x

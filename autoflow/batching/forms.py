@@ -8,29 +8,22 @@ once for each example, and that is said.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..backends.duck_arrays import run_masked
-from ..base.errors import BatchError, CompileError
 from ..nodes.nodes import Array, NodeRole
-from ..nodes.versions import caller
 from ..rules import RULES
 from ..rules.variants import METHODS
-from ..table.outside import public_name
 from ..table.table import COMPOSED, Rule
-from .batched import FORM_OF, Batched, Layer, deepest, flat, open_layer, wrap_batched
+from .batched import FORM_OF, Batched, Layer, flat, open_layer, whose_turn, wrap_batched
+from .looping import announce_loop, loop_over_batch, one_of, together
+from .settling import settled
 
 Form = Callable[..., Any]
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
-SAID: set[str] = set()  # functions of which a loop has been announced
-
-
-class LoopWarning(UserWarning):
-    """A function has no batched form, so ``af.vmap`` runs it for each example."""
 
 
 def batched(*functions: Any) -> Callable[[Form], Form]:
@@ -47,20 +40,25 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     """``function(*args, **options)`` for all examples."""
     form = FORMS.get(function)
     if form is not None:
-        result = form(layer, *args, **options)
-        if result is not NotImplemented:
-            return result
-    elif function in RULES and RULES[function].elementwise:
-        return elementwise(layer, function, args, options)
-    elif function not in layer.written and (written := as_written(function, layer, args, options)):
+        return settled(layer, function, form, args, options)
+    if function in RULES and RULES[function].elementwise:
+        return settled(layer, function, elementwise_of(function), args, options)
+    if function not in layer.written and (written := as_written(function, layer, args, options)):
+        return settled(layer, function, written_form(function, written), args, options)
+    return loop_over_batch(layer, function, args, options)
+
+
+def written_form(function: Any, written: Any) -> Form:
+    """The form of a function that is composed of others: it runs on our arrays as it is."""
+
+    def form(layer: Layer, *args: Any, **options: Any) -> Any:
         layer.written.append(function)  # it may come back to us by another function's name
         try:
-            return written(*args, **options)
-        except BatchError:  # it looks at numbers
-            pass
+            return layer.attempt(written, *args, **options)
         finally:
             layer.written.remove(function)
-    return loop_over_batch(layer, function, args, options)
+
+    return form
 
 
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
@@ -79,15 +77,16 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     """A ufunc, or one of its methods."""
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
-    if method == "outer" and ufunc in METHODS["outer"]:
-        return METHODS["outer"][ufunc](*inputs, **options)
-    form = FORMS.get(ufunc if method == "__call__" else method)
     function = ufunc if method == "__call__" else getattr(ufunc, method)
-    if form is not None:
-        result = form(layer, *((function,) if method != "__call__" else ()), *inputs, **options)
-        if result is not NotImplemented:
-            return result
-    return loop_over_batch(layer, function, inputs, options)
+    if method == "outer" and ufunc in METHODS["outer"]:
+        return settled(layer, function, lambda layer, *a, **k: METHODS["outer"][ufunc](*a, **k), inputs, options)
+    form = FORMS.get(ufunc if method == "__call__" else method)
+    if form is None:
+        return loop_over_batch(layer, function, inputs, options)
+    given: Form = form if method == "__call__" else lambda layer, *a, **k: form(layer, function, *a, **k)
+    if method == "at":
+        return given(layer, *inputs, **options)
+    return settled(layer, function, given, inputs, options)
 
 
 def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:
@@ -98,11 +97,19 @@ def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) ->
     return run_function(layer, function, tuple(values), {})
 
 
+def elementwise_of(function: Any) -> Form:
+    """The form of an elementwise function that is no ufunc."""
+    return lambda layer, *inputs, **options: elementwise(layer, function, inputs, options)
+
+
 # -- elementwise
 
 
 def elementwise(layer: Layer, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Axes are aligned at their end; in front of them stands the batch."""
+    if not options:
+        arrays, mapped = align(layer, inputs)
+        return wrap_batched(function(*arrays), layer, mapped)
     names = [name for name, v in options.items() if isinstance(v, (Batched, np.ndarray))]
     arrays, mapped = align(layer, [*inputs, *[options[name] for name in names]])
     options = {**options, **dict(zip(names, arrays[len(inputs) :], strict=True))}
@@ -119,24 +126,30 @@ def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], 
     )
 
 
-def align(layer: Layer, arrays: list[Any]) -> tuple[list[Any], bool]:
+def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:
     """What is behind the arrays, so that they broadcast as one example's do; and whether one of them has the batch."""
-    return align_loops(layer, [open_layer(x, layer) for x in arrays], (0,) * len(arrays))
+    found = [open_layer(x, layer) for x in arrays]
+    if len(found) == 1:
+        return [found[0][0]], found[0][1]
+    return align_loops(layer, found, (0,) * len(found))
 
 
 def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int, ...]) -> tuple[list[Array], bool]:
     """The same of arrays whose last ``cores`` axes belong to the function: only those before them broadcast."""
     loops = [ndim_of(x) - is_mapped - core for (x, is_mapped), core in zip(found, cores, strict=True)]
-    most = max(loops)
-    made = [
-        x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if is_mapped and n < most else x
-        for (x, is_mapped), n in zip(found, loops, strict=True)
-    ]
-    return made, any([is_mapped for _, is_mapped in found])
+    most, mapped, made = max(loops), False, []
+    for (x, is_mapped), n in zip(found, loops, strict=True):
+        if is_mapped:
+            mapped = True
+            x = x.reshape((layer.size, *(1,) * (most - n), *x.shape[1:])) if n < most else x
+        made.append(x)
+    return made, mapped
 
 
 def ndim_of(x: Any) -> int:
     """Number of axes of anything that NumPy takes for an array."""
+    if type(x) in (float, int):
+        return 0
     return x.ndim if hasattr(x, "ndim") else np.ndim(x)
 
 
@@ -149,73 +162,7 @@ def in_front(x: Any, layer: Layer) -> Array:
     return np.broadcast_to(inner, (layer.size, *inner.shape))
 
 
-# -- one example after the other
-
-
-def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
-    """The function for each example, and a warning, once."""
-    name = name or public_name(function)
-    if not has_mapped((args, options), layer):
-        return wrapped_all(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer)
-    say_once(name, layer)
-    if not layer.size:
-        raise BatchError(f"{name} at {caller()} has no batched form, and an empty batch does not say what it returns")
-    results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
-    return together(results, layer, name)
-
-
-def say_once(name: str, layer: Layer) -> None:
-    """Warn that there is a loop, the first time. BatchError where there is to be none."""
-    if not layer.may_loop:
-        raise BatchError(f"{name} has no batched form")
-    if name not in SAID:
-        SAID.add(name)
-        warnings.warn(
-            f"{name} at {caller()} has no batched form for this call: af.vmap runs it for each example", LoopWarning,
-            stacklevel=2,
-        )  # fmt: skip
-
-
-def has_mapped(x: Any, layer: Layer) -> bool:
-    """Is there an array with a batch in these arguments?"""
-    if isinstance(x, (tuple, list)):
-        return any([has_mapped(v, layer) for v in x])
-    if isinstance(x, dict):
-        return has_mapped(list(x.values()), layer)
-    return open_layer(x, layer)[1]
-
-
-def one_of(x: Any, layer: Layer, k: int) -> Any:
-    """The arguments of example k."""
-    if type(x) in (tuple, list):
-        return type(x)([one_of(v, layer, k) for v in x])
-    if type(x) is dict:
-        return {name: one_of(v, layer, k) for name, v in x.items()}
-    inner, mapped = open_layer(x, layer)
-    return inner[k] if mapped else inner
-
-
-def together(results: list[Any], layer: Layer, name: str) -> Any:
-    """The results of all examples as one."""
-    first = results[0]
-    if isinstance(first, (tuple, list)):
-        parts = [together(list(part), layer, name) for part in zip(*results, strict=True)]
-        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
-    shapes = {np.shape(r) for r in results}
-    if len(shapes) > 1:
-        raise BatchError(
-            f"{name} at {caller()} returns arrays of different shapes for the examples of a batch ({sorted(shapes)}): "
-            f"they cannot be one array. Call the function for each example, without vmap."
-        )
-    return wrap_batched(np.stack(results), layer)
-
-
-def wrapped_all(result: Any, layer: Layer) -> Any:
-    """A result that is the same for all examples."""
-    if isinstance(result, (tuple, list)):
-        parts = [wrapped_all(r, layer) for r in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return wrap_batched(result, layer, mapped=False)
+# -- derivatives that look at numbers
 
 
 def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -227,16 +174,16 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def guarded(vjp: Callable[..., Any], name: str) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
-            try:
+            layer, held = whose_turn(g, saved)
+            if layer is None or held:  # a pass that is recorded: it would have to be, for each example
                 return vjp(g, saved)
-            except (BatchError, CompileError):  # for af.compile it is one that looks at numbers, too
-                if isinstance(g, NodeRole):  # a pass that is recorded: it would have to be, for each example
-                    raise
-                layer = deepest([g, saved])
-                say_once(f"the derivative of {name}", layer)
-                return together(
-                    [vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
-                )
+            found = layer.attempt(vjp, g, saved)
+            if found is not NotImplemented:
+                return found
+            announce_loop(f"the derivative of {name}", layer)
+            return together(
+                [vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
+            )
 
         return safely
 

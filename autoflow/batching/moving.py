@@ -9,7 +9,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..base.errors import BatchError
 from ..base.modes import modes
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
@@ -300,7 +299,7 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     """Of the axes of an example."""
     inner, mapped = open_layer(x, layer)
     if options.get("writeable"):
-        raise BatchError("sliding_window_view(writeable=True): writes into windows that overlap are not batched")
+        layer.doubt("sliding_window_view(writeable=True)")
     if not mapped:
         return NotImplemented
     n = inner.ndim - 1

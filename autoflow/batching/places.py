@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BatchError
 from ..nodes.nodes import Array, NodeRole, gradient_target
-from ..nodes.versions import caller
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
-from .batched import FORM_OF, Batched, Layer, flat, one_behind_another, open_layer, refuse_number, wrap_batched
+from .batched import FORM_OF, Batched, Layer, flat, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, batched, in_front
+from .looping import one_of
+from .settling import settled
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
@@ -75,7 +75,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
         part = open_layer(part, layer)[0] if isinstance(part, Batched) and not part.mapped else part
         if isinstance(part, Batched):
             if part.dtype.kind == "b":
-                raise refuse_number("x[mask], whose length depends on the mask,")
+                layer.doubt("x[mask], whose length depends on the mask,")
             parts.append(part)
         elif isinstance(part, (list, np.ndarray)):
             array = np.asarray(part)
@@ -85,9 +85,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
             parts.append(part)
     taken = sum([part is not None and part is not ... for part in parts])
     if taken > ndim or any([isinstance(part, (bool, np.bool_)) for part in parts]):
-        if taken > ndim:
-            raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {taken} were indexed")
-        raise BatchError(f"True or False as an index (at {caller()}) is not batched: write x[None] or x[:0]")
+        layer.doubt("an index with too many axes, or with True or False,")
     place = next((k for k, part in enumerate(parts) if part is ...), None)
     rest = [slice(None)] * (ndim - taken)
     return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
@@ -111,26 +109,31 @@ def is_plain(index: Any) -> bool:
     )
 
 
-@batched(getitem)
 def read(layer: Layer, x: Any, i: Any) -> Any:
     """``x[i]``"""
-    index = i
+    if not is_plain(i):
+        return settled(layer, getitem, read_places, (x, i), {})
     inner, mapped = open_layer(x, layer)
-    if is_plain(index):
-        if not mapped:
-            return wrap_batched(inner[index], layer, False, x)
-        n, parts = inner.ndim - 1, index if type(index) is tuple else (index,)
-        given = [part for part in parts if part is not None and part is not ...]
-        if len(given) > n:
-            raise IndexError(f"too many indices for array: array is {n}-dimensional, but {len(given)} were indexed")
-        found = inner[(slice(None), *parts)]
-        if found.ndim == 1 and len(given) == len(parts):  # one example's is a number, which no later write changes
-            return wrap_batched(found.copy(), layer)
-        return wrap_batched(found, layer, view_of=x)
-    how = Index(layer, index, inner.ndim - mapped, mapped)
-    mapped = mapped or is_mapped(index, layer)
-    found = how.arranged(inner[how.inside])
-    return wrap_batched(one_behind_another(found) if mapped else found, layer, mapped)
+    if not mapped:
+        return wrap_batched(inner[i], layer, False, x)
+    n, parts = inner.ndim - 1, i if type(i) is tuple else (i,)
+    given = [part for part in parts if part is not None and part is not ...]
+    if len(given) > n:
+        raise IndexError("too many indices")
+    found = inner[(slice(None), *parts)]
+    if found.ndim == 1 and len(given) == len(parts):  # one example's is a number, which no later write changes
+        return wrap_batched(found.copy(), layer)
+    return wrap_batched(found, layer, view_of=x)
+
+
+FORMS[getitem] = read
+
+
+def read_places(layer: Layer, x: Any, i: Any) -> Any:
+    """The same with arrays among the indices."""
+    inner, mapped = open_layer(x, layer)
+    how = Index(layer, i, inner.ndim - mapped, mapped)
+    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(i, layer))
 
 
 def is_mapped(index: Any, layer: Layer) -> bool:
@@ -138,24 +141,23 @@ def is_mapped(index: Any, layer: Layer) -> bool:
     return any([open_layer(part, layer)[1] for part in (index if type(index) is tuple else (index,))])
 
 
-def write(x: Batched, index: Any, new: Any) -> None:
+def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
-    layer = x.batch_layer
     new_inner, new_mapped = open_layer(new, layer)
-    check_history(x.inner, new_inner)
+    if x.batch_layer is not layer or (not x.mapped and (new_mapped or is_mapped(index, layer))):
+        layer.doubt("a write into an array that all examples share")
+    check_history(x.inner, new_inner, layer)
     if not x.mapped:
-        if new_mapped or is_mapped(index, layer):
-            raise BatchError(
-                f"{caller()} writes numbers that differ from example to example into an array that all examples "
-                f"share: copy it first, x = np.zeros_like(x) + x"
-            )
         x.inner[index] = new_inner
         return
-    mask = index if isinstance(index, Batched) and index.dtype.kind == "b" else None
-    if mask is not None:
+    if x.is_number:
+        raise TypeError("a number does not support item assignment")
+    if isinstance(index, Batched) and index.dtype.kind == "b":
         if np.ndim(new):
-            raise refuse_number("x[mask] = y with several numbers")
-        mask_inner = in_front(mask, layer)
+            layer.doubt("x[mask] = y with several numbers")
+        mask_inner = in_front(index, layer)
+        if mask_inner.shape[1:] != x.shape[: mask_inner.ndim - 1]:
+            raise IndexError("a mask of another shape")
         shape = (*mask_inner.shape, *(1,) * (x.inner.ndim - mask_inner.ndim))
         value = new_inner.reshape((layer.size, *(1,) * x.ndim)) if new_mapped else new_inner
         x.inner[...] = np.where(mask_inner.reshape(shape), value, x.inner)
@@ -164,26 +166,28 @@ def write(x: Batched, index: Any, new: Any) -> None:
     x.inner[how.inside] = fit_values(how, x.inner, new_inner, new_mapped, layer)
 
 
-def check_history(x: Array, new: Any) -> None:
-    """Raise BatchError if a node of an outer layer would be written into plain numbers, and lose its history."""
+def check_history(x: Array, new: Any, layer: Layer) -> None:
+    """A doubt if a node of an outer layer would be written into plain numbers, and lose its history."""
     if gradient_target(new) is not None and not isinstance(x, NodeRole):
-        raise BatchError(
-            f"{caller()} writes a node into an array of plain numbers, and its history would be lost: make the array "
-            f"with np.zeros_like(x), or with np.stack, np.concatenate or np.where of its parts"
-        )
+        layer.doubt("a node written into an array of plain numbers")
 
 
 def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
-    """The value to be written at ``how.inside``, with axes where NumPy expects them."""
-    if not new_mapped and how.moves is None:
+    """The value to be written at ``how.inside``, with axes where NumPy expects them: it broadcasts against what one
+    example has there, and never against the batch."""
+    new = new if hasattr(new, "shape") else np.asarray(new)
+    if not new.shape:
         return new
     there = sample_shape(how, x)
-    if not new_mapped:
-        return how.back(np.broadcast_to(new, there))
-    extra = new.ndim - len(there)  # leading axes of length 1, which NumPy allows
-    new = new.reshape((layer.size, *new.shape[1 + extra :])) if extra > 0 else new
-    new = new.reshape((layer.size, *(1,) * (len(there) - new.ndim), *new.shape[1:])) if extra < 0 else new
-    return how.back(new if how.moves is None else np.broadcast_to(new, there))
+    one = new.shape[1:] if new_mapped else new.shape
+    extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
+    if any([n != 1 for n in one[:extra]]) or np.broadcast_shapes(one[extra:], there[1:]) != there[1:]:
+        raise ValueError(f"could not broadcast input array from shape {one} into shape {there[1:]}")
+    if new_mapped:
+        new = new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))
+    elif extra:
+        new = new.reshape(one[extra:])
+    return new if how.moves is None else how.back(np.broadcast_to(new, there))
 
 
 def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
@@ -229,12 +233,9 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
     """``np.add.at(x, index, new)``"""
     inner, mapped = open_layer(x, layer)
     if not mapped:
-        raise BatchError(
-            f"{caller()} adds numbers that differ from example to example to an array that all examples share: make "
-            f"it with np.zeros_like(x)"
-        )
+        layer.doubt("a write into an array that all examples share")
     for v in new:
-        check_history(inner, open_layer(v, layer)[0])
+        check_history(inner, open_layer(v, layer)[0], layer)
     how = Index(layer, index, inner.ndim - 1, True)
     ufunc_at(inner, how.inside, *[fit_values(how, inner, *open_layer(v, layer), layer) for v in new])
     return None
@@ -275,10 +276,10 @@ def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any)
     """In place."""
     inner, mapped = open_layer(arr, layer)
     if not mapped or axis is None:
-        raise refuse_number("np.put_along_axis")
+        layer.doubt("np.put_along_axis into an array that may be shared, or along no axis,")
     places = in_front(indices, layer)
     new, new_mapped = open_layer(values, layer)
-    check_history(inner, new)
+    check_history(inner, new, layer)
     if new_mapped and new.ndim < inner.ndim:
         new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
     np.put_along_axis(inner, places, new, shift_axes(axis, inner.ndim - 1))
@@ -288,22 +289,26 @@ def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any)
 @batched(np.copyto)
 def copyto(layer: Layer, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
     """In place."""
-    if not isinstance(dst, Batched):
-        raise refuse_number("np.copyto")
+    if not isinstance(dst, Batched) or not np.can_cast(np.result_type(sample(src)), dst.dtype, casting):
+        layer.doubt("np.copyto into an array that may be shared, or of another dtype,")
     dst[...] = src if where is True else np.where(where, src, dst)
     return None
 
 
-def refuse_writers(name: str) -> Form:
-    """Functions that write into an array in a way of their own."""
+def one_by_one(function: Any) -> Form:
+    """The form of a function that writes into an array in a way of its own: in the memory of each example."""
 
-    def form(layer: Layer, *_: Any, **__: Any) -> Any:
-        raise refuse_number(f"np.{name}")
+    def form(layer: Layer, x: Any, *args: Any, **options: Any) -> None:
+        inner, mapped = open_layer(x, layer)
+        if not mapped or type(inner) is not np.ndarray or x.is_number:
+            layer.doubt(f"np.{function.__name__} into an array that may be shared")
+        for k in range(layer.size):
+            function(inner[k, ...], *one_of(args, layer, k), **one_of(options, layer, k))
 
     return form
 
 
-for name in ("put", "place", "putmask", "fill_diagonal"):
-    FORMS[getattr(np, name)] = refuse_writers(name)
+for function in (np.put, np.place, np.putmask, np.fill_diagonal):
+    FORMS[function] = one_by_one(function)
 
 FORM_OF.update(getitem=read, setitem=write)

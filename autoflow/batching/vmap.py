@@ -6,6 +6,9 @@ of a batch: which axis of each argument, how long it is, what goes in and what c
 
 from __future__ import annotations
 
+import inspect
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,8 +17,9 @@ import numpy as np
 
 from ..backends.duck_arrays import Registration
 from ..backends.registry import NodeTypes
+from ..backprop.snapshots import Trial, silence
 from ..base import pytree
-from ..base.errors import InputError
+from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NUMPY, Array, NodeRole, gradient_target, value_of
@@ -26,7 +30,9 @@ from . import (
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms
 )
-from .batched import FORM_OF, Batched, Layer, refuse_number
+from .batched import Batched, Doubt, Layer, Shared, users_line
+from .definition import code_of, run_loop, same_as_one
+from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 
@@ -35,7 +41,7 @@ def make_types() -> NodeTypes:
     """The classes of nodes on top of Batched arrays."""
     types = NodeTypes(Batched, NUMPY.roles, NUMPY.slots)
     types.from_numpy, types.to_numpy = for_all, numbers_of
-    types.call = lambda function, x: FORM_OF["loop"](x.batch_layer, function, (x,), {})  # type: ignore[method-assign]
+    types.call = lambda function, x: x.run_each(function, (x,), {}, "")  # type: ignore[method-assign]
     return types
 
 
@@ -46,9 +52,16 @@ RUNNING = Registration(Batched, make_types)
 def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
     """A layer for a block, in which nodes can be made of Batched arrays."""
     layer = Layer(size, may_loop)
+    with running(layer), switched(layer=layer):
+        yield layer
+
+
+@contextmanager
+def running(layer: Layer) -> Iterator[None]:
+    """The block in which the layer is open."""
     try:
-        with RUNNING.needed_by(layer), switched(layer=layer):
-            yield layer
+        with RUNNING.needed_by(layer):
+            yield
     finally:
         layer.open = False
 
@@ -60,7 +73,7 @@ def for_all(array: Array) -> Any:
 
 def numbers_of(x: Batched) -> Array:
     """Pictures, texts, and np.put on nodes want numbers."""
-    raise refuse_number("a picture, a text, or a function that looks at numbers")
+    return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
 
 
 # ---------------------------------------------------------------- af.vmap: the function of a batch
@@ -69,20 +82,25 @@ def numbers_of(x: Batched) -> Array:
 Axes = Any  # an int, None, or a tree of them
 
 
-def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
-    """``f``, a function of one example, as a function of a batch of examples. f is called once, without a loop.
+def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: str = "warn") -> Callable[..., Any]:
+    """``f``, a function of one example, as a function of a batch of examples: what a loop over the examples returns.
 
     in_axes : which axis of the arguments numbers the examples: one int for all, or a tuple with one per argument; None
         for an argument that all examples share. For an argument in containers also a container of axes. Arguments that
         are not arrays (text, None, a function) are shared, and so are keyword arguments.
     out_axes : where that axis is put in the results; None for a result that is the same for all examples.
+    loop : what happens where only one example can answer (``if x > 0``, ``float(x)``, ``x[x > 0]``, a NumPy function
+        without a batched form, an error). "warn": f, or that function, is called for each example, and a LoopWarning
+        says why and where, once for each line; "allow": without a warning; "refuse": BatchError.
 
-    ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled. In f
-    an array has the shape of one example. It has no single value: ``if x > 0``, ``float(x)`` and ``x[x > 0]`` are
-    BatchErrors that name the line. A function without a batched form runs once for each example, and a
-    LoopWarning says so once.
+    Most often f is called once, with all examples in arrays that have the shape of one; with arguments of new shapes
+    once more, for the first example, and results are compared. If f is called for each example after all, what the
+    first call has changed (arrays and lists from outside, random generators) is put back before.
 
-    Raises InputError if nothing is mapped, an axis does not exist, or lengths differ.
+    ``af.vmap(af.grad(f))`` gives the gradient of each example; vmap may be nested, differentiated and compiled.
+
+    Raises InputError if nothing is mapped, an axis does not exist, or lengths differ; BatchError if results of examples
+    have different shapes or dtypes; and what f raises for an example.
 
     >>> w = np.array([1.0, 2.0])
     >>> vmap(lambda x: np.sum(x * w))(np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0]]))
@@ -91,8 +109,17 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     >>> vmap(af.grad(lambda w, x: np.sum(w * x) ** 2), in_axes=(None, 0))(w, np.array([[1.0, 1.0], [2.0, 0.0]]))
     array([[6., 6.],
            [8., 0.]])
+    >>> vmap(lambda x: x if x > 0 else 0.0, loop="allow")(np.array([1.0, -2.0, 3.0]))
+    array([1., 0., 3.])
     """
-    return BatchFunction(f, {"in_axes": in_axes, "out_axes": out_axes})
+    if loop not in LOOPS:
+        raise InputError(f"loop={loop!r}: it is one of {', '.join(map(repr, LOOPS))}")
+    return BatchFunction(f, {"in_axes": in_axes, "out_axes": out_axes, "loop": loop})
+
+
+LOOPS = ("warn", "allow", "refuse")
+COMPARED: set[Any] = set()  # functions and signatures of which an example has been compared
+MANY = 4096  # of these are remembered
 
 
 class BatchFunction(FunctionOfFunction):
@@ -100,23 +127,145 @@ class BatchFunction(FunctionOfFunction):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """For all examples in these arguments."""
-        in_axes, out_axes = self.how["in_axes"], self.how["out_axes"]
-        axes = axes_of_arguments(in_axes, args)
-        flat, paths = pytree.tree_leaves(args), pytree.tree_paths(args, "")
-        given = [(x, checked_axis(x, axis, path)) for x, axis, path in zip(flat, axes, paths, strict=True)]
-        size = common_length(given, paths)
-        around = modes()
-        has_history = around.recording and any([gradient_target(x) is not None for x, _ in given])
-        with (
-            batched_over(size) as layer,
-            switched(depth=around.depth + has_history, wrap_open_record=wrap_backward(around.wrap_open_record)),
-        ):
-            hidden = iter([enter(x, axis, layer) for x, axis in given])
-            z = self.f(*pytree.tree_unflatten(args, hidden), **options)
-            outs = spread_axes(out_axes, z, "out_axes", "result")
-            return pytree.tree_unflatten(
-                z, iter([leave(x, a, layer) for x, a in zip(pytree.tree_leaves(z), outs, strict=True)])
+        batch = Batch(self.f, args, options, self.how["in_axes"])
+        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options or None)
+        layer = Layer(batch.size)
+        result = batch.run_at_once(layer, self.how["out_axes"], before)
+        if layer.reason is None:
+            if layer.loops:
+                self.say_loops(layer)
+            return result
+        if before.has_moved():
+            raise BatchError(f"{layer.reason}: and an iterator has moved on meanwhile, which cannot be put back")
+        if self.how["loop"] == "refuse" or not batch.size:
+            raise BatchError(
+                f"af.vmap(loop='refuse'): {layer.reason} only one example can answer. Write np.where(condition, a, b) "
+                f"instead of an if and of x[mask], and np.zeros_like(x) for an array to be filled"
+                if batch.size
+                else f"{layer.reason}: an empty batch has no example to ask"
             )
+        result = run_loop(self.f, batch, options, self.how["out_axes"])
+        self.say(layer.reason, f"af.vmap calls the function for each example, because of {layer.reason}")
+        return result
+
+    def say_loops(self, layer: Layer) -> None:
+        """Of functions that were called for each example."""
+        for name, line in dict.fromkeys(layer.loops):
+            self.say(
+                name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example"
+            )
+
+    def say(self, what: str, text: str) -> None:
+        """A LoopWarning, once."""
+        if self.how["loop"] == "warn" and what not in SAID:
+            SAID.add(what)
+            warnings.warn(text, LoopWarning, stacklevel=user_level())
+
+
+def user_level() -> int:
+    """How many calls up the user's code is, for a warning."""
+    frame, level = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("autoflow."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+class Batch:
+    """One call: the arguments, with the axis of the examples in front.
+
+    args : as they were given.
+    given : the leaves, each with its axis or None.
+    size : how many examples there are.
+    """
+
+    def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
+        axes = axes_of_arguments(in_axes, args)
+        self.f, self.args, self.options, leaves = f, args, options, pytree.tree_leaves(args)
+        self.given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
+        self.size = common_length(self.given, args)
+        self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in self.given]
+
+    def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
+        """The arguments of f: of mapped leaves ``take(leaf)``."""
+        return pytree.tree_unflatten(self.args, [share(x) if axis is None else take(x) for x, axis in self.leaves])
+
+    def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
+        """The results for all examples. If ``layer.reason`` is set afterwards, they are none."""
+        around = modes()
+        has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
+        result = None
+        layer.hears_errors = before.hears_errors
+        try:
+            with (
+                before.locked(),
+                running(layer),
+                switched(
+                    layer=layer, depth=around.depth + has_history,
+                    wrap_open_record=wrap_backward(around.wrap_open_record),
+                ),
+            ):
+                args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
+                z = self.f(*args, **self.options)
+                if layer.reason is None:
+                    outs = spread_axes(out_axes, z, "out_axes", "result")
+                    pairs = zip(pytree.tree_leaves(z), outs, strict=True)
+                    seen: set[int] = set()
+                    result = pytree.tree_unflatten(z, [leave(x, a, layer, seen) for x, a in pairs])
+        except Doubt as doubt:
+            if doubt.layer is not layer:
+                raise
+        except (MemoryError, InputError):
+            raise
+        except Exception as error:
+            layer.reason = layer.reason or f"{type(error).__name__} at {line_of(error)}"
+        finally:
+            changed = before.restore()
+        if layer.reason is None and changed:
+            layer.reason = f"a {changed} from outside that the function changes"
+        if layer.reason is None and layer.size:
+            self.compare(layer, result, out_axes, before)
+        return result
+
+    def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
+        """The first time that there are arguments of these shapes: is it what f returns for one example?"""
+        if layer.depth > 1 or not all([axis is None or type(value_of(x)) is np.ndarray for x, axis in self.leaves]):
+            return
+        kinds = [(np.shape(x), getattr(x, "dtype", type(x)), axis) for x, axis in self.leaves]
+        key = code_of(self.f), tuple(kinds)
+        if key in COMPARED:
+            return
+        try:
+            with before.locked(), silence():
+                one = self.f(*self.arguments(lambda x: value_of(x)[0]), **self.options)
+        except MemoryError:
+            raise
+        except Exception as error:
+            layer.reason = f"{type(error).__name__} for one example"
+        else:
+            if not same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
+                layer.reason = f"another result for one example alone, in {place_of(self.f)}"
+        finally:
+            before.restore()
+        if layer.reason is None:
+            if len(COMPARED) >= MANY:
+                COMPARED.clear()
+            COMPARED.add(key)
+
+
+def place_of(f: Any) -> str:
+    """Where a function was written."""
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return f"{code.co_name} at {code.co_filename}:{code.co_firstlineno}" if code else repr(f)
+
+
+def line_of(error: BaseException) -> str:
+    """Where the user's code was when it was raised."""
+    line, frames = users_line(), error.__traceback__
+    while frames is not None:
+        if frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy"):
+            line = f"{frames.tb_frame.f_code.co_filename}:{frames.tb_lineno}"
+        frames = frames.tb_next
+    return line
 
 
 def wrap_backward(outer: Any) -> Any:
@@ -162,14 +311,20 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     return [axis for step, child in theirs for axis in spread_axes(mine[step], child, what, of + step)]
 
 
-def checked_axis(x: Any, axis: Any, path: str) -> Any:
-    """The axis as a positive number; None for what is shared."""
+def word_of(args: Any, k: int) -> str:
+    """How a message calls leaf k of the arguments: 0, or [0]['w']."""
+    path = pytree.tree_paths(args, "")[k]
+    return path[1:-1] if path.count("[") == 1 else path
+
+
+def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
+    """The axis of leaf k as a positive number; None for what is shared."""
     if axis is None or not is_array(x):
         return None
-    n = np.ndim(x)
+    n = len(x.shape) if hasattr(x, "shape") else 0
     if not -n <= axis < n:
         raise InputError(
-            f"argument {path[1:-1] if path.count('[') == 1 else path} has shape {np.shape(x)}, and so no axis {axis} "
+            f"argument {word_of(args, k)} has shape {np.shape(x)}, and so no axis {axis} "
             f"to map over: give in_axes, with None for an argument that all examples share"
         )
     return int(axis) % n
@@ -180,15 +335,13 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "shape") or pytree.is_number(x)
 
 
-def common_length(given: list[tuple[Any, Any]], paths: list[str]) -> int:
+def common_length(given: list[tuple[Any, Any]], args: Any) -> int:
     """How many examples there are."""
-    lengths = {path: np.shape(x)[axis] for (x, axis), path in zip(given, paths, strict=True) if axis is not None}
+    lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:
-        said = ", ".join(
-            [f"{n} in argument {path[1:-1] if path.count('[') == 1 else path}" for path, n in lengths.items()]
-        )
+        said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
     return int(next(iter(lengths.values())))
 
@@ -196,19 +349,22 @@ def common_length(given: list[tuple[Any, Any]], paths: list[str]) -> int:
 # -- in and out
 
 
-def enter(x: Any, axis: Any, layer: Layer) -> Any:
-    """An argument as f sees it. Read-only: it belongs to the caller."""
+def in_front(x: Any, axis: int) -> Any:
+    """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
     if type(x) is np.ndarray:
         x = np.moveaxis(x, axis, 0) if axis else x.view()
         x.flags.writeable = False
-        return Batched(x, layer, mapped=axis is not None)
-    if axis is None:
         return x
-    return Batched(np.moveaxis(x, axis, 0) if axis else x, layer)
+    return np.moveaxis(x, axis, 0) if axis else x
 
 
-def leave(z: Any, axis: Any, layer: Layer) -> Any:
-    """A result as the caller gets it."""
+def shared(x: Any) -> Any:
+    """An argument that all examples share, as f sees it."""
+    return x.view(Shared) if type(x) is np.ndarray else x
+
+
+def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
+    """A result as the caller gets it: new memory, as np.stack gives it."""
     if not is_array(z):
         return z
     if isinstance(z, Batched) and z.batch_layer is layer:
@@ -222,12 +378,15 @@ def leave(z: Any, axis: Any, layer: Layer) -> Any:
                 "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
                 "arguments: give the axis for the examples"
             )
-        return inner
+        return np.array(inner) if isinstance(inner, Shared) else inner
     inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")
     inner = np.moveaxis(inner, 0, axis) if axis else inner
-    if type(inner) is np.ndarray and not inner.flags.writeable:
-        return inner.copy()
-    return inner
+    if type(inner) is not np.ndarray:
+        return np.copy(inner)
+    if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:
+        seen.add(id(inner))
+        return inner
+    return np.array(inner, inner.dtype.newbyteorder("="), subok=False)

@@ -11,12 +11,13 @@ import copy
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
-from ..base.errors import BatchError, GradientShapeError, lost
+from ..base.errors import GradientShapeError, lost
 from ..base.modes import modes
 from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
@@ -83,6 +84,9 @@ class Context:
         self._constants.extend(arrays)
 
 
+ROWS_OF: WeakKeyDictionary[type, dict[Any, Rule]] = WeakKeyDictionary()  # of each class, by what is differentiated
+
+
 class Function:
     """An operation whose forward and backward you write. Call it as ``Square.apply(x)``.
 
@@ -111,14 +115,8 @@ class Function:
 
     __module__ = "autoflow"
 
-    _rows: dict[Any, Rule]
-
     def __init__(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"a {type(self).__name__} is not to be made, but applied: {type(self).__name__}.apply(...)")
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._rows = {}
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -182,14 +180,15 @@ class Call:
         needs = sorted({i for kind, i in self.tags if kind == "operand"})
         needs += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
         key = tuple(operands), tuple(needs), several
-        if key not in cls._rows:
+        rows = ROWS_OF.setdefault(cls, {})
+        if key not in rows:
             options = ["_call", *[f"_result{j}" for j in self.outs * several]]
             row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), needs=needs)
-            first = next(iter(cls._rows.values()), row)
+            first = next(iter(rows.values()), row)
             if first is not row:
                 row.tick = lambda: first.tick()
-            cls._rows[key] = row
-        return cls._rows[key]
+            rows[key] = row
+        return rows[key]
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """Run backward: the row's joint function."""
@@ -298,7 +297,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = next((r for r in RULES.values() if r.name == opmethod and r.operands == len(inputs)), None)
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if modes().layer is not None:
-        raise BatchError("Operation.create_node under af.vmap: its value is of one example. Use af.Function")
+        modes().layer.doubt("Operation.create_node")
     values, parents, constants, mutable = split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)

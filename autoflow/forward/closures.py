@@ -81,13 +81,13 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
 
 
 def has_own_hook(kind: type, hook: str) -> bool:
-    """Has the class a way of its own to compute, and not NumPy's, that of a registered array type or that of a library
-    which wants numbers? ``__array_ufunc__ = None``, no way at all, is one: Python asks the class."""
+    """Has the class a way of its own to compute, and not NumPy's, ours, that of a registered array type or that of a
+    library which wants numbers? ``__array_ufunc__ = None``, no way at all, is one: Python asks the class."""
     known = registered_type(kind)
     if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
         return False
-    owner = next(cls for cls in kind.__mro__ if hook in vars(cls))
-    return not wants_numbers(owner.__module__)
+    owner = next(cls for cls in kind.__mro__ if hook in vars(cls)).__module__
+    return not (wants_numbers(owner) or owner.startswith("autoflow."))
 
 
 def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..backends.registry import family_of
 from ..base import pytree
-from ..base.errors import BatchError, CompileError, ConvergenceError, InputError
+from ..base.errors import CompileError, ConvergenceError, InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, switched
 from ..extending.function import Function
@@ -145,10 +145,11 @@ def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
         if not isinstance(x, (np.ndarray, np.generic)) and not pytree.is_number(x):
             raise TypeError(f"{name} returned {type(x).__name__}: it returns numbers, arrays, or containers of them")
         if not isinstance(x, (np.ndarray, np.generic, int, float)):
-            kind = BatchError if hasattr(x, "batch_layer") else CompileError
-            raise kind(
-                f"{name} uses an array of a surrounding af.vmap or af.compile that is not one of its arguments: pass "
-                f"it in theta, as an array of floats"
+            if (layer := getattr(x, "batch_layer", None)) is not None:
+                layer.doubt(f"{name}, which uses an array that is not one of its arguments (pass it in theta),")
+            raise CompileError(
+                f"{name} uses an array of a surrounding af.compile that is not one of its arguments: pass it in theta, "
+                f"as an array of floats"
             )
 
 

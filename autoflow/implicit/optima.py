@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base import pytree
-from ..base.errors import BatchError, CompileError, ConvergenceError, InputError, NoRuleError
+from ..base.errors import CompileError, ConvergenceError, InputError, NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad, switched
 from ..nodes.nodes import value_of
@@ -203,9 +203,10 @@ def minimize(
 
     for x in (*arrays, problem.start):
         if not is_on_host(x):
-            raise (BatchError if hasattr(value_of(x), "batch_layer") else CompileError)(
-                "af.minimize returns an object of SciPy, which af.vmap and af.compile cannot handle: use "
-                "af.implicit.argmin"
+            if (layer := getattr(value_of(x), "batch_layer", None)) is not None:
+                layer.doubt("af.minimize, which returns an object of SciPy (af.implicit.argmin does not),")
+            raise CompileError(
+                "af.minimize returns an object of SciPy, which af.compile cannot handle: use af.implicit.argmin"
             )
 
     def objective(x: Array, *values: Array) -> Any:

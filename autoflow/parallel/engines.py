@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..base import pytree
-from ..base.errors import BatchError, CompileError, InputError
+from ..base.errors import CompileError, InputError
 from ..base.lazy import show_bar
 from ..base.modes import modes
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
@@ -343,7 +343,7 @@ def check_surroundings(arguments: Any) -> None:
             "af.data_parallel(f, ..., compiled=True), and call that outside, or say af.compile(f, fallback=True)."
         )
     if modes().layer is not None:
-        raise BatchError("data_parallel under af.vmap: take af.vmap inside f, where the examples of one part are")
+        modes().layer.doubt("data_parallel (take af.vmap inside its function instead)")
 
 
 class Total:

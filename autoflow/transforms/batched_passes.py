@@ -28,10 +28,10 @@ import numpy as np
 
 from ..backprop.hooks import leaf_hooks
 from ..backprop.passes import quietly
-from ..base.errors import InputError
+from ..base.errors import BatchError, InputError
 from ..base.modes import modes, switched
 from ..batching import vmap
-from ..batching.batched import Batched
+from ..batching.batched import Batched, Doubt
 from ..batching.forms import in_front
 from ..batching.vmap import batched_over
 from ..nodes.grads import cast_gradient
@@ -91,9 +91,14 @@ def chunks(
 def one_chunk(pullback: Callable[[Any], list[Any]], seeds: Array, size: int) -> list[Any]:
     """The gradients for some seeds, with the axis of the seeds in front."""
     wrap_open_record = vmap.wrap_backward(modes().wrap_open_record)
-    with batched_over(size, may_loop=False) as layer, switched(wrap_open_record=wrap_open_record):
-        found = pullback(Batched(seeds, layer))
-        return [g if g is None else in_front(g, layer) for g in found]
+    try:
+        with batched_over(size, may_loop=False) as layer, switched(wrap_open_record=wrap_open_record):
+            found = pullback(Batched(seeds, layer))
+            return [g if g is None else in_front(g, layer) for g in found]
+    except Doubt as doubt:
+        if doubt.layer is not layer:
+            raise
+        raise BatchError(f"derivatives that look at numbers: {layer.reason}") from None
 
 
 def graph_bytes(record: Any, stop: Any) -> int | None:

@@ -15,8 +15,8 @@ from row_examples import examples_of
 from support import assert_close, rows, values_of
 
 import autoflow as af
-from autoflow.batching.forms import LoopWarning
 from autoflow.batching.vmap import vmap
+from autoflow.errors import LoopWarning
 
 BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.errors import BatchError, CompileError
+from autoflow.errors import CompileError
 
 POINTS = np.random.default_rng(0).normal(size=(4, 5))
 
@@ -154,13 +154,3 @@ def test_where_needs_no_numbers_elsewhere():
     for x in np.random.default_rng(1).uniform(0, 1, (20, 50)):
         np.testing.assert_array_equal(compiled(x), f(x))
         compiled(x * 3)
-
-
-def test_windows_that_are_written_into_are_refused():
-    def f(x):
-        z = x * 1
-        np.lib.stride_tricks.sliding_window_view(z, 2, writeable=True)[...] = 0
-        return z
-
-    with pytest.raises(BatchError, match="writeable=True"):
-        af.vmap(f)(POINTS)

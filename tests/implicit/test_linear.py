@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import forms
-from autoflow.errors import ConvergenceError, InputError, LostGradientError
+from autoflow.batching import looping
+from autoflow.errors import ConvergenceError, InputError, LoopWarning, LostGradientError
 from autoflow.implicit import linear_solve, root
 from autoflow.implicit.linear import is_singular, solve_dense
 
@@ -79,8 +79,8 @@ def test_transforms_of_a_linear_solution():
     slope = af.jacobian(right)(1.5)
     np.testing.assert_allclose(af.jvp(f, 1.5, 1.0)[1], slope, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(af.compile(af.jacobian(f))(np.array(1.5)), slope, rtol=1e-9, atol=1e-12)
-    forms.SAID.clear()
-    with pytest.warns(forms.LoopWarning, match="linear_solve"):
+    looping.SAID.clear()
+    with pytest.warns(LoopWarning, match="linear_solve"):
         each = af.vmap(af.jacobian(f))(np.array([1.5, 2.0]))
     np.testing.assert_allclose(each, [slope, af.jacobian(right)(2.0)], rtol=1e-9, atol=1e-12)
 

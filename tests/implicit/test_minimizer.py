@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import forms
-from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError, NoRuleError
+from autoflow.batching import looping
+from autoflow.errors import (
+    BatchError,
+    CompileError,
+    ConvergenceError,
+    InputError,
+    LoopWarning,
+    LostGradientError,
+    NoRuleError,
+)
 from autoflow.implicit.optima import WITH_MATRIX, WITH_PRODUCTS, WITHOUT_SLOPES
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
@@ -204,9 +212,12 @@ def test_refusals():
     ):
         af.minimize(line, P0, (X, y), options={"maxiter": 1})
     assert not af.minimize(line, P0, (X, Y), options={"maxiter": 1}).success  # as in SciPy
-    forms.SAID.clear()
-    with pytest.raises(BatchError, match=r"af.vmap and af.compile cannot handle: use af.implicit.argmin"):
-        af.vmap(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(np.stack([Y, Y]))
+    looping.SAID.clear()
+    with pytest.raises(BatchError, match=r"af.minimize"):
+        af.vmap(lambda y: af.minimize(line, P0, (X, y)).x["slope"], loop="refuse")(np.stack([Y, Y]))
+    with pytest.warns(LoopWarning, match=r"af.minimize"):
+        slopes = af.vmap(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(np.stack([Y, 2 * Y]))
+    np.testing.assert_array_equal(slopes, [af.minimize(line, P0, (X, y)).x["slope"] for y in (Y, 2 * Y)])
     with pytest.raises(CompileError, match=r"use af.implicit.argmin"):
         af.compile(lambda y: af.minimize(line, P0, (X, y)).x["slope"])(Y)
     with pytest.raises(LostGradientError, match=r"depends on none of the arguments"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import forms
-from autoflow.errors import ConvergenceError, InputError
+from autoflow.batching import looping
+from autoflow.errors import ConvergenceError, InputError, LoopWarning
 from autoflow.implicit import argmin, root
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
@@ -152,8 +152,8 @@ def test_transforms():
     np.testing.assert_allclose(af.jvp(ridge, 0.5, 1.0)[1], slope, rtol=1e-10)
     np.testing.assert_allclose(af.compile(af.jacobian(ridge))(np.array(0.5)), slope, rtol=1e-10)
     np.testing.assert_allclose(af.compile(af.jacobian(weights))(THETA), af.jacobian(right_weights)(THETA), atol=1e-10)
-    forms.SAID.clear()
-    with pytest.warns(forms.LoopWarning, match=r"autoflow\.implicit\.argmin"):
+    looping.SAID.clear()
+    with pytest.warns(LoopWarning, match=r"autoflow\.implicit\.argmin"):
         each = af.vmap(af.jacobian(ridge))(strengths)
     np.testing.assert_allclose(each, [slope, af.jacobian(right)(2.0)], rtol=1e-10)
     thetas = np.stack([THETA, THETA[::-1]])

@@ -9,8 +9,8 @@ from standin import Device, put
 
 import autoflow as af
 from autoflow import backends
-from autoflow.batching import forms
-from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LostGradientError
+from autoflow.batching import looping
+from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LoopWarning, LostGradientError
 from autoflow.implicit import fixed_point, root
 
 RNG = np.random.default_rng(3)
@@ -318,10 +318,10 @@ def test_a_compiled_function_solves_anew():
 @pytest.fixture
 def loops():
     """A search runs for each example, which is said the first time."""
-    forms.SAID.clear()
-    with pytest.warns(forms.LoopWarning, match=r"root|Solution|fixed_point"):
+    looping.SAID.clear()
+    with pytest.warns(LoopWarning, match=r"root|Solution|fixed_point"):
         yield
-    forms.SAID.clear()
+    looping.SAID.clear()
 
 
 def test_vmap_solves_for_each_example(loops):
@@ -476,8 +476,10 @@ def test_functions_that_leave_the_graph():
 
 def test_arrays_of_a_batch_and_of_a_program_that_are_no_arguments():
     f = lambda w, t: root(lambda x, t: x - w * t, 1.0, t)  # noqa: E731
-    forms.SAID.clear()
-    with pytest.warns(forms.LoopWarning), pytest.raises(BatchError, match=r"pass it in theta"):
-        af.vmap(f)(np.ones(2), np.ones(2))
+    looping.SAID.clear()
+    with pytest.raises(BatchError, match=r"pass it in theta"):
+        af.vmap(f, loop="refuse")(np.ones(2), np.ones(2))
+    with pytest.warns(LoopWarning):
+        np.testing.assert_array_equal(af.vmap(f)(np.ones(2), np.ones(2)), [f(1.0, 1.0)] * 2)
     with pytest.raises(CompileError, match=r"pass it in theta"):
         af.compile(f)(np.ones(()), np.ones(()))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import forms
-from autoflow.errors import InputError
+from autoflow.batching import looping
+from autoflow.errors import InputError, LoopWarning
 from autoflow.implicit.linear import Layout, call_on_numbers, weak_dtype
 
 TREE = {"a": np.arange(4, dtype=np.float32).reshape(2, 2), "b": [1.5, (np.array([7, 8]),)]}
@@ -66,8 +66,8 @@ def test_a_call_on_numbers_keeps_shapes_and_dtypes():
     right = [6, 8, 3, 20, 16, 8]
     assert ask(*given).tolist() == right
     assert af.compile(ask)(*given).tolist() == right
-    forms.SAID.clear()
-    with pytest.warns(forms.LoopWarning, match=r"autoflow\.look at .*test_vectors.py:\d+ has no batched form"):
+    looping.SAID.clear()
+    with pytest.warns(LoopWarning, match=r"autoflow\.look at .*test_vectors.py:\d+ has no batched form"):
         each = af.vmap(ask)(*[np.stack([x, x]) for x in given])
     assert each.tolist() == [right, right]
     assert af.compile(af.vmap(ask))(*[np.stack([x, 2 * x]) for x in given])[1].tolist() == [12, 16, 6, 20, 16, 8]

@@ -120,7 +120,7 @@ def test_at_a_tie_the_derivative_is_nan():
     assert np.isnan(g).any()
 
 
-@pytest.mark.filterwarnings("ignore::autoflow.batching.forms.LoopWarning")
+@pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")
 @pytest.mark.parametrize("f", ["pinv rcond", "lstsq"])
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5)])
 def test_a_batch_is_as_each_example(f, shape):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching.forms import LoopWarning
-from autoflow.errors import GradientShapeError, LostGradientError, NoRuleError
+from autoflow.errors import GradientShapeError, LoopWarning, LostGradientError, NoRuleError
 
 X, Y = np.array([0.3, -0.7, 1.1]), np.array([2.0, 0.5, -1.5])
 

@@ -116,7 +116,7 @@ def test_differentiated_for_the_seeds(name):
     assert_same(found, [af.grad(lambda g: size(pullback(g)))(g) for g in each])
 
 
-@pytest.mark.filterwarnings("ignore::autoflow.batching.forms.LoopWarning")  # a rule may look at numbers
+@pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")  # a rule may look at numbers
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "a checkpoint"])
 def test_compiled(name):
     f, x = FUNCTIONS[name]

@@ -1,0 +1,210 @@
+"""Is a batched form right? NumPy is asked: the first call of a kind is made for one example, too.
+
+Calls are of one kind if functions, shapes, dtypes, layouts and options are the same. What is compared: values, shapes,
+dtypes. What is learnt, and holds for all calls of the kind: whether a result is a NumPy number or a 0-d array, in which
+order its axes lie in memory, whether it is a view of an argument, and whether it may be written into. A form that is
+wrong in one of these is not used for the kind: the call is made for each example.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.modes import switched
+from ..nodes.nodes import NodeRole, value_of
+from .batched import Batched, Layer, flat, open_layer, shares_memory
+from .looping import loop_over_batch
+
+MANY = 4096  # kinds of calls that are remembered
+KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
+LOOP: Any = "for each example"
+UNKNOWN: Any = object()
+FLOATS = (float, complex, np.float64)  # their value decides nothing that is learnt
+
+
+class Manner(NamedTuple):
+    """How the result of one example is there."""
+
+    number: bool  # a NumPy number?
+    order: Any  # the order of the axes in memory, if the form's is another one
+    copy: bool  # no view, though the form gives one?
+    locked: bool  # read-only, though the form's is not?
+
+
+class Wrong(Exception):
+    """The form gives something else than NumPy."""
+
+
+def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
+    """What the form gives, or what is right."""
+    kind = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    try:
+        how = KNOWN.get(kind)
+    except TypeError:  # what has no hash is no kind
+        kind = how = None
+    if how is LOOP:
+        return loop_over_batch(layer, function, args, options)
+    result = form(layer, *args, **options)
+    if result is NotImplemented:
+        return loop_over_batch(layer, function, args, options)
+    if how is None and layer.size and result is not None:
+        how = learn(layer, function, args, options, result)
+        if kind is not None and how is not None:
+            if len(KNOWN) >= MANY:
+                KNOWN.clear()
+            KNOWN[kind] = how
+        if how is LOOP:
+            return loop_over_batch(layer, function, args, options)
+    return result if how is None else brought(result, how)
+
+
+# -- kinds of calls
+
+
+def part(x: Any, layer: Layer) -> Any:
+    """What matters of one argument: calls with the same parts are settled in the same way."""
+    kind = type(x)
+    if kind is Batched:
+        inner = x.inner
+        strides = inner.strides if type(inner) is np.ndarray else None
+        return inner.shape[1:], inner.dtype, strides and strides[1:], x.is_number, x.mapped, x.batch_layer is layer
+    if kind is tuple or kind is list:
+        return kind, *[part(v, layer) for v in x]
+    if kind is dict:
+        return tuple([(n, part(v, layer)) for n, v in x.items()])
+    if kind is slice:
+        return part((x.start, x.stop, x.step), layer)
+    if hasattr(x, "shape") and hasattr(x, "dtype") and kind is not np.dtype:
+        return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
+    return kind if kind in FLOATS else (kind, x)
+
+
+# -- what NumPy says
+
+
+def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> Any:
+    """How the results of calls of this kind are brought into their form. LOOP if the form is wrong."""
+    arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray)) or isinstance(x, NodeRole)]
+    if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
+        return None  # a function of the user's is not called once more than for each example
+    plain = {id(x): example(x, layer) for x in arrays}
+    if any([v is UNKNOWN for v in plain.values()]):
+        return None
+    with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
+        warnings.simplefilter("ignore")
+        one = function(*put_in(args, plain), **put_in(options, plain))
+    try:
+        return compare(function, result, one, layer, [(x, plain[id(x)]) for x in arrays])
+    except Wrong:
+        return LOOP
+
+
+def example(x: Any, layer: Layer) -> Any:
+    """The numbers of one example of the layer: plain, without nodes and outer layers."""
+    number = type(x) is Batched and x.batch_layer is layer and x.is_number
+    while True:
+        if isinstance(x, NodeRole):
+            x = value_of(x)
+        elif type(x) is Batched:
+            if x.mapped and not len(x.inner):
+                return UNKNOWN
+            x = x.inner[0, ...] if x.mapped else x.inner
+        else:
+            break
+    if type(x) is not np.ndarray:
+        return UNKNOWN if not isinstance(x, np.ndarray) else x
+    return x[()] if number else x
+
+
+def put_in(x: Any, plain: dict[int, Any]) -> Any:
+    """The arguments with other arrays."""
+    if id(x) in plain:
+        return plain[id(x)]
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([put_in(v, plain) for v in x])
+    if kind is dict:
+        return {n: put_in(v, plain) for n, v in x.items()}
+    return slice(*put_in((x.start, x.stop, x.step), plain)) if kind is slice else x
+
+
+def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:
+    """The manner in which NumPy gives ``one``; Wrong if the result of the form is none of that kind."""
+    if isinstance(one, (tuple, list)):
+        if not isinstance(result, (tuple, list)) or len(result) != len(one):
+            raise Wrong
+        return [compare(function, r, v, layer, arrays) for r, v in zip(result, one, strict=True)]
+    if type(result) is not Batched or result.batch_layer is not layer:
+        if np.shape(result) != np.shape(one):
+            raise Wrong
+        return None
+    if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
+        raise Wrong
+    inner = result.inner
+    mine = example(result, layer)
+    if mine is UNKNOWN:
+        return None
+    if function is not np.empty_like and not close(mine, one):
+        raise Wrong
+    if not isinstance(one, np.ndarray):
+        return Manner(True, None, False, False)
+    is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])
+    places = [open_layer(x, layer)[0] for x, _ in arrays if type(x) is Batched and not x.is_number]
+    mine_is_view = any([shares_memory(inner, place) for place in places])
+    if is_view and not mine_is_view and one.flags.writeable:
+        raise Wrong
+    copy = mine_is_view and not is_view and one.size > 0
+    order = None
+    if type(inner) is np.ndarray and one.ndim > 1 and not is_view:
+        wanted = in_memory(one.shape, one.strides)
+        order = wanted if in_memory(one.shape, inner.strides[result.mapped :]) != wanted or copy else None
+    locked = type(inner) is np.ndarray and inner.flags.writeable and not one.flags.writeable
+    return Manner(False, order, copy, locked)
+
+
+def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
+    axes = [k for k, n in enumerate(shape) if n > 1]
+    ones = [k for k, n in enumerate(shape) if n <= 1]
+    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal but for rounding?"""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "fc":
+        return bool(np.all(a == b))
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
+        tolerance = np.finfo(a.dtype).eps ** 0.5
+        return bool(np.all((a == b) | ((a != a) & (b != b)) | (np.abs(a - b) <= tolerance * (np.abs(b) + scale))))
+
+
+# -- and is done
+
+
+def brought(result: Any, how: Any) -> Any:
+    """The result in that manner."""
+    if type(how) is list:
+        parts = [brought(r, h) for r, h in zip(result, how, strict=True)]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if how is None or type(result) is not Batched:
+        return result
+    result.is_number = how.number
+    if how.copy or how.order:
+        result = laid(result, how.order)
+    if how.locked:
+        result.inner.flags.writeable = False
+    return result
+
+
+def laid(x: Batched, order: Any) -> Batched:
+    """A copy whose axes lie in this order in memory."""
+    if order is None or type(x.inner) is not np.ndarray:
+        return Batched(x.inner.copy(), x.batch_layer, x.mapped)
+    turned = x.inner.transpose((0, *[k + 1 for k in order])).copy()
+    return Batched(turned.transpose((0, *[order.index(k) + 1 for k in range(len(order))])), x.batch_layer)

@@ -1,0 +1,272 @@
+"""af.vmap against its definition: a loop over the examples, with np.stack of what they give.
+
+Compared are values, dtypes, shapes, the order of strides, whether results may be written into and share no memory, the
+type of an exception, and what has changed outside. By day each call of support/vmap_calls.py in two kinds of arrays,
+by night in all; each also with its error caught. A call that is made for each example, and a function that is, stand
+in a list: none may become one unnoticed.
+"""
+
+import collections
+import contextlib
+import itertools
+import random
+import threading
+import types
+import warnings
+
+import numpy as np
+import pytest
+from vmap_calls import BODIES, EXPRESSIONS
+
+import autoflow as af
+from autoflow.batching import looping
+from autoflow.errors import BatchError, LoopWarning
+
+SIZE = 5
+CALLS = [*[f"return {text}" for line in EXPRESSIONS.strip().splitlines() for text in line.strip().split("  ")], *BODIES]
+LAYOUTS = {
+    "C": lambda a: a,
+    "F": np.asfortranarray,
+    "examples last": lambda a: np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0),
+    "reversed": lambda a: np.ascontiguousarray(a[::-1, ::-1])[::-1, ::-1],
+    "strided": lambda a: np.repeat(np.repeat(a, 2, 0), 2, -1)[::2, ..., ::2],
+    "byte-swapped": lambda a: a.astype(a.dtype.newbyteorder()),
+}
+DTYPES = ["f8", "f4", "i8", "?", "c16", "u1"]
+KINDS = list(itertools.product(LAYOUTS, DTYPES))
+# What is done with an error of the call.
+CAUGHT = {
+    "not caught": "{}",
+    "Exception": "\n  try:\n   {}\n  except Exception: return x[:1]*3",
+    "bare": "\n  try:\n   {}\n  except: return x[:1]*3",
+}
+# In arrays of C order and float64: calls that are made for each example, one by one.
+LOOPED = {
+    "choose", "full_like(x,y[0])", "bincount", "histogram", "isin", "lexsort", "lstsq", "nonzero", "packbits",
+    "constant_values=((1,2),(3,4))", "piecewise", "searchsorted(np.sort", "allclose", "array_equal",
+    'ravel("K")', 'ravel("A")', 'order="A"', "argmin(x,keepdims=True)",
+}  # fmt: skip
+
+
+def made(dtype, layout, shape, rng):
+    """An array of the dtype in the layout."""
+    v = rng.normal(size=shape) * 3
+    if dtype == "c16":
+        v = v + 1j * rng.normal(size=shape)
+    return LAYOUTS[layout](v > 0 if dtype == "?" else (np.abs(v) if dtype == "u1" else v).astype(dtype))
+
+
+class Run:
+    """One call, with everything that is outside of it."""
+
+    def __init__(self, body, layout, dtype, caught="not caught"):
+        rng = np.random.default_rng(3)
+        x, y, m = [made(dtype, layout, shape, rng) for shape in ((SIZE, 3, 4), (SIZE, 3, 4), (SIZE, 3, 3))]
+        self.batches = [x, y, m, rng.integers(0, 3, (SIZE, 2))]
+        self.shared = made(dtype, layout, (SIZE, 3, 4), rng)[2].copy()
+        np.random.seed(0)  # noqa: NPY002 - the generator that is meant
+        random.seed(0)
+        self.scope = {
+            "np": np, "BUF": np.zeros(4), "LST": [1], "DCT": {}, "RNG": np.random.default_rng(0),
+            "OBJ": types.SimpleNamespace(n=1), "CNT": 0, "ITR": iter([1.0, 2, 3, 4, 5]),
+        }  # fmt: skip
+        body = body.replace("\n", "\n ") if caught != "not caught" else body
+        exec(f"def f(x, y, m, i, s):\n  {CAUGHT[caught].format(body)}", self.scope)
+
+    def loop(self):
+        """The definition."""
+        batches = [v[...] for v in self.batches]
+        for v in batches:
+            v.flags.writeable = False
+        results = [self.scope["f"](*[v[k] for v in batches], self.shared) for k in range(SIZE)]
+        several = isinstance(results[0], (tuple, list))
+        columns = list(zip(*results, strict=True)) if several else [results]
+        for column in columns:
+            kinds = {(np.shape(v), np.result_type(v)) for v in column}
+            if len(kinds) > 1:
+                raise BatchError
+        return [np.stack(column) for column in columns]
+
+    def vmap(self, **how):
+        """The same by af.vmap."""
+        z = af.vmap(self.scope["f"], (0, 0, 0, 0, None), **how)(*self.batches, self.shared)
+        return list(z) if isinstance(z, (tuple, list)) else [z]
+
+    def outside(self):
+        """What is there afterwards."""
+        s = self.scope
+        left = list(s["ITR"])
+        return s["BUF"].tolist(), s["LST"], s["DCT"], s["OBJ"].n, s["CNT"], self.shared.tolist(), s["RNG"].random(), (
+            np.random.random(), random.random(), left)  # noqa: NPY002
+
+
+def outcome(run):
+    """Results, or the type of the exception; and how the run was made."""
+    looping.SAID.clear()
+    with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", LoopWarning)
+        try:
+            result = run()
+        except Exception as error:
+            result = type(error)
+    texts = [str(w.message) for w in said]
+    whole = any([text.startswith("af.vmap calls the function") for text in texts])
+    return result, "whole" if whole else "loop" if texts else "form"
+
+
+def strides_order(a):
+    """The axes in memory; those of length 1 do not matter."""
+    return sorted([k for k, n in enumerate(a.shape) if n > 1], key=lambda k: -abs(a.strides[k]))
+
+
+def difference(ours, theirs, arguments, dtype):
+    """What is not as in the loop; "" if all is."""
+    if isinstance(theirs, type) or isinstance(ours, type):
+        return "" if ours is theirs else f"{ours} for {theirs}"
+    if len(ours) != len(theirs):
+        return "number of results"
+    tolerance = 1e-3 if dtype == "f4" else 1e-8
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            return f"{a.dtype} {a.shape} for {b.dtype} {b.shape}"
+        if not np.allclose(a, b, tolerance, tolerance, equal_nan=True):
+            return "values"
+        if not a.flags.writeable or type(a) is not np.ndarray:
+            return "read-only"
+        others = [*ours[:k], *arguments]
+        if any([np.may_share_memory(a, other) for other in others]):
+            return "shared memory"
+    return ""
+
+
+def check(body, layout, dtype, caught="not caught"):
+    """How the call ran under vmap. AssertionError if it is not what the loop does."""
+    single, batched = Run(body, layout, dtype, caught), Run(body, layout, dtype, caught)
+    theirs, _ = outcome(single.loop)
+    outside = single.outside()
+    batched = Run(body, layout, dtype, caught)
+    ours, how = outcome(batched.vmap)
+    if ours is BatchError and "ITR" in body:
+        return "refused"  # an iterator that has moved on cannot be put back
+    wrong = difference(ours, theirs, [*batched.batches, batched.shared, batched.scope["BUF"]], dtype)
+    wrong = wrong or ("" if isinstance(theirs, type) or batched.outside() == outside else "what is outside")
+    assert not wrong, f"{body!r} in {layout} {dtype}, error {caught}: {wrong}"
+    return how
+
+
+def cases():
+    """By day each call in C order and one other kind; by night in all."""
+    return [(k, body) for k, body in enumerate(CALLS)]
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_calls_are_those_of_a_loop(part):
+    tally = collections.Counter()
+    for k, body in cases()[part::8]:
+        how = check(body, "C", "f8")
+        tally[how] += 1
+        if body.startswith("return ") and how == "loop":
+            assert any([name in body for name in LOOPED]), f"{body} is made for each example"
+        tally[check(body, *KINDS[k % len(KINDS)])] += 1
+        tally[check(body, "C", "f8", ["Exception", "bare"][k % 2])] += 1
+    assert tally["form"] > 0.6 * sum(tally.values())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_calls_are_those_of_a_loop(layout, dtype):
+    tally = collections.Counter(
+        [(caught, check(body, layout, dtype, caught)) for _, body in cases() for caught in CAUGHT]
+    )
+    print(f"{sum(tally.values())} cases in {layout} {dtype}: {dict(tally)}")
+
+
+# -- with derivatives
+
+
+def slopes(run, way):
+    """Gradients of each example, or of the sum of all, by vmap and by a loop."""
+    f, (x, *others), s = run.scope["f"], run.batches, run.shared
+
+    def loss(x, *others):
+        z = f(x, *others)
+        return sum([np.sum(np.abs(v) ** 2) for v in (z if isinstance(z, (tuple, list)) else (z,))])
+
+    axes = (0, 0, 0, 0, None)
+    if way == "loop inside":
+        return np.stack([af.grad(loss, allow_unused=True)(x[k], *[v[k] for v in others], s) for k in range(SIZE)])
+    if way == "loop outside":
+        return af.grad(lambda x: sum([loss(x[k], *[v[k] for v in others], s) for k in range(SIZE)]), allow_unused=True)(x)
+    if way == "inside":
+        return af.vmap(af.grad(loss, allow_unused=True), axes)(x, *others, s)
+    return af.grad(lambda x: np.sum(af.vmap(loss, axes)(x, *others, s)), allow_unused=True)(x)
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_derivatives_are_those_of_a_loop(part):
+    for _, body in cases()[part::8]:
+        if "RNG" in body or "random" in body or "ITR" in body:
+            continue
+        for way in ("inside", "outside"):
+            theirs, ours = [outcome(lambda run=Run(body, "C", "f8"), w=w: slopes(run, w))[0] for w in (f"loop {way}", way)]
+            if isinstance(theirs, type):
+                continue  # not differentiable
+            assert not isinstance(ours, type), f"{body!r} {way}: {ours}"
+            np.testing.assert_allclose(ours, theirs, 1e-8, 1e-8, err_msg=f"{body!r} {way}")
+
+
+# -- what the abandoned run may not leave behind
+
+
+BUFFER = np.zeros(3)
+CATCHES = {
+    "nothing": "{}",
+    "ValueError": "try:\n  {}\n except ValueError: pass",
+    "Exception": "try:\n  {}\n except Exception: pass",
+    "bare": "try:\n  {}\n except: pass",
+    "finally": "try:\n  {}\n finally:\n  return x * 2",
+    "suppress": "with contextlib.suppress(ValueError):\n  {}",
+    "in a function": "def g():\n  try:\n   {}\n  except ValueError: pass\n g()",
+    "unlocked": "BUFFER.flags.writeable = True\n {}",
+    "setflags": "BUFFER.setflags(write=True)\n {}",
+}
+WRITES = ["BUFFER[0] += 1", "BUFFER[:] = BUFFER + 1", "BUFFER.fill(7)", "np.add(BUFFER, 1, out=BUFFER)", "BUFFER.sort()",
+          "np.copyto(BUFFER, 5)", "BUFFER.__iadd__(2)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("catch", CATCHES)
+def test_writes_into_what_is_outside(catch, write):
+    """As often as in the loop, whatever the function does with NumPy's error."""
+    found = []
+    for run in (lambda f, x: [f(v) for v in x], lambda f, x: af.vmap(f, loop="allow")(x)):
+        scope = {"np": np, "contextlib": contextlib, "BUFFER": np.array([3.0, 1.0, 2.0])}
+        exec(f"def f(x):\n {CATCHES[catch].format(write)}\n return x * 2 + BUFFER[0]", scope)
+        z = np.stack(run(scope["f"], np.arange(4.0)))
+        assert scope["BUFFER"].flags.writeable
+        found.append((z.tolist(), scope["BUFFER"].tolist()))
+    assert found[0] == found[1]
+
+
+def test_another_thread_writes_meanwhile():
+    """Its array is not locked, and what it writes stays."""
+    table, errors, stop = np.zeros(100), [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            try:
+                table[50:] += 1
+            except ValueError as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(50):
+            np.testing.assert_array_equal(af.vmap(lambda x: x * table[0] + table[1], loop="allow")(np.ones(3)), 0)
+    finally:
+        stop.set()
+        thread.join()
+    assert not errors
