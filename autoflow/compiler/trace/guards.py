@@ -117,7 +117,7 @@ class Guards:
         """Remember where a generator or an iterator is."""
         if isinstance(x, GENERATORS) or x is random:
             self.states.append((state_of, x, state_of(x)))
-        elif is_iterator(x):
+        elif is_iterator(type(x)):
             if place_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
