@@ -44,7 +44,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
 
 def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The same, of calls that are not quick."""
-    if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+    if wants_numbers(caller := sys._getframe(2).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(inputs))
         return on_numbers(getattr(ufunc, method), inputs, options)
     if len(inputs) > 1 or "out" in options:
@@ -119,7 +119,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
 
 def recorded_function(function: Any, types: Any, args: Any, options: Any) -> Any:
     """The same, of what has a row or is composed of rows."""
-    if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+    if wants_numbers(caller := sys._getframe(2).f_globals.get("__name__")):
         refuse_halfway(caller, has_gradient(args))
         return on_numbers(function, args, options)
     if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
