@@ -83,7 +83,9 @@ def run(notebook: Any, then: Iterable[str] = ()) -> Any:
 
 def shorter(notebook: Any) -> Any:
     """A copy for every day of a lesson that trains for long: a cell with ``short`` in its metadata has that source (20
-    steps, say), and cells tagged "whole", which tell what was learned, are empty."""
+    steps, say), and cells tagged "whole", which tell what was learned, are empty.
+    Where a cell is tagged "answers by night", the answers need all of it.
+    """
     fresh = nbformat.from_dict(notebook)
     for cell in fresh.cells:
         cell.source = "" if "whole" in cell.metadata.get("tags", ()) else cell.metadata.get("short", cell.source)

@@ -218,7 +218,7 @@ OPTIONS = ("-q", "--tb=line", "-rfE", "-p", "no:cacheprovider", "-m", "not brows
 def started(place: Place, *command: str) -> subprocess.CompletedProcess[str]:
     """The process, with nothing but the tree of the row to import autoflow from, and nothing written beside it."""
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(place.tree)}
-    for name in ("LC_ALL", "LANG", "COLUMNS", "PYTHONHASHSEED", "AUTOFLOW_NIGHTLY"):
+    for name in ("LC_ALL", "LANG", "COLUMNS", "PYTHONHASHSEED", "AUTOFLOW_NIGHTLY", "AUTOFLOW_PART"):
         env.pop(name, None)
     return subprocess.run(
         command, cwd=place.tree, env=env | place.env, capture_output=True, encoding="utf-8", errors="replace",

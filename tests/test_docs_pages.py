@@ -116,16 +116,6 @@ def test_names_there():
             pkgutil.resolve_name(name)
 
 
-def test_the_tour_begins_with_twelve_files_and_says_how_long_they_take():
-    rows = re.findall(r"^\| (\d+) \| `(.*?)` \|.*\| (\d+) \|$", TOUR.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [int(number) for number, _, _ in rows] == list(range(1, 13))
-    for _, name, minutes in rows:
-        lines = (TOUR.parent / name).read_text(encoding="utf-8").count("\n")
-        assert abs(lines / 20 - int(minutes)) <= max(2, 0.2 * int(minutes)), (
-            f"{name} has {lines} lines: {lines / 20:.0f} minutes"
-        )
-
-
 def test_the_tour_names_files_that_are_there():
     names = re.findall(r"`([\w/]+\.py)`", TOUR.read_text(encoding="utf-8"))
     missing = [name for name in names if not any((root / name).exists() for root in (TOUR.parent, TOUR.parent.parent))]
