@@ -26,6 +26,7 @@ ELSEWHERE = {
     "base/pytree.py": ("test_pytree.py", "the ground floor: tests stand beside it"),
     "base/saving.py": ("test_saving.py", "the ground floor: tests stand beside it"),
     "base/transformed.py": ("test_transformed.py", "the ground floor: tests stand beside it"),
+    "base/types.py": ("test_typing.py", "names for annotations, without code"),
     "batching/*": ("batching", "forms are tested row by row, generated; the rest by what af.vmap promises"),
     "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
     "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),

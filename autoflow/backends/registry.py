@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError
+from ..base.types import Array as Array
 
 NODE_TYPES: dict[type, NodeTypes] = {}  # array type -> its node classes
 CHANGE = Lock()  # one thread may register a library while a recording ends in another
 COMPLETIONS: list[Callable[[NodeTypes], None]] = []  # what is done to every family when it is made
-
-Array = Any
 
 
 class NodeClass(type):

@@ -22,11 +22,12 @@ import numpy as np
 from ..base.errors import AnomalyError
 from ..base.modes import listening, switched
 from ..nodes.nodes import VariableRole, current_record
-from ..nodes.records import extend, holder_name
+from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import caller
 from ..table.shapes import sum_to
 from ..table.table import Rule
-from ..table.vjps import conjugate_vjp, vjp_by_position
+from ..table.vjps import VJP, conjugate_vjp, vjp_by_position
+from .engine import Opened, OpenRecord, Pair
 
 # ---------------------------------------------------------------- anomaly mode: the first NaN or infinity
 
@@ -67,10 +68,10 @@ def check_operation(node: Any) -> None:
     )
 
 
-def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def wrap_open_record(open_record: OpenRecord) -> OpenRecord:
     """The engine's ``open_record``, checking every gradient; errors inside a rule get the line of the forward pass."""
 
-    def open_watched(pair: tuple[Any, Any]) -> Any:
+    def open_watched(pair: Pair) -> Opened:
         record, g = pair
         if (found := first_bad(g)) is not None:
             raise AnomalyError(
@@ -89,7 +90,7 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return open_watched
 
 
-def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[Any, Any], Any]:
+def wrap_vjp(vjp: VJP, record: Record, k: int) -> VJP:
     """The k-th vjp of a record, checking what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:
@@ -107,14 +108,14 @@ def wrap_vjp(vjp: Callable[[Any, Any], Any], record: Any, k: int) -> Callable[[A
     return pulling
 
 
-def _describe_sent(record: Any, k: int, found: str) -> AnomalyError:
+def _describe_sent(record: Record, k: int, found: str) -> AnomalyError:
     return AnomalyError(
         f"{record.rule.name} sent {found} to {holder_name(record.parents[k])}, though the gradient of "
         f"{record.node_name} itself is finite. Shapes {shapes(record)}, computed {line_of(record)}."
     )
 
 
-def check_sums(pairs: list[tuple[Any, Any]]) -> None:
+def check_sums(pairs: list[Pair]) -> None:
     """Check the gradients that a pass has brought to Variables: a sum of finite contributions may be infinite."""
     for holder, g in pairs:
         if isinstance(holder, VariableRole) and (found := first_bad(g)) is not None:
@@ -183,11 +184,11 @@ def safe_masking(function: Any = None) -> Any:
     return switched(safe_masking=True) if function is None else switched(safe_masking=True)(function)
 
 
-def mask_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def mask_open_record(open_record: OpenRecord) -> OpenRecord:
     """The engine's ``open_record``, with the vjps of elementwise rows replaced; each is made once in a pass."""
     made: dict[tuple[Rule, str], tuple[Any, ...]] = {}
 
-    def open_masked(pair: tuple[Any, Any]) -> Any:
+    def open_masked(pair: Pair) -> Opened:
         record = pair[0]
         g, vjps, saved, kept = open_record(pair)
         rule = record.rule

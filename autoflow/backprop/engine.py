@@ -54,7 +54,9 @@ from typing import Any
 
 Cotangent = Any  # dL/d(result of a record), anything that adds: a float, an array, or a node (for second derivatives)
 Record = Any  # anything with ``parents``
-Opened = tuple[Cotangent, Sequence[Any], Any, tuple[Record, Cotangent] | None]  # g, vjps, saved, kept: see above
+Pair = tuple[Record, Cotangent]
+Opened = tuple[Cotangent, Sequence[Any], Any, Pair | None]  # g, vjps, saved, kept: see above
+OpenRecord = Callable[[Pair], Opened]
 
 
 def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record, int]:
@@ -102,11 +104,11 @@ def topological(root: Record) -> list[Record]:
 def pull_back(
     root: Record,
     seed: Cotangent,
-    open_record: Callable[[tuple[Record, Cotangent]], Opened],
+    open_record: OpenRecord,
     add: Callable[[Cotangent, Cotangent], Cotangent] = operator.add,
     stop: Collection[Record] = (),
     extra_uses: dict[Record, int] | None = None,
-) -> list[tuple[Record, Cotangent]]:
+) -> list[Pair]:
     """Carry ``seed`` = dL/d(root) back through the graph. Returns the pairs (leaf, dL/d(leaf)) and what was kept.
 
     The whole of backpropagation is the inner loop: a record's gradient is the sum, over the edges by which it was

@@ -23,7 +23,7 @@ for all others. :func:`check_and_run_hooks` is called only where there is one, s
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from sys import getrefcount
 from typing import Any
 
@@ -42,6 +42,7 @@ from ..table.shapes import Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
+from .engine import Opened, OpenRecord, Pair
 from .hooks import run_hooks
 
 # ---------------------------------------------------------------- gradients in place: over one that is read no more
@@ -80,7 +81,7 @@ MADE.update({RULES[function]: _build_vjps(RULES[function], over) for function, o
 # -- when they may
 
 
-def free_to_write(pair: tuple[Any, Array]) -> bool:
+def free_to_write(pair: Pair) -> bool:
     """Is the gradient in ``pair`` held by the pass alone? The calling ``open_record`` may have a name for it.
 
     Its elements must be in the order that a new array would have; otherwise later sums would add in another order.
@@ -117,11 +118,11 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
     in_step: list[int] = []
     in_sum: list[tuple[int, int]] = []
 
-    def count(pair: tuple[Any, Any]) -> int:
+    def count(pair: Pair) -> int:
         g = pair[1]
         return getrefcount(g)
 
-    def open_record(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: Pair) -> Opened:
         record, g = pair
         in_step.append(count(pair))
         return g, (lambda g, saved: g + 1.0,) * len(record.parents), None, None
@@ -246,13 +247,13 @@ def _name_of(record: Record, k: int) -> str:
 DOUBLE = np.dtype(np.float64)
 
 
-def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
+def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
     """How the engine runs a record's row on plain arrays, or, where all is 0-d float64, on numbers."""
     number = np.float64
     keep_numbers = limit is None or limit > 0
     again: dict[Record, Array] = {}  # values that were not kept, computed once more in this pass
 
-    def open_record(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: Pair) -> Opened:
         record, g = pair
         saved, rule = record.saved, record.rule
         if record.extra is not None or record.number < versions.latest[0]:
@@ -275,11 +276,11 @@ def on_arrays(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     return open_record
 
 
-def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
+def on_nodes(limit: int | None, hooks: bool = True) -> OpenRecord:
     """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
     again: dict[Record, Array] = {}
 
-    def open_record(pair: tuple[Any, Any]) -> Any:
+    def open_record(pair: Pair) -> Opened:
         record, g = pair
         saved = record.saved
         if record.extra is not None or record.number < versions.latest[0]:
@@ -295,7 +296,9 @@ def on_nodes(limit: int | None, hooks: bool = True) -> Callable[[Any], Any]:
     return open_record
 
 
-def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with_hooks: bool) -> tuple[Any, Any, Any]:
+def check_and_run_hooks(
+    record: Record, g: Array, again: dict[Record, Array], with_hooks: bool
+) -> tuple[Array, tuple[Any, ...], Pair]:  # fmt: skip
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
     check_saved(record)
     saved, extra = record.saved, record.extra
@@ -307,7 +310,7 @@ def check_and_run_hooks(record: Record, g: Any, again: dict[Record, Array], with
     return g, saved, (record, g)
 
 
-def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
+def as_nodes(record: Record, saved: Sequence[Any]) -> tuple[Any, ...]:
     """``saved`` with nodes where gradients flow: the operands', and the record's own result."""
     saved = list(saved)
     for k, parent in enumerate((*record.parents, *[None] * (len(saved) - len(record.parents) - 1), record)):
@@ -316,7 +319,7 @@ def as_nodes(record: Record, saved: Any) -> tuple[Any, ...]:
     return tuple(saved)
 
 
-def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def wrap_by_modes(open_record: OpenRecord) -> OpenRecord:
     """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
     if modes().wrap_open_record is not None:
         open_record = modes().wrap_open_record(open_record)
@@ -328,20 +331,20 @@ def wrap_by_modes(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return open_record
 
 
-def _pick(k: int) -> Callable[[Any, Any], Any]:
+def _pick(k: int) -> VJP:
     return lambda g, sent: sent[k]
 
 
 PICK = tuple([_pick(k) for k in range(64)])
 
 
-def picks(record: Record) -> Any:
+def picks(record: Record) -> Sequence[VJP]:
     """For each operand, the function that picks its part of what a joint rule has sent."""
     n = len(record.parents)
     return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
 
 
-def all_at_once(record: Record, g: Any, saved: tuple[Any, ...]) -> list[Any]:
+def all_at_once(record: Record, g: Array, saved: tuple[Any, ...]) -> list[Any]:
     """What a rule that computes all contributions together sends, checked; None becomes zeros.
 
     The rule gets what it saved, and the record itself after it.

@@ -26,6 +26,7 @@ from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
+from .engine import OpenRecord, Pair
 from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
 
@@ -168,7 +169,7 @@ def start_of_pass(root: Any) -> Any:
 
 def run_pass(
     root: Any, seed: Any = None, *, create_graph: bool = False, stop: Collection[Any] = (), limit: int | None = -1
-) -> list[tuple[Any, Array]]:
+) -> list[Pair]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
     if LEFT:
@@ -182,7 +183,7 @@ def run_pass(
 def carry_back(
     root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, stop: Collection[Any],
     extra_uses: dict[Record, int],
-) -> list[tuple[Any, Array]]:  # fmt: skip
+) -> list[Pair]:  # fmt: skip
     """:func:`run_pass`, from the record of ``root``, whose graph was surveyed."""
     g = checked_seed(root, seed, create_graph)
     if not create_graph:
@@ -192,9 +193,9 @@ def carry_back(
 
 
 def pull_back(
-    record: Record, g: Array, open_record: Callable[[Any], Any], add: Callable[[Any, Any], Any],
-    stop: Collection[Any], extra_uses: dict[Record, int],
-) -> list[tuple[Any, Array]]:  # fmt: skip
+    record: Record, g: Array, open_record: OpenRecord, add: Callable[[Any, Any], Any], stop: Collection[Any],
+    extra_uses: dict[Record, int],
+) -> list[Pair]:  # fmt: skip
     """The engine's pass, and the hooks of leaves: of all Variables or, if there is a stop set, of those in it."""
     pairs = engine.pull_back(record, g, open_record, add, stop, extra_uses)
     if modes().anomaly:
@@ -258,7 +259,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
     if g.shape != record.shape:
         raise GradientShapeError(f"{record!r} needs a gradient of shape {record.shape}, not {g.shape}")
 
-    def pulled(pair: tuple[Record, Any]) -> list[Any]:
+    def pulled(pair: Pair) -> list[Any]:
         g, vjps, saved, _ = wrap_by_modes((on_nodes if recorded else on_arrays)(-1, hooks=False))(pair)
         return [None if p is None else vjp(g, saved) for p, vjp in zip(record.parents, vjps, strict=True)]
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from .errors import StateError
 from .lazy import load_package
+from .types import Array
 
-Array = Any
 SAFETENSORS = ".safetensors"
 CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has none: ours is a line of its header
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Array
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from .along_axes import any_batched
 from .batched import Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, align_loops, batched, elementwise
 
-Array = Any
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.transformed import FunctionOfFunction
+from ..base.types import Array as Array
 
 # ---------------------------------------------------------------- values: arrays that will be computed
 
@@ -141,7 +142,6 @@ def layout_of(sample: Any) -> tuple[int, ...] | None:
 # ---------------------------------------------------------------- matching arguments, assembling results
 
 
-Array = Any
 ndarray = np.ndarray
 NUMBERS_AND_TEXT = (bool, int, float, complex, str, bytes, range, type(None), type(...))
 NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)

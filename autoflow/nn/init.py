@@ -16,7 +16,6 @@ from ..base.errors import InputError
 from ..base.lazy import list_public
 from .module import generator
 
-Array = Any
 Shape = Sequence[int]
 __all__ = [
     "fans", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "normal",

@@ -20,6 +20,7 @@ import numpy as np
 from ..backprop.hooks import on_operation
 from ..base.errors import InputError
 from ..base.modes import modes
+from ..base.types import Array
 from .module import Module, numbers_of
 from .plots import (
     add_legend,
@@ -38,8 +39,6 @@ from .plots import (
 )
 
 # ---------------------------------------------------------------- af.watch: a model that takes notes
-
-Array = Any
 
 
 def watch(model: Callable[..., Any]) -> Watched:

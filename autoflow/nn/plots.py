@@ -27,11 +27,11 @@ import numpy as np
 from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
+from ..base.types import Array
 from .module import Module, numbers_of, shape_is
 
 # ---------------------------------------------------------------- pictures that need no library
 
-Array = Any
 LEVELS = "▁▂▃▄▅▆▇█"
 REGIONS = "·░▒▓█"  # of class 0, 1, ...; more classes begin again
 COLORS = ("#0072B2", "#C8770A", "#007453", "#8D4A17", "#5B6675")  # that light and dark pages show

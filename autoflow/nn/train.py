@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.errors import AnomalyError, InputError
 from ..base.modes import modes, no_grad
+from ..base.types import Array
 from ..forward.writing import overwrite
 from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
@@ -26,7 +27,6 @@ from .live import Live, layer_sizes
 from .module import Module, explain_missing_rng, functional_call, generator, numbers_of
 from .plots import line_chart, plot_loss, sparkline
 
-Array = Any
 Measure = Callable[[Array, Array], Any]
 
 

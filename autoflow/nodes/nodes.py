@@ -27,6 +27,7 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
+from ..base.types import Array as Array
 from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ..forward.node_methods import NodeMethods, Protocol, VariableMethods
     from ..forward.operators import Operators
 
-Array = Any
 MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
 SLOTS = (
     "_count", "_lent", "_live", "_name", "_number", "_operand", "_raw_grad", "_record", "_shown_grad", "_value",

@@ -36,6 +36,7 @@ import numpy as np
 
 from ..base.errors import StateError
 from ..base.numbering import CREATION
+from ..base.types import Array as Array
 
 # ---------------------------------------------------------------- freeing a deep graph
 
@@ -152,7 +153,6 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():  # False on free-threade
 # ---------------------------------------------------------------- versions: who has written where, and when
 
 
-Array = Any
 COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check later 0.8
 SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, with_parameters
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, over
-
-Array = Any
 
 # fmt: off
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.

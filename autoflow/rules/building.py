@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..base.types import Array, Shape
 from ..table.indexing import put_back
 from ..table.shapes import (
     as_array,
@@ -29,9 +30,6 @@ from ..table.shapes import (
     zeros,
 )
 from ..table.table import composed, primitive, rule
-
-Array = Any
-Shape = tuple[int, ...]
 
 
 def move_elements(arrange: Callable[..., Array], *arrays: Array) -> Array:

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Shape
 from ..table.indexing import put_back
 from ..table.shapes import NOT_GIVEN, Array, as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
-
-Shape = tuple[int, ...]
 
 # ---------------------------------------------------------------- differences
 

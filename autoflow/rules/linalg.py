@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Array
 from ..table.indexing import put_back
 from ..table.kernels import product
 from ..table.shapes import (
@@ -31,9 +32,6 @@ from ..table.shapes import (
 )
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shape, reciprocal
-
-Array = Any
-
 
 # ---------------------------------------------------------------- matmul
 

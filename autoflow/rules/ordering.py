@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Array, Shape
 from ..table.indexing import put_back
 from ..table.shapes import (
     as_array,
@@ -28,9 +29,6 @@ from ..table.shapes import (
     numbers_of,
 )
 from ..table.table import composed, primitive, rule
-
-Array = Any
-Shape = tuple[int, ...]
 
 # ---------------------------------------------------------------- taking along an axis
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.types import Array, Shape
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from ..table.shapes import (
     NOT_GIVEN,
@@ -37,9 +38,6 @@ from ..table.shapes import (
     to_last,
 )
 from ..table.table import composed, primitive, rule
-
-Array = Any
-Shape = tuple[int, ...]
 
 
 def mask_out(g: Array, where: Any) -> Array:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..base.types import Array
 from ..table.outside import OTHERS
 from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
 from ..table.shapes import numbers_of
@@ -42,7 +43,6 @@ from .arithmetic import LN2, LN10, near_zero, over, power_series, slope_in_expon
 
 # ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
-Array = Any
 DEGREE = math.pi / 180
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..base.types import Array
 from ..table.indexing import put_back
 from ..table.shapes import (
     NOT_GIVEN,
@@ -32,8 +33,6 @@ from ..table.shapes import (
 from ..table.table import composed, rule
 
 # ---------------------------------------------------------------- averages, covariance, correlation
-
-Array = Any
 
 
 @composed(np.average)

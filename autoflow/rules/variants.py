@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LostGradientError, NoRuleError
+from ..base.types import Array, Shape
 from ..table.indexing import put_back
 from ..table.outside import is_node, public_name
 from ..table.shapes import (
@@ -43,8 +44,6 @@ from .arithmetic import over
 from .reductions import freedom
 from .statistics import quantile_x, refuse_overwrite
 
-Array = Any
-Shape = tuple[int, ...]
 VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], Callable[..., Any]]] = {}  # function -> is it such a call, answer
 
 

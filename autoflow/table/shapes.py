@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.types import Array as Array, Shape as Shape
+
 # ---------------------------------------------------------------- versions of NumPy
 
 INSTALLED = tuple([int(part) for part in np.__version__.split(".")[:2]])
@@ -109,8 +111,6 @@ def set_layout_of(x: Any, name: str, new: Any) -> None:
 # ---------------------------------------------------------------- shapes, and where arrays are
 
 
-Array = Any
-Shape = tuple[int, ...]
 Axis = int | tuple[int, ...] | None
 DOUBLE = np.dtype(np.float64)
 

@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.types import Array
+
 # ---------------------------------------------------------------- counterparts
 
 NAMESPACES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
@@ -102,7 +104,6 @@ def counterpart(function: Any) -> str:
 # ---------------------------------------------------------------- numbers of 64 bits as words of 32
 
 
-Array = Any
 WORD = np.dtype(np.uint32)
 
 

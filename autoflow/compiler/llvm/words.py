@@ -35,13 +35,19 @@ def is_float(scalar: str) -> bool:
     return scalar in ("double", "float")
 
 
-def instruction(for_floats: str, for_integers: str = "") -> Row:
-    """One instruction of two operands."""
+def written(for_floats: str, for_integers: str = "") -> Row:
+    """One instruction as it is written: {0} and {1} are the operands, {one} and {zero} numbers of their ``kind``."""
 
     def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        return t.let(f"{for_floats if is_float(s) else for_integers} {type_of(s, w)} {a[0]}, {a[1]}")
+        one, zero = (constant(s, float(x) if is_float(s) else x, w) for x in (1, 0))
+        return t.let((for_floats if is_float(s) else for_integers).format(*a, kind=type_of(s, w), one=one, zero=zero))
 
     return row
+
+
+def instruction(for_floats: str, for_integers: str = "") -> Row:
+    """One instruction of two operands. (A comparison is false of NaN, and ≠ is true.)"""
+    return written(f"{for_floats} {{kind}} {{0}}, {{1}}", f"{for_integers} {{kind}} {{0}}, {{1}}")
 
 
 def intrinsic(name: str) -> Row:
@@ -71,16 +77,6 @@ def helper(name: str) -> Row:
     return row
 
 
-def compare(for_floats: str, for_integers: str) -> Row:
-    """A comparison, which is false of NaN (≠ is true)."""
-
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        word = f"fcmp {for_floats}" if is_float(s) else f"icmp {for_integers}"
-        return t.let(f"{word} {type_of(s, w)} {a[0]}, {a[1]}")
-
-    return row
-
-
 def select(t: Text, s: str, w: int, condition: str, x: str, y: str) -> str:
     """x where the condition holds, else y."""
     kind = type_of(s, w)
@@ -102,38 +98,12 @@ def extremum(for_floats: str, for_integers: str, which: int) -> Row:
     return row
 
 
-def negative(t: Text, s: str, w: int, a: list[str]) -> str:
-    """−x."""
-    kind = type_of(s, w)
-    return t.let(f"fneg {kind} {a[0]}" if is_float(s) else f"sub {kind} {constant(s, 0, w)}, {a[0]}")
-
-
-def square(t: Text, s: str, w: int, a: list[str]) -> str:
-    """x · x."""
-    return instruction("fmul", "mul")(t, s, w, [a[0], a[0]])
-
-
-def reciprocal(t: Text, s: str, w: int, a: list[str]) -> str:
-    """1 / x."""
-    return t.let(f"fdiv {type_of(s, w)} {constant(s, 1.0, w)}, {a[0]}")
-
-
 def sign(t: Text, s: str, w: int, a: list[str]) -> str:
     """1, −1, 0; NaN of NaN."""
     kind, (x,), zero = type_of(s, w), a, constant(s, 0.0, w)
     here = select(t, s, w, t.let(f"fcmp oeq {kind} {x}, {zero}"), zero, x)
     here = select(t, s, w, t.let(f"fcmp olt {kind} {x}, {zero}"), constant(s, -1.0, w), here)
     return select(t, s, w, t.let(f"fcmp ogt {kind} {x}, {zero}"), constant(s, 1.0, w), here)
-
-
-def invert(t: Text, s: str, w: int, a: list[str]) -> str:
-    """Not, of booleans."""
-    return t.let(f"xor {type_of(s, w)} {a[0]}, {constant(s, 1, w)}")
-
-
-def isnan(t: Text, s: str, w: int, a: list[str]) -> str:
-    """Is it NaN?"""
-    return t.let(f"fcmp uno {type_of(s, w)} {a[0]}, {a[0]}")
 
 
 def against_infinity(word: str) -> Row:
@@ -152,10 +122,10 @@ ROWS.update({
     np.subtract:      ("fi", instruction("fsub", "sub")),
     np.multiply:      ("fi", instruction("fmul", "mul")),
     np.divide:        ("f", instruction("fdiv")),
-    np.negative:      ("fi", negative),
+    np.negative:      ("fi", written("fneg {kind} {0}", "sub {kind} {zero}, {0}")),
     np.positive:      ("fi", lambda t, s, w, a: a[0]),
-    np.square:        ("fi", square),
-    np.reciprocal:    ("f", reciprocal),
+    np.square:        ("fi", written("fmul {kind} {0}, {0}", "mul {kind} {0}, {0}")),
+    np.reciprocal:    ("f", written("fdiv {kind} {one}, {0}")),
     np.absolute:      ("f", intrinsic("fabs")),
     np.fabs:          ("f", intrinsic("fabs")),
     np.sqrt:          ("f", intrinsic("sqrt")),
@@ -169,21 +139,21 @@ ROWS.update({
     np.minimum:       ("fi", extremum("ole", "sle", 0)),
     np.fmax:          ("fi", extremum("oge", "sge", -1)),
     np.fmin:          ("fi", extremum("ole", "sle", -1)),
-    np.equal:         ("fib", compare("oeq", "eq")),
-    np.not_equal:     ("fib", compare("une", "ne")),
-    np.less:          ("fi", compare("olt", "slt")),
-    np.less_equal:    ("fi", compare("ole", "sle")),
-    np.greater:       ("fi", compare("ogt", "sgt")),
-    np.greater_equal: ("fi", compare("oge", "sge")),
+    np.equal:         ("fib", instruction("fcmp oeq", "icmp eq")),
+    np.not_equal:     ("fib", instruction("fcmp une", "icmp ne")),
+    np.less:          ("fi", instruction("fcmp olt", "icmp slt")),
+    np.less_equal:    ("fi", instruction("fcmp ole", "icmp sle")),
+    np.greater:       ("fi", instruction("fcmp ogt", "icmp sgt")),
+    np.greater_equal: ("fi", instruction("fcmp oge", "icmp sge")),
     np.logical_and:   ("b", instruction("", "and")),
     np.logical_or:    ("b", instruction("", "or")),
     np.logical_xor:   ("b", instruction("", "xor")),
     np.bitwise_and:   ("bi", instruction("", "and")),
     np.bitwise_or:    ("bi", instruction("", "or")),
     np.bitwise_xor:   ("bi", instruction("", "xor")),
-    np.logical_not:   ("b", invert),
-    np.invert:        ("b", invert),
-    np.isnan:         ("f", isnan),
+    np.logical_not:   ("b", written("", "xor {kind} {0}, {one}")),
+    np.invert:        ("b", written("", "xor {kind} {0}, {one}")),
+    np.isnan:         ("f", written("fcmp uno {kind} {0}, {0}")),
     np.isinf:         ("f", against_infinity("oeq")),
     np.isfinite:      ("f", against_infinity("olt")),
 })

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...base.types import Array as Array
+
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
-Array = Any
 FEW_NUMBERS = 6  # arrays of at most that many elements are printed in full
 
 
