@@ -410,7 +410,7 @@ def compile(
     in memory of arrays, and whether a 0-d one is an array or one of NumPy's numbers; of everything else the value
     (Python's numbers too: make numbers that change often 0-d arrays), or which object it is; and switches such as
     ``af.no_grad``. What the code of ``f`` names, and that of the functions outside of packages that it reaches
-    (closures, globals, defaults, attributes, collections, buffers, ContextVars, ``os.environ``), is guarded by identity,
+    (closures, globals, defaults, attributes, buffers, ContextVars, ``os.environ``), is guarded by identity,
     and arrays and collections in full: if something has changed, ``f`` is recorded again. So values that change often,
     such as parameters, should be arguments; a large array outside takes time to compare (10⁶ numbers 0.4 ms).
     ``docs/guarantees.md`` lists what is not seen, and needs ``verify=n``.

@@ -177,7 +177,7 @@ def record(
         ):
             try:
                 result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
-            except BaseException:
+            except (Doubt, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
             if tape.reason is not None:
