@@ -46,8 +46,8 @@ SLOW = (
 ACCURACY = {"e": 1e-2, "f": 1e-4, "F": 1e-4}  # of the largest entry: sums may be added in another order
 DIFFERS = (
     "something in it differs from call to call or may not be asked while it is recorded (the time, random numbers, a "
-    "file, `type(x)`, `id(x)`, `is` with an array that it finds outside). Pass that as an argument, write isinstance(x, "
-    "np.ndarray) for type(x), or say af.compile(f, fallback=True)."
+    "file, `type(x)`, `id(x)`, `is` with an array that it finds outside). Pass that as an argument, write "
+    "isinstance(x, np.ndarray) for type(x), or say af.compile(f, fallback=True)."
 )
 ANOTHER = object()  # the answer of a plan when a call needs another program
 
@@ -79,7 +79,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         except CompileError as error:
             return self.handle_failure(error, args, options)
         except Exception:  # rare: NumPy has something to report, or raises; eager code decides what it means
-            return plain(self.f(*args, **options))
+            return self.run_eagerly(args, options)
         return results if results is not ANOTHER else self.at_length(args, options)
 
     def at_length(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -111,10 +111,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             return self.handle_failure(error, args, options)
         except Reported as reported:
             if entry.calls > 1:  # else the recording has reported everything
-                return plain(self.f(*args, **options))
+                return self.run_eagerly(args, options)
             results = reported.results
         except Exception:
-            return plain(self.f(*args, **options))
+            return self.run_eagerly(args, options)
         return self.compare(key, entry, self.f(*args, **options), results, arrays) if is_due else results
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
@@ -143,6 +143,11 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
             entry.unproved = False  # equal zeros would say little
         return results
+
+    def run_eagerly(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The result of the function, as a program returns it: new arrays instead of nodes and NumPy's numbers."""
+        results = self.f(*args, **options)
+        return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
 
     def handle_failure(self, error: Exception, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The function cannot be compiled, or recording it raised an error. Run it eagerly: an error that eager code
@@ -201,7 +206,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once")
         leaves = pytree.tree_leaves([args, {}])
-        entry = (self.entries.get(signature(args, {}, leaves)) if args else None) or used[-1]
+        found = self.entries.get(signature(args, {}, leaves)) if args else None
+        entry = found if isinstance(found, Entry) else used[-1]
         if profile:
             from .report import profile_entry
 
@@ -273,7 +279,9 @@ class Entry:
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.calls = 0
         self.unproved = how["verify"] is not False  # is a later call to be compared with eager code?
-        self.accuracy = max([ACCURACY.get(getattr(v.dtype, "char", "d"), 1e-10) for v in self.program.order()], default=0)
+        self.accuracy = max(
+            [ACCURACY.get(getattr(v.dtype, "char", "d"), 1e-10) for v in self.program.order()], default=0
+        )
         self.assemble = assembler(recorded.tree)
         self.executable: Any = None
         self.improve_program()
@@ -359,11 +367,6 @@ class Entry:
         return self.assemble(results)
 
 
-def plain(results: Any) -> Any:
-    """The results of eager code as a program returns them: new arrays instead of nodes and NumPy's numbers."""
-    return pytree.tree_map(lambda x: np.array(value_of(x)) if has_dtype(x) else x, results)
-
-
 def size_of_numbers(x: Any) -> float:
     """The largest finite one of an array."""
     x = np.asarray(value_of(x))
@@ -392,9 +395,9 @@ def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale
         bound = accuracy * max(size_of_numbers(a), scale)
         numeric = a.dtype.kind in "fciub"
         if not (np.array_equal(a, b) or (numeric and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
+            by = size_of_numbers(np.subtract(a, b, dtype=complex)) if numeric else np.nan
             raise CompileError(
-                f"the compiled {name} and eager code disagree by {size_of_numbers(np.subtract(a, b, dtype=complex)):.3g} in a result of shape "
-                f"{a.shape}: {DIFFERS}"
+                f"the compiled {name} and eager code disagree by {by:.3g} in a result of shape {a.shape}: {DIFFERS}"
             )
 
 
@@ -433,27 +436,25 @@ def compile(
     Arrays are new at every call, and nothing else writes into them. Nodes come out as plain arrays.
 
     The *signature* decides which program is used, or that a new one is recorded: containers; shapes, dtypes and order
-    in memory of arrays; of everything else the value (Python's numbers too: make numbers that change often 0-d arrays),
-    or which object it is; and switches such as ``af.no_grad``. What ``f`` reads from outside (closures, globals,
-    defaults, attributes, collections, buffers) is guarded by identity, and arrays and collections in full: if something
-    has changed, ``f`` is recorded again. So values that change often, such as parameters, should be arguments; a large
-    array outside takes time to compare (10⁶ numbers 0.4 ms). Not seen: files and other processes; state inside
-    libraries and C extensions; methods and builtins that are replaced; attributes that a ``threading.local`` gets
-    later; the clock and the environment where a library reads them; and, under cProfile before Python 3.12, unseeded
-    generators, clocks and ContextVars.
+    in memory of arrays, and whether a 0-d one is an array or one of NumPy's numbers; of everything else the value
+    (Python's numbers too: make numbers that change often 0-d arrays), or which object it is; and switches such as
+    ``af.no_grad``. What the code of ``f`` names, and that of the functions outside of packages that it reaches
+    (closures, globals, defaults, attributes, buffers, ContextVars, ``os.environ``), is guarded by identity,
+    and arrays and collections in full: if something has changed, ``f`` is recorded again. So values that change often,
+    such as parameters, should be arguments; a large array outside takes time to compare (10⁶ numbers 0.4 ms).
+    ``docs/guarantees.md`` lists what is not seen, and needs ``verify=n``.
 
-    A function that asks for ``type(x)``, ``id(x)`` or ``x is y`` runs once more eagerly at its first call, for
-    comparison.
+    In doubt, a compiled function is the function. An exception in a run makes the call again eagerly, and that is the
+    answer; so are warnings and errors of NumPy (``np.errstate``, warnings as errors) that its caller does not ignore.
+    An unused value is not computed, and cannot warn, unless its call may raise an error (``np.linalg.inv``); nor does
+    an overflow inside a product of matrices, or what is computed from constants.
 
-    Warnings and errors of NumPy (``np.errstate``, warnings as errors) come from eager code: if a program meets an
-    infinity, NaN or overflow that its caller does not ignore, ``f`` runs once more. An unused value is not computed,
-    and cannot warn; nor does an overflow inside a product of matrices, or what is computed from constants.
-
-    Raises CompileError for anything that could differ at the next call: Python that asks for a value
-    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``); another shape or dtype of a call like ``x[x > 0]``; random
-    numbers drawn inside; the time, ``os.environ`` and ContextVars; ``next`` of an iterator from outside; writing into
-    an argument or into something outside; a value that is kept outside. With an argument that has a history, and inside
-    another transform, ``f`` runs eagerly.
+    Raises CompileError for anything that could differ at the next call: Python that asks for a value or a text
+    (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``, ``str(x)``); an exception that ``f`` catches while it is
+    recorded; ``np.errstate`` in ``f`` that does not only silence; another shape or dtype of a call like ``x[x > 0]``;
+    random numbers drawn inside; the time; names looked up by text; ``next`` of an iterator from outside; writing into
+    an argument or into something outside; a value that is kept outside; and at the second call, if the results are not
+    those of ``f``. With an argument that has a history, and inside another transform, ``f`` runs eagerly.
 
     >>> import autoflow as af
     >>> @af.compile

@@ -572,7 +572,7 @@ def test_arrays_with_arithmetic_of_their_own():
 
 def test_texts_need_values_too():
     for f in (lambda x: (f"{x:.2f}", x)[1], lambda x: x * len(f"{x}"), lambda x: (repr([x]), x)[1]):
-        with pytest.raises(CompileError, match="a (format|text of an array) needs the value"):
+        with pytest.raises(CompileError, match=r"a (format|text of an array) needs the value"):
             af.compile(f)(np.array(1.0))
 
 

@@ -348,23 +348,3 @@ def test_generated_programs(first, engine, record_property):
     record_property("cases", count)
     assert not wrong, f"{len(wrong)} wrong, as {wrong[:5]}"
     assert refused < 0.7 * count
-
-
-if __name__ == "__main__":
-    import collections
-    import sys
-
-    tally = collections.Counter()
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for engine in sys.argv[1:] or ENGINES:
-            for first in range(4):
-                for call, form, dtype, layout, order in cases(first, 4):
-                    found, refusals = wrong_calls(call, form, dtype, layout, order, engine)
-                    tally["calls"] += len(order)
-                    tally["refused"] += refusals
-                    tally["refused, but must not"] += refusals if FORMS[form][1] else 0
-                    for each in found:
-                        tally[form] += 1
-                        print(engine, "|", call, "|", form, dtype, layout, *[" ".join(str(v).split())[:150] for v in each])
-    print(tally)

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from ...base import pytree
+from ...base.errors import CompileError
 from ...base.lazy import load_package
 from ...base.modes import modes
 from ...nodes.nodes import Array, gradient_target, value_of
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
-from ..run.buffers import Reported, Step, Watched, callers_state
+from ..run.buffers import Step, Watched, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
 from .lowering import Lowering
@@ -56,6 +57,10 @@ def is_on_device(x: Any) -> bool:
         return False
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
+
+
+class Alarm(Exception):  # noqa: N818 - no error: eager code decides
+    """NumPy would raise an error for these values, or does what JAX does not."""
 
 
 class Executable:
@@ -102,7 +107,7 @@ class XlaPlan(Watched):
             if (error := lowering.failures.pop(number, None)) is not None:
                 raise error
             if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
-                self.noticed.any = True
+                raise Alarm
             if on_device:
                 return list(results)
             if self.kinds & VALUES and not np.asarray(finite):
@@ -130,18 +135,17 @@ def call_on_devices(compiled: Any, call: Any, args: tuple[Any, ...], options: di
     key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
     with compiled.lock:
         entry = compiled.entries.get(key)
-        if entry is None or not entry.recorded.guards.hold():
+        if not hasattr(entry, "recorded") or entry.unproved or not entry.recorded.guards.hold():
             call(*fetched(args), **fetched(options))
             entry = compiled.entries.get(key)
-    if entry is None:  # it runs eagerly
+    if entry is None or not hasattr(entry, "recorded"):  # it runs eagerly
         return compiled.f(*fetched(args), **fetched(options))
     try:
         return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])
-    except Reported as reported:
-        compiled.f(*fetched(args), **fetched(options))  # for its exception
-        return reported.results
-    except Exception as error:
+    except CompileError as error:
         return compiled.handle_failure(error, fetched(args), fetched(options))
+    except Exception:  # NumPy has something to report, or raises
+        return compiled.run_eagerly(fetched(args), fetched(options))
 
 
 def fetched(tree: Any) -> Any:

@@ -119,9 +119,14 @@ def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: 
 
 
 def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
-    """``x.astype(dtype)``: of the bits of a number too large for the dtype NumPy promises as little as JAX."""
-    x = trace.np.asarray(x)
-    return x.real.astype(dtype) if x.dtype.kind == "c" != np.dtype(dtype).kind else x.astype(dtype)
+    """``x.astype(dtype)``. What does not fit into integers is left to NumPy: JAX takes the nearest one."""
+    x, dtype = trace.np.asarray(x), np.dtype(dtype)
+    if x.dtype.kind == "c" != dtype.kind:
+        x = x.real
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        whole, limits = trace.np.trunc(x), np.iinfo(dtype)
+        trace.alarms.append(~((whole >= limits.min) & (whole < limits.max + 1.0)).all())
+    return x.astype(dtype)
 
 
 def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
@@ -129,6 +134,13 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
     if order not in ("C", "F"):
         raise LeftToNumPy("its order is that in memory")
     return trace.np.ravel(trace.np.asarray(x), order=order)
+
+
+def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
+    """A number that is equal to a limit stays what it is: -0.0."""
+    a = trace.np.asarray(a)
+    z: Array = trace.find(np.clip)(a, *limits, **options)
+    return trace.np.where(z == a, a.astype(z.dtype), z)
 
 
 def power(trace: Lowering, x: Any, y: Any) -> Array:
@@ -157,6 +169,8 @@ FORMS: dict[Any, Callable[..., Any]] = {
     set_items: items_set,
     update_at: updated_at,
     write_into_copy: written_into,
+    np.clip: clip,
+    np._core.umath.clip: clip,  # type: ignore[attr-defined]
     np.take: take,
     np.take_along_axis: take_along_axis,
     np.searchsorted: searchsorted,
@@ -181,13 +195,47 @@ def guarded(name: str) -> Callable[..., Any]:
         """Of integers, what is divided by zero is 0."""
         compute = getattr(trace.np, name)
         if dtype.kind not in "iu":
-            return compute(x, y)
+            return with_signs(trace, name, compute(x, y), x, y)
         is_zero = y == 0
         z = compute(x, trace.np.where(is_zero, 1, y))
         parts = [trace.np.where(is_zero, 0, part) for part in (z if isinstance(z, tuple) else (z,))]
         return tuple(parts) if len(parts) > 1 else parts[0]
 
     return form
+
+
+def with_signs(trace: Lowering, name: str, z: Any, x: Array, y: Array) -> Any:
+    """Zeros with the signs that NumPy gives them: of a quotient its own, of a remainder that of the divisor."""
+    if name == "divmod":
+        return tuple(
+            [with_signs(trace, part, v, x, y) for part, v in zip(("floor_divide", "remainder"), z, strict=True)]
+        )
+    like = {"floor_divide": x / y, "remainder": y}.get(name)
+    return z if like is None else trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
+
+
+def without_sign(trace: Lowering, z: Array) -> Array:
+    """0.0 for -0.0: a sum of NumPy's begins with 0.0."""
+    if z.dtype.kind == "c":
+        return trace.jax.lax.complex(without_sign(trace, z.real), without_sign(trace, z.imag))
+    return trace.np.where(z == 0, trace.np.zeros((), z.dtype), z) if z.dtype.kind == "f" else z
+
+
+def one_of(compare: str) -> Callable[..., Any]:
+    """The maximum or minimum: of equal operands the second one, as in NumPy, which matters for signs of zeros."""
+
+    def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+        """NaN if one is."""
+        if dtype.kind != "f":
+            return getattr(trace.np, "maximum" if compare == "greater" else "minimum")(x, y)
+        return trace.np.where(getattr(trace.np, compare)(x, y) | trace.np.isnan(x), x, y)
+
+    return form
+
+
+def product(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+    """XLA takes a product with what was a boolean for a choice, and 0 times NaN for 0."""
+    return trace.np.multiply(*trace.jax.lax.optimization_barrier((trace.np.asarray(x), trace.np.asarray(y))))
 
 
 def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
@@ -203,6 +251,9 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.fmod: guarded("fmod"),
     np.divmod: guarded("divmod"),
     np.power: power_in,
+    np.maximum: one_of("greater"),
+    np.minimum: one_of("less"),
+    np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
 }
 
 # For docs/jax.md: what is written, and the form that computes it.
@@ -354,6 +405,8 @@ class Lowering:
         loop = function.resolve_dtypes((*kinds, *[None] * function.nout))
         operands = [self.cast(x, d) for x, d in zip(args, loop, strict=False)]
         form = OF_DTYPES.get(function)
+        if function is np.multiply and loop[0].kind != "b" and any([np.dtype(k).kind == "b" for k in kinds]):
+            form = product
         z = form(self, loop[0], *operands) if form else self.find(function)(*operands)
         if function.nout > 1:
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
@@ -363,8 +416,10 @@ class Lowering:
         """``function.reduce(x)``."""
         if function not in REDUCED:
             raise LeftToNumPy(f"no counterpart of np.{function.__name__}.reduce")
-        if function in (np.add, np.multiply):
-            return getattr(self.np, REDUCED[function])(self.cast(x, dtype), **options)
+        if function is np.add:
+            return without_sign(self, self.np.sum(self.cast(x, dtype), **options))
+        if function is np.multiply:
+            return self.np.prod(self.cast(x, dtype), **options)
         return getattr(self.np, REDUCED[function])(x, **options)
 
     def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Array:

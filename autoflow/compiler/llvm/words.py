@@ -159,7 +159,7 @@ ROWS.update({
 })
 ROWS.update({getattr(np, name): ("f", helper(name)) for name in HELPERS})
 REDUCED: dict[Any, tuple[Row, Any]] = {  # the row that adds one more number, and what one begins with
-    np.add:      (ROWS[np.add][1], -0.0),  # −0 + x has the bits of x
+    np.add:      (ROWS[np.add][1], 0.0),  # as NumPy, for which a sum of −0.0 is 0.0
     np.multiply: (ROWS[np.multiply][1], 1.0),
     np.maximum:  (ROWS[np.maximum][1], float("-inf")),
     np.minimum:  (ROWS[np.minimum][1], float("inf")),

@@ -1,13 +1,13 @@
 """In doubt, a compiled function is the function: what ends a recording, so that eager code decides.
 
-A recording holds for all calls of a signature, if nothing in it depended on numbers. So whatever a method of ours raises
-while a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of NumPy's, which
-other numbers would not raise. The function must not see it, or it would go on in its ``except`` and that branch would
-be recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else is done: not even
-``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.
+A recording holds for all calls of a signature, if nothing in it depended on numbers. So whatever a method of ours
+raises while a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of
+NumPy's, which other numbers would not raise. The function must not see it, or it would go on in its ``except``, and
+that branch would be recorded. Therefore a doubt is a BaseException, and leaves a mark on the tape before anything else
+is done: not even ``except:`` hides it. The end of the recording sees the mark, and ``compiled.py`` calls the function.
 
-The same holds for what decides whether NumPy raises, warns or is silent: an ``np.errstate`` in the function that raises,
-or ``warnings.catch_warnings``. Being silent is no doubt: a program computes silently.
+The same holds for what decides whether NumPy raises, warns or is silent: an ``np.errstate`` in the function that
+raises, or ``warnings.catch_warnings``. Being silent is no doubt: a program computes silently.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Settings:
     def check(self) -> None:
         """Raise CompileError if they say more than before."""
         errors = np.geterr()
-        louder = any([how not in (self.errors[kind], "ignore") for kind, how in errors.items()])
+        louder = any([how not in (before, "ignore") for how, before in zip(errors.values(), self.errors.values())])  # noqa: B905 - the same kinds
         if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
             raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
         now = warnings.filters
@@ -77,12 +77,13 @@ def guard_methods(cls: type) -> None:
     """Every method and property of the class, its bases' included, turns what it raises into a doubt."""
     for base in cls.__mro__[:-1]:
         for name, member in list(vars(base).items()):
-            if name in KNOWN or name in vars(cls) and base is not cls:
+            if name in KNOWN or (name in vars(cls) and base is not cls):
                 continue
             if isinstance(member, types.FunctionType):
                 setattr(cls, name, guarded(member))
             elif isinstance(member, property):
-                setattr(cls, name, property(*[f and guarded(f) for f in (member.fget, member.fset)]))
+                setter = member.fset and guarded(member.fset)
+                setattr(cls, name, property(member.fget and guarded(member.fget), setter))
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from ...backprop.snapshots import is_iterator, place_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
 from ..matching import CAPTURED
 from ..program import Program
-from ...backprop.snapshots import is_iterator, place_of
 from .fresh import GENERATORS, door_of, door_to, is_shared, may_have_drawn, state_of
 from .reachable import (
     BUFFERS,
@@ -209,7 +209,9 @@ class Guards:
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
         scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or is_scope(c)}
-        whatever = lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}  # in these anything is watched, in attributes numbers, functions and containers
+        whatever = (
+            lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}
+        )  # in these anything is watched, in attributes numbers, functions and containers
         for k, (container, key, child, _) in enumerate(self.edges):
             private = isinstance(key, str) and key.startswith("__")
             if id(array_in(child)) in self.contents:

@@ -36,9 +36,9 @@ from ...nodes.nodes import NUMPY, Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
+from .doubts import Doubt
 from .guards import Guards
 from .kinds import refuse_number
-from .doubts import Doubt
 from .tape import RECORDINGS, Tape
 from .traced import Traced
 
@@ -177,7 +177,7 @@ def record(
         ):
             try:
                 result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
-            except BaseException:
+            except (Doubt, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
             if tape.reason is not None:

@@ -1,0 +1,172 @@
+"""What is raised while a function is recorded: the function cannot catch it, and eager code decides."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import CompileError
+
+X = np.array([1.0, 2.0])
+KEPT = []
+
+
+def in_a_generator(x):
+    def signs():
+        try:
+            sign = 2.0 if x[0] > 0 else 3.0
+        except BaseException:
+            sign = 5.0
+        yield sign
+
+    return x * next(signs())
+
+
+def in_a_thread(x):
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(lambda: float(x[0]))
+        return x * (5.0 if future.exception() else 2.0)
+
+
+def in_a_context(x):
+    class Swallowing:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return True
+
+    with Swallowing():
+        return x * float(x[0])
+    return x * 5.0
+
+
+def in_a_finally(x):
+    try:
+        return x * float(x[0])
+    finally:
+        return x * 5.0  # noqa: B012 - it swallows whatever is raised
+
+
+def swallow(*kinds):
+    def f(x):
+        try:
+            return x * (2.0 if x[0] > 0 else 3.0)
+        except kinds:
+            return x * 5.0
+
+    return f
+
+
+def suppressed(x):
+    with contextlib.suppress(BaseException):
+        return x * float(x[0])
+    return x * 5.0
+
+
+SWALLOWING = {
+    "Exception": swallow(Exception),
+    "BaseException": swallow(BaseException),
+    "several": swallow(ValueError, TypeError, CompileError, BaseException),
+    "a generator": in_a_generator,
+    "a thread": in_a_thread,
+    "a context": in_a_context,
+    "finally": in_a_finally,
+    "suppress": suppressed,
+    "hasattr": lambda x: x * (2.0 if hasattr(x, "__array_interface__") else 3.0),
+    "getattr": lambda x: x * (2.0 if getattr(x, "ctypes", None) is not None else 3.0),
+}
+
+
+@pytest.mark.parametrize("name", SWALLOWING)
+def test_a_doubt_cannot_be_swallowed(name):
+    f = SWALLOWING[name]
+    for first in (X, -X):
+        compiled, falling = af.compile(f), af.compile(f, fallback=True)
+        for x in (first, -first, first):
+            with pytest.raises(CompileError):
+                compiled(x)
+            np.testing.assert_array_equal(falling(x), f(x), strict=True)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_is_no_doubt_passes(error):
+    calls = []
+    note = calls.append
+
+    def f(x):
+        note(1)
+        if len(calls) == 1:
+            raise error
+        return x * 2
+
+    compiled = af.compile(f)
+    if error is not MemoryError:  # eager code is asked
+        with pytest.raises(error):
+            compiled(X)
+        assert len(calls) == 1
+    np.testing.assert_array_equal(af.compile(lambda x: x * 2)(X), X * 2)
+
+
+def test_what_eager_code_raises_is_raised():
+    for f, error in ((lambda x: np.linalg.inv(x), np.linalg.LinAlgError), (lambda x: x + np.ones(7), ValueError)):
+        with pytest.raises(error):
+            af.compile(f)(np.zeros((2, 2)))
+
+
+def test_a_value_of_an_earlier_recording_is_a_doubt_of_the_present_one():
+    def keep(x):
+        KEPT.append(x * 2.0)
+        return x
+
+    def use(x):
+        try:
+            return x + KEPT[0]
+        except BaseException:
+            return x
+
+    with pytest.raises(CompileError):
+        af.compile(keep)(X)
+    with pytest.raises(CompileError, match=r"finds an|earlier recording"):
+        af.compile(use)(X)
+    with pytest.raises(CompileError, match="earlier recording"):
+        KEPT[0] + 1.0
+    KEPT.clear()
+
+
+def test_settings_that_only_silence_are_fine():
+    def f(x):
+        with np.errstate(divide="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return 1.0 / x
+
+    compiled = af.compile(f)
+    for x in (X, X * 0.0, X):
+        np.testing.assert_array_equal(compiled(x), f(x))
+
+
+def test_settings_that_stay_changed_are_refused():
+    def f(x):
+        np.seterr(divide="ignore")
+        return x * 2
+
+    with np.errstate(divide="warn"), pytest.raises(CompileError, match=r"changes np.seterr"):
+        af.compile(f)(X)
+
+
+def test_other_threads_have_their_own_doubts():
+    f = af.compile(lambda x: x * 2.0)
+    g = af.compile(lambda x: x * (2.0 if x[0] > 0 else 3.0), fallback=True)
+    found = []
+    threads = [threading.Thread(target=lambda h=h: found.append(h(X).tolist())) for h in (f, g) * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[2.0, 4.0]] * 8
