@@ -28,7 +28,7 @@ MAP, STRIP, CELL, MANY = (
 )  # heights of images: of matrices and maps, of single rows; a cell, and columns above which it is flat
 WIDE, NARROW = 168.0, 126.0  # of a card with two images
 LONGEST = 17  # letters of a title
-MOST = 12  # images on a card
+MOST, TILES = 12, 290.0  # images on a card, and its width then
 ROWS = 1.2  # rows are arranged for a page of 1500 pixels, and ours has 1250
 MARGIN = 12.0
 TURN = 24.0  # what an arrow needs at the end of a row
@@ -75,8 +75,9 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
     cards: list[dict[str, Any]] = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
+        title = v.word.partition(",")[0] if "…" in v.title else clip(v.title, LONGEST)
         card: dict[str, Any] = {
-            "kind": v.kind, "title": clip(v.title, LONGEST), "name": v.title, "word": v.word, "shape": v.value.shape,
+            "kind": v.kind, "title": title, "name": v.title, "word": v.word, "shape": v.value.shape,
             "grad": None, "map": None,
         }  # fmt: skip
         if v.kind == "Variable":
@@ -130,7 +131,8 @@ def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
     high = MAP if card["map"] is not None or card.get("tiles") else image_height(v.value.size // shape[-1], shape[-1])
     card["high"] = high
     head = title + width(v.value.shape_text(), "shape") * 11 / 12 + 12
-    return Face(v, (), False, max(head, wide if v.gradient else 104.0), HEAD + high + 8 + FOOT)
+    wide = TILES if card.get("tiles") else wide if v.gradient else 104.0
+    return Face(v, (), False, max(head, wide), HEAD + high + 8 + FOOT)
 
 
 def image_height(rows: int, columns: int) -> float:

@@ -20,7 +20,7 @@ from ..pictures.pages.html import PLAIN, image, pack_file, policy, wrap_script
 from ..pictures.pages.stepper import bundle, wanted_kinds
 from ..pictures.render.svg import properties
 from .cards import describe, draw
-from .study import SIDE, Study
+from .study import POINTS, SIDE, Study
 
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
@@ -76,7 +76,7 @@ class LivePage:
             "data": [rounded(study.data[name]) for name in study.moving],
             "dataShapes": [np.shape(study.data[name]) for name in study.moving],
             "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
-            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE,
+            "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [s.lines for s in study.places.sources.values() if s.lines],
         }  # fmt: skip
