@@ -55,7 +55,7 @@ function gridOf(shape) { // rows and columns; long matrices lie down
 
 function drawArray(ctx, a, shape, kind, x, y, w, h) {
   const { rows, columns, down, across } = gridOf(shape), cell = Math.min(w / columns, h / rows, 14);
-  const wide = columns > 20 ? w : cell * columns, high = Math.min(h, columns > 20 ? Math.max(cell, Math.min(9, h / rows)) * rows : cell * rows);
+  const wide = cell < 6 ? w : cell * columns, high = Math.min(h, (cell < 6 ? Math.max(cell, Math.min(9, h / rows)) : cell) * rows);
   ctx.imageSmoothingEnabled = false;
   ctx.drawImage(heat(a, rows, columns, kind, down, across), 0, 0, columns, rows, x, y, wide, high);
   outline(ctx, x, y, wide, high);
