@@ -148,7 +148,8 @@ class LivePage:
             try:
                 from .widget import widget
 
-                return widget(self)._repr_mimebundle_()
+                data, metadata = widget(self)._repr_mimebundle_()
+                return {**data, "text/plain": repr(self)}, metadata
             except ImportError:  # anywidget is not installed: the page has everything but the way back to Python
                 pass
         kinds = wanted_kinds(["text/plain", "text/html"], include, exclude)
