@@ -20,7 +20,7 @@ from ..pictures.pages.html import PLAIN, image, pack_file, policy, wrap_script
 from ..pictures.pages.stepper import bundle, wanted_kinds
 from ..pictures.render.svg import properties
 from .cards import describe, draw
-from .study import POINTS, SIDE, Study
+from .study import NO_PREDICTION, POINTS, SIDE, Study
 
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
@@ -64,7 +64,7 @@ class LivePage:
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
         shape: tuple[int, ...] = ()
-        prediction, shared = "const makePrediction = null;", 0
+        prediction, shared = NO_PREDICTION, 0
         if study.predict is not None:
             prediction, shape = study.record_prediction()
             shared = study.shared()

@@ -290,6 +290,19 @@ def test_what_cannot_be_live_says_why_and_is_a_picture():
     assert f"at most {LARGEST}" in af.live(long, {"w": np.array(2.0)}, {"x": np.array(1.0)}).reason
 
 
+def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
+    data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
+
+    def loss(a, x, t):
+        return np.mean((a * x - t) ** 2)
+
+    page = af.live(loss, {"a": np.ones(4)}, data, lambda a, x: a * x)
+    assert (page.reason, page.study.kind, page.study.area) == (None, "pairs", None)
+    page = af.live(loss, {"a": np.ones(4)}, data, lambda a, x: np.sum(a * x))
+    assert (page.reason, page.study.kind) == (None, None)
+    assert "makePrediction = null" in page.program
+
+
 def test_wrong_arguments():
     data = {"x": np.ones(3)}
     with pytest.raises(InputError, match="params is a dict of arrays"):
