@@ -255,6 +255,19 @@ def test_what_cannot_be_written_is_named_all_of_it():
 
 
 @needs_node
+def test_large_numbers_that_are_moved_are_no_addresses():
+    def f(x):
+        wide = np.pad(x, 1, constant_values=np.inf)
+        wide[1] = 3e12
+        return wide, np.concatenate([x, np.full(2, 1e300), [np.nan]]), np.stack([x, np.full(3, -np.inf)])
+
+    x = np.array([1.0, 2.0, 3.0])
+    (found,) = node_run([("f", af.compile(f).program(x).to_javascript(), [x])]).values()
+    for a, b in zip(found, f(x), strict=True):
+        np.testing.assert_array_equal(numbers(a), np.ravel(b))
+
+
+@needs_node
 def test_whole_numbers_masks_and_numbers_from_outside():
     mask, places = np.array([True, False, True, True]), np.array([3, 0])
 

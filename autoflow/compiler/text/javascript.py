@@ -32,7 +32,7 @@ from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS
 from .forms import FORMS
-from .places import FAR, Number, Ref, as_box, as_view, merge_axes
+from .places import FAR, REACH, Number, Ref, as_box, as_view, merge_axes
 from .writer import RefusedError, Writer, call_of, name_of
 
 KINDS = {
@@ -259,18 +259,18 @@ class JavaScript(Writer):
 
     def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
         """Elements from these addresses: a view if they are one, else a copy, box by box where that goes."""
-        source = np.where(address >= FAR, address // FAR, 0)
-        if len(starts) and (source == source.flat[0]).all() if source.size else False:
-            buffer = [*starts][int(source.flat[0]) - 1] if source.flat[0] else None
-            if buffer and (view := as_view(buffer, address - starts[buffer])) is not None:
+        inside = {buffer: (address >= start) & (address < start + REACH) for buffer, start in starts.items()}
+        for buffer, places in inside.items():
+            if places.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
                 return view
         target = self.new(address.shape, dtype)
-        known = source == 0
-        for x in np.unique(address[known]) if known.any() else ():
-            same = known & ((address == x) | (np.isnan(address) & np.isnan(x)))
-            self.fill(target, same, Number(literal(x), float(x)), None) if x or np.isnan(x) else None
+        known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
+        for x in np.unique(address[known]):
+            if x or np.isnan(x):  # buffers begin with zeros
+                same = known & ((address == x) | (np.isnan(address) & np.isnan(x)))
+                self.fill(target, same, Number(literal(x), float(x)), None)
         for buffer, start in starts.items():
-            self.fill(target, source == start // FAR, buffer, address - start)
+            self.fill(target, inside[buffer], buffer, address - start)
         return target
 
     def fill(self, target: Ref, where: Any, source: Any, address: Any) -> None:
@@ -278,13 +278,14 @@ class JavaScript(Writer):
         if not where.any():
             return
         box = as_box(where)
-        part = box and target.part([s.start for s in box], [s.stop - s.start for s in box])
-        view = source if isinstance(source, Number) else box and as_view(source, address[box])
-        if part and view:
+        part = None if box is None else target.part([s.start for s in box], [s.stop - s.start for s in box])
+        is_number = isinstance(source, Number)
+        view = source if is_number else None if box is None else as_view(source, address[box])
+        if part is not None and view is not None:
             self.loop(part, [view], lambda to, a: f"{to} = {a}")
             return
         to = self.table(np.flatnonzero(where))
-        value = source.text if view else f"{source}[{self.table(address[where])}[k]]"
+        value = source.text if is_number else f"{source}[{self.table(address[where])}[k]]"
         self.lines.append(f"for (let k = 0; k < {int(where.sum())}; k++) {target.buffer}[{to}[k]] = {value};")
 
 
