@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import lab  # noqa: E402 - from here
+import live_pages  # noqa: E402
 import pages  # noqa: E402
 import playground  # noqa: E402
 import runtime  # noqa: E402
@@ -45,6 +46,7 @@ def main(out: Path, *, reference: bool = True, lessons: bool = True) -> None:
     without = lab.build(out, playground.zipped(), autoflow.__version__) if lessons else "left out"
     print(f"lessons are pages to read, not notebooks to run: {without}" if without else "lessons run in JupyterLite")
     pages.build(out, lab=not without)
+    live_pages.build(out / "live")
     if reference:
         subprocess.run([sys.executable, HERE.parent / "docs" / "make_api.py", out / "api"], check=True)
         pages.without_network(out / "api")

@@ -167,6 +167,7 @@ def write_list(path: Path, docs: list[Path]) -> None:
     here = {p.stem for p in docs}
     items = ['<li><a href="readme.html">What autoflow is, and how to install it</a></li>']
     items += [f'<li><a href="{name}.html">{text}</a></li>' for name, text in LISTED.items() if name in here]
+    items += ['<li><a href="../live/index.html">Networks that train in the page</a></li>']
     items += ['<li><a href="../api/autoflow.html">Reference of all functions</a></li>']
     others = [f'<li><a href="{name}.html">{html.escape(text)}</a></li>' for name, text in rest.items()]
     others += ['<li><a href="changelog.html">What changed</a></li>']

@@ -22,6 +22,7 @@ pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
 import lab
+import live_pages
 import make
 import pages
 import playground
@@ -589,6 +590,22 @@ def test_markdown_links_to_pages_of_the_site_and_no_further():
     assert re.findall(r'href="(.*?)"', body) == ["b.html#part", "readme.html", "https://example.org"]
     assert "code" in body
     assert pages.title_of(text) == "A x"
+
+
+@marked(in_browser)
+def test_six_networks_train_in_their_pages(tmp_path, browser):
+    live_pages.build(tmp_path / "live")
+    listed = re.findall(r'href="(\w+\.html)"', (tmp_path / "live" / "index.html").read_text(encoding="utf-8"))
+    assert {"logistic.html", "spirals.html", "curve.html", "rnn.html", "attention.html"} <= {*listed}
+    for name in listed:
+        assert (tmp_path / "live" / name).stat().st_size < 400_000
+        one = browser.open(tmp_path / "live" / name, width=400, height=800)
+        one.run("for (let k = 0; k < 200; k++) document.querySelector('.autoflow-live').live.step()")
+        losses = one.run("document.querySelector('.autoflow-live').live.losses")
+        assert losses[200] < 0.85 * losses[0]
+        assert one.run("document.documentElement.scrollWidth") == 400
+        assert one.problems() == []
+        one.call("Page.close")
 
 
 def test_images_of_all_themes_come_along(tmp_path):

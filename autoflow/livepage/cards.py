@@ -20,15 +20,10 @@ from .study import Study
 
 HEAD, FOOT, PAD = 25.0, 21.0, 9.0
 TITLE = 13 / 16  # the size of a title here, as a part of that in other pictures
-MAP, STRIP, CELL, MANY = (
-    54.0,
-    13.0,
-    13.0,
-    20,
-)  # heights of images: of matrices and maps, of single rows; a cell, and columns above which it is flat
+MAP, STRIP, CELL, FINE = 54.0, 13.0, 13.0, 6.0  # images: matrices, single rows, a cell; finer cells are stretched
 WIDE, NARROW = 168.0, 126.0  # of a card with two images
 LONGEST = 17  # letters of a title
-MOST = 12  # images on a card
+MOST, TILES = 12, 290.0  # images on a card, and its width then
 ROWS = 1.2  # rows are arranged for a page of 1500 pixels, and ours has 1250
 MARGIN = 12.0
 TURN = 24.0  # what an arrow needs at the end of a row
@@ -75,8 +70,9 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
     cards: list[dict[str, Any]] = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
+        title = v.word.partition(",")[0].partition(" ")[0] if "…" in v.title else clip(v.title, LONGEST)
         card: dict[str, Any] = {
-            "kind": v.kind, "title": clip(v.title, LONGEST), "name": v.title, "word": v.word, "shape": v.value.shape,
+            "kind": v.kind, "title": title, "name": v.title, "word": v.word, "shape": v.value.shape,
             "grad": None, "map": None,
         }  # fmt: skip
         if v.kind == "Variable":
@@ -130,15 +126,16 @@ def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
     high = MAP if card["map"] is not None or card.get("tiles") else image_height(v.value.size // shape[-1], shape[-1])
     card["high"] = high
     head = title + width(v.value.shape_text(), "shape") * 11 / 12 + 12
-    return Face(v, (), False, max(head, wide if v.gradient else 104.0), HEAD + high + 8 + FOOT)
+    wide = TILES if card.get("tiles") else wide if v.gradient else 104.0
+    return Face(v, (), False, max(head, wide), HEAD + high + 8 + FOOT)
 
 
 def image_height(rows: int, columns: int) -> float:
-    """How high the page draws a matrix: long ones lie down, cells are square unless there are many."""
+    """How high the page draws a matrix: long ones lie down, cells are square unless they are small."""
     if rows > 3 * columns:
         rows, columns = columns, rows
     cell = min(NARROW / 2 / columns, MAP / rows, CELL)
-    return max(STRIP, min(MAP, (cell if columns <= MANY else max(cell, min(9.0, MAP / rows))) * rows))
+    return max(STRIP, min(MAP, (max(cell, min(9.0, MAP / rows)) if cell < FINE else cell) * rows))
 
 
 def lay_out(picture: GraphData, faces: list[Face], direction: str, scale: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..pictures.pages.html import PLAIN, image, pack_file, policy, wrap_script
 from ..pictures.pages.stepper import bundle, wanted_kinds
 from ..pictures.render.svg import properties
 from .cards import describe, draw
-from .study import SIDE, Study
+from .study import NO_PREDICTION, POINTS, SIDE, Study
 
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
@@ -64,7 +64,7 @@ class LivePage:
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
         shape: tuple[int, ...] = ()
-        prediction, shared = "const makePrediction = null;", 0
+        prediction, shared = NO_PREDICTION, 0
         if study.predict is not None:
             prediction, shape = study.record_prediction()
             shared = study.shared()
@@ -76,7 +76,7 @@ class LivePage:
             "data": [rounded(study.data[name]) for name in study.moving],
             "dataShapes": [np.shape(study.data[name]) for name in study.moving],
             "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
-            "area": study.area, "grid": rounded(study.grid) if study.area else None, "side": SIDE,
+            "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [s.lines for s in study.places.sources.values() if s.lines],
         }  # fmt: skip
@@ -148,7 +148,8 @@ class LivePage:
             try:
                 from .widget import widget
 
-                return widget(self)._repr_mimebundle_()
+                data, metadata = widget(self)._repr_mimebundle_()
+                return {**data, "text/plain": repr(self)}, metadata
             except ImportError:  # anywidget is not installed: the page has everything but the way back to Python
                 pass
         kinds = wanted_kinds(["text/plain", "text/html"], include, exclude)

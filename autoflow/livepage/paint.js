@@ -55,7 +55,7 @@ function gridOf(shape) { // rows and columns; long matrices lie down
 
 function drawArray(ctx, a, shape, kind, x, y, w, h) {
   const { rows, columns, down, across } = gridOf(shape), cell = Math.min(w / columns, h / rows, 14);
-  const wide = columns > 20 ? w : cell * columns, high = Math.min(h, columns > 20 ? Math.max(cell, Math.min(9, h / rows)) * rows : cell * rows);
+  const wide = cell < 6 ? w : cell * columns, high = Math.min(h, (cell < 6 ? Math.max(cell, Math.min(9, h / rows)) : cell) * rows);
   ctx.imageSmoothingEnabled = false;
   ctx.drawImage(heat(a, rows, columns, kind, down, across), 0, 0, columns, rows, x, y, wide, high);
   outline(ctx, x, y, wide, high);
@@ -163,10 +163,10 @@ function drawData() {
     const zero = A.kind === "pairs" ? [[left, low], [right, high]] : [[left, 0], [right, 0]];
     line(ctx, zero.map(at), theme["sco-line"], 1);
     if (A.kind === "curve") {
-      line(ctx, [...A.grid].map((x, i) => at([x, y[i]])), theme["var-line"], 3);
-      const step = (right - left) / (A.grid.length - 1);
+      line(ctx, [...grid].map((x, i) => at([x, y[i]])), theme["var-line"], 3);
+      const step = (right - left) / (grid.length - 1);
       for (let i = 0; i < count(); i++) { // what the loss squares: the distance to the curve
-        const [a, b] = pointAt(i), k = Math.max(0, Math.min(A.grid.length - 2, Math.floor((a - left) / step))), t = (a - A.grid[k]) / step;
+        const [a, b] = pointAt(i), k = Math.max(0, Math.min(grid.length - 2, Math.floor((a - left) / step))), t = (a - grid[k]) / step;
         line(ctx, [[a, b], [a, y[k] + t * (y[k + 1] - y[k])]].map(at), theme.grad, 1.2);
       }
     }
@@ -217,8 +217,9 @@ function drawImages(ctx, w) { // each with the class that is predicted; a wrong 
     const said = row.indexOf(Math.max(...row)), wrong = said !== classOf(i);
     ctx.drawImage(heat(data[0], side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
     if (wrong) { ctx.strokeStyle = theme["op-line"]; ctx.lineWidth = 2.5; ctx.strokeRect(x + 2, y + 2, size - 4, size - 4); }
-    ctx.fillStyle = wrong ? theme["op-line"] : theme.sub;
-    ctx.font = `700 ${Math.max(9, size / 4)}px system-ui, sans-serif`;
+    if (!wrong) continue;
+    ctx.fillStyle = theme["op-line"];
+    ctx.font = `700 ${Math.max(9, size / 3)}px system-ui, sans-serif`;
     ctx.fillText(said, x + 5, y + size - 6);
   }
 }

@@ -122,7 +122,7 @@ function ask() { // "predict first": the reader says what comes, then sees it
   if (box.hidden) return;
   answered = false;
   box.innerHTML = c.kind === "Variable"
-    ? `<span>A small step against the gradient: will ${escaped(c.name)}${placeText(c, cell)}</span>
+    ? `<span>A small step against the gradient: does it let ${escaped(c.name)}${placeText(c, cell)} grow or shrink?</span>
       <button data-say="1">grow</button> <button data-say="-1">shrink</button>`
     : `<span>Guess what is sent back.</span> <button data-say="0">show</button>`;
   for (const button of box.querySelectorAll("button")) button.onclick = () => {

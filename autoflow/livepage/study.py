@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..transforms.gradient import gradients
 from .places import Places
 
 SIDE, POINTS = 41, 121  # of the grid on a plane, of a curve
+NO_PREDICTION = "const makePrediction = null;"
 MARGIN = 1.12  # the plane is that much larger than the data
 
 
@@ -125,7 +127,15 @@ class Study:
             return y, [n.value for n in inside]
 
         arrays = [p.copy() for p in self.params.values()]
-        text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+        try:
+            text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+        except (ValueError, IndexError):  # it is one of these points only, as with a parameter for each
+            self.grid, self.area, self.kind = next(iter(self.copies().values())), None, "pairs"
+            text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+        if self.kind == "images" and (len(shape) < 2 or shape[-1] < 2):
+            self.kind = "pairs"
+        if self.kind == "pairs" and math.prod(shape) != [*self.data.values()][-1].size:
+            self.kind, text = None, NO_PREDICTION
         return text, shape
 
     def copies(self) -> dict[str, Any]:

@@ -69,11 +69,20 @@ function edited() { // something was moved by hand: the future is another one no
   keep();
 }
 
+const grid = gridPoints(); // where the prediction is computed: from the top left of the plane, or along the curve
+function gridPoints() {
+  if (!A.area) return null;
+  const [left, right, low, high] = A.area, n = A.kind === "plane" ? A.side : A.points, part = (k) => k / (n - 1);
+  if (A.kind === "curve") return Float64Array.from({ length: n }, (_, k) => left + part(k) * (right - left));
+  const point = (k) => [left + part(k % n) * (right - left), high - part(Math.floor(k / n)) * (high - low)];
+  return Float64Array.from({ length: 2 * n * n }, (_, i) => point(i >> 1)[i % 2]);
+}
+
 const valueOf = (c) => (c.input !== undefined ? S.inputs[c.input] : S.outputs[c.output]);
 const gradientOf = (c) => (c.grad === null ? null : S.outputs[c.grad]);
 function predict() {
   if (!P) return;
   params.forEach((p, k) => P.inputs[k].set(p));
-  P.inputs[N].set(A.grid ?? data[0]);
+  P.inputs[N].set(grid ?? data[0]);
   P.run();
 }

@@ -37,9 +37,7 @@ function sorted(a) { // the places of its numbers in order; NaN last, equal ones
   return a.map((_, k) => k).sort((p, q) => a[p] - a[q] || (a[p] !== a[p]) - (a[q] !== a[q]) || p - q);
 }
 
-function solve(a, b, n, m) { // a x = b by elimination, the largest pivot first
-  a = Float64Array.from(a);
-  b = Float64Array.from(b);
+function solve(a, b, n, m) { // a x = b by elimination, the largest pivot first; changes both
   for (let k = 0; k < n; k++) {
     let p = k;
     for (let i = k + 1; i < n; i++) if (Math.abs(a[i * n + k]) > Math.abs(a[p * n + k])) p = i;

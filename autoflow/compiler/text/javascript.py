@@ -25,10 +25,14 @@ from ...pictures.sliders.live import TEMPLATES
 from ...table.indexing import put_view
 from ..matching import CAPTURED, CONSTANT, Value
 from ..program import Program
-from ..trace.memory import flatten, set_items, write_into_copy
+from ..signature import is_array
+from ..trace.memory import flatten, set_items, write_into_copy, written_call
+from ..trace.recorded import record
+from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS
-from .places import FAR, Number, Ref, as_box, as_view, merge_axes
+from .forms import FORMS
+from .places import FAR, REACH, Number, Ref, as_box, as_view, merge_axes
 from .writer import RefusedError, Writer, call_of, name_of
 
 KINDS = {
@@ -58,6 +62,7 @@ MOVES = {  # elements stay as they are
     np.diagflat, np.take_along_axis, write_into_copy, np.lib.stride_tricks.sliding_window_view,
 }  # fmt: skip
 METHODS = {"copy", "flatten"}
+KNOWN = CAPTURED, CONSTANT
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -144,8 +149,8 @@ class JavaScript(Writer):
         axes = range(len(x.shape)) if axis is None else [axis] if isinstance(axis, int) else axis
         return self.reduced(v, v.function, x, [a % len(x.shape) for a in axes])
 
-    def reduced(self, v: Any, function: Any, x: Ref, axes: Sequence[int], each: str = "{}") -> Ref:
-        """One number for all elements along ``axes``; of each element a formula."""
+    def reduced(self, v: Any, function: Any, x: Ref, axes: Sequence[int]) -> Ref:
+        """One number for all elements along ``axes``."""
         if function not in REDUCED:
             raise RefusedError(f"{name_of(function)}.reduce")
         start, more = REDUCED[function]
@@ -155,7 +160,7 @@ class JavaScript(Writer):
         outer, (to, base) = merge_axes(flat.shape, [flat, x.transpose(kept)])
         inner, (step,) = merge_axes([x.shape[a] for a in axes], [x.transpose(axes)])
         names, within = [f"q{k}" for k in range(len(outer))], [f"j{k}" for k in range(len(inner))]
-        element = each.format(x.at([*names, *within], [*base, *step]))
+        element = x.at([*names, *within], [*base, *step])
         sums = f"let s = {start}; {heads(within, inner)}{more.format(element)}; {flat.at(names, to)} = s;"
         self.lines.append(f"{heads(names, outer)}{{ {sums} }}")
         return target
@@ -201,18 +206,37 @@ class JavaScript(Writer):
         name = getattr(function, "__name__", "")
         if function in CALLS:
             return CALLS[function](self, v, *args, **options)
+        if function in FORMS and not (function in MOVES and all([a.kind in KNOWN for a in v.args[1:]])):
+            return self.formed(v, FORMS[function])
         if (function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc)) and not options:
             given = [self.operand(a) for a in args]
             return self.elementwise(v, formula_of(function, args, v.dtype), given)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())}
         if (function in MOVES or name in METHODS) and not in_memory:
-            known = [a.sample if a.kind in (CAPTURED, CONSTANT) and is_index(a) else None for a in v.args]
+            known = [a.sample if a.kind in KNOWN and is_index(a) else None for a in v.args]
             try:
                 return self.moved(v, v.function, [x if k is None else k for x, k in zip(operands, known, strict=True)])
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
         raise RefusedError(name_of(function))
+
+    def formed(self, v: Value, form: Any) -> Any:
+        """By simpler functions, which are recorded in turn."""
+        positions = written_call(v.function, len(v.args))
+
+        def run(*arrays: Any) -> Any:
+            return form(*fill_slots(positions[1], arrays), **fill_slots(positions[2], arrays))
+
+        try:
+            inside = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array).program
+        except TypeError as error:
+            raise RefusedError(f"{v.name} with these arguments") from error
+        self.known.update(zip(inside.inputs, [self.known[a] for a in v.args], strict=True))
+        for x in inside.order():
+            if x not in self.known:
+                self.known[x] = getattr(self, f"write_{x.kind}")(x, *[self.known[a] for a in x.args])
+        return self.known[inside.outputs[0]]
 
     def operand(self, a: Any) -> Any:
         """A value, or a number that stands in the call."""
@@ -235,18 +259,18 @@ class JavaScript(Writer):
 
     def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
         """Elements from these addresses: a view if they are one, else a copy, box by box where that goes."""
-        source = np.where(address >= FAR, address // FAR, 0)
-        if len(starts) and (source == source.flat[0]).all() if source.size else False:
-            buffer = [*starts][int(source.flat[0]) - 1] if source.flat[0] else None
-            if buffer and (view := as_view(buffer, address - starts[buffer])) is not None:
+        inside = {buffer: (address >= start) & (address < start + REACH) for buffer, start in starts.items()}
+        for buffer, places in inside.items():
+            if places.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
                 return view
         target = self.new(address.shape, dtype)
-        known = source == 0
-        for x in np.unique(address[known]) if known.any() else ():
-            same = known & ((address == x) | (np.isnan(address) & np.isnan(x)))
-            self.fill(target, same, Number(literal(x), float(x)), None) if x or np.isnan(x) else None
+        known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
+        for x in np.unique(address[known]):
+            if x or np.isnan(x):  # buffers begin with zeros
+                same = known & ((address == x) | (np.isnan(address) & np.isnan(x)))
+                self.fill(target, same, Number(literal(x), float(x)), None)
         for buffer, start in starts.items():
-            self.fill(target, source == start // FAR, buffer, address - start)
+            self.fill(target, inside[buffer], buffer, address - start)
         return target
 
     def fill(self, target: Ref, where: Any, source: Any, address: Any) -> None:
@@ -254,13 +278,14 @@ class JavaScript(Writer):
         if not where.any():
             return
         box = as_box(where)
-        part = box and target.part([s.start for s in box], [s.stop - s.start for s in box])
-        view = source if isinstance(source, Number) else box and as_view(source, address[box])
-        if part and view:
+        part = None if box is None else target.part([s.start for s in box], [s.stop - s.start for s in box])
+        is_number = isinstance(source, Number)
+        view = source if is_number else None if box is None else as_view(source, address[box])
+        if part is not None and view is not None:
             self.loop(part, [view], lambda to, a: f"{to} = {a}")
             return
         to = self.table(np.flatnonzero(where))
-        value = source.text if view else f"{source}[{self.table(address[where])}[k]]"
+        value = source.text if is_number else f"{source}[{self.table(address[where])}[k]]"
         self.lines.append(f"for (let k = 0; k < {int(where.sum())}; k++) {target.buffer}[{to}[k]] = {value};")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 Shape = tuple[int, ...]
-FAR = 2.0**40  # addresses begin there; smaller numbers are numbers
+FAR, REACH = 2.0**40, 2.0**32  # addresses of the first buffer, and how many: other numbers are numbers
 
 
 class Ref:

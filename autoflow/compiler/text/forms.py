@@ -1,0 +1,98 @@
+"""Functions of NumPy by simpler ones: these are recorded in turn, so a language needs only what is left.
+
+Each row is called with the arguments of the call. One that it cannot do raises RefusedError, or is not among its
+parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .writer import RefusedError
+
+Array = Any
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def var(a: Array, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
+    """The mean square of what is left without the mean."""
+    rest = a - np.mean(a, axis=axis, keepdims=True)
+    total = np.sum(rest * rest, axis=axis, keepdims=keepdims)
+    return total / (a.size / total.size - ddof)
+
+
+def std(a: Array, *args: Any, **options: Any) -> Array:
+    """Its root."""
+    return np.sqrt(var(a, *args, **options))
+
+
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """The root of the sum of squares."""
+    axes = x.ndim if axis is None else np.size(axis)
+    if ord not in (None, "fro") and not (ord == 2 and axes == 1):
+        raise RefusedError(f"np.linalg.norm with ord={ord}")
+    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+
+
+def median(a: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """The mean of the two in the middle."""
+    if axis is None and not keepdims:
+        a, axis = np.ravel(a), 0
+    n = a.shape[axis]
+    row = np.moveaxis(np.sort(a, axis=axis), axis, 0)
+    middle = (row[(n - 1) // 2] + row[n // 2]) / 2
+    return np.expand_dims(middle, axis) if keepdims else middle
+
+
+def dot(a: Array, b: Array) -> Array:
+    """The last axis of a with the last but one of b."""
+    if not a.ndim or not b.ndim:
+        return a * b
+    return np.tensordot(a, b, (-1, max(b.ndim - 2, 0)))
+
+
+def tensordot(a: Array, b: Array, axes: Any = 2) -> Array:
+    """Sums over pairs of axes."""
+    one, other = (range(a.ndim - axes, a.ndim), range(axes)) if isinstance(axes, int) else map(np.ravel, axes)
+    x, y = [*LETTERS[: a.ndim]], [*LETTERS[a.ndim : a.ndim + b.ndim]]
+    for k, j in zip(one, other, strict=True):
+        y[j] = x[k]
+    out = [c for c in x + y if (x + y).count(c) == 1]
+    return np.einsum(f"{''.join(x)},{''.join(y)}->{''.join(out)}", a, b)
+
+
+def take(a: Array, indices: Array, axis: Any = None) -> Array:
+    """By whole numbers along one axis."""
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    ndim, axis = indices.ndim, axis % a.ndim
+    return np.moveaxis(np.moveaxis(a, axis, 0)[indices], range(ndim), range(axis, axis + ndim))
+
+
+def nan_to_num(x: Array, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    """Finite numbers instead."""
+    most = np.finfo(x.dtype).max
+    top, bottom = most if posinf is None else posinf, -most if neginf is None else neginf
+    return np.where(np.isnan(x), nan, np.where(x == np.inf, top, np.where(x == -np.inf, bottom, x)))
+
+
+def without_nan(reduce: Callable[..., Array], instead: float) -> Callable[..., Array]:
+    """``np.nansum`` and its like: NaN becomes what changes nothing."""
+    return lambda a, axis=None, **options: reduce(np.where(np.isnan(a), instead, a), axis=axis, **options)
+
+
+FORMS: dict[Any, Callable[..., Array]] = {
+    np.var: var, np.std: std, np.linalg.norm: norm, np.median: median, np.dot: dot, np.tensordot: tensordot,
+    np.inner: lambda a, b: np.tensordot(a, b, (-1, -1)) if a.ndim and b.ndim else a * b,
+    np.outer: lambda a, b: np.reshape(a, (-1, 1)) * np.ravel(b),
+    np.vdot: lambda a, b: np.sum(np.ravel(a) * np.ravel(b)),
+    np.trace: lambda a, *where: np.sum(np.diagonal(a, *where[:3]), axis=-1), np.take: take,
+    np.nan_to_num: nan_to_num, np.nansum: without_nan(np.sum, 0.0), np.nanprod: without_nan(np.prod, 1.0),
+    np.linalg.inv: lambda a: np.linalg.solve(a, np.broadcast_to(np.eye(a.shape[-1]), a.shape)),
+}  # fmt: skip
+for name, letters in {"vecdot": "...a,...a->...", "matvec": "...ab,...b->...a", "vecmat": "...a,...ab->...b"}.items():
+    if hasattr(np, name):  # NumPy 2.2
+        FORMS[getattr(np, name)] = lambda a, b, letters=letters: np.einsum(letters, a, b)
