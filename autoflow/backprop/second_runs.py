@@ -89,15 +89,15 @@ LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, np.random.BitGenerator,
 CONSTANT, LEAF, OPEN = range(3)
 
 
-@functools.cache
-def role_of(kind: type) -> int:
+def find_role(kind: type) -> int:
     """Is an object of this type left out, found, or found and looked into?"""
     return CONSTANT if issubclass(kind, CONSTANTS) else LEAF if issubclass(kind, LEAVES) else OPEN
 
 
-def reachable(
-    *roots: Any, through: Callable[[Any], Iterator[Any]] | None = None, limit: int = LIMIT
-) -> list[Any]:
+role_of: Callable[[type], int] = functools.cache(find_role)
+
+
+def reachable(*roots: Any, through: Callable[[Any], Iterator[Any]] | None = None, limit: int = LIMIT) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
     what cannot change. In place of the globals of a function, :class:`Names`. ``through``: instead of :func:`referents`
     """
@@ -172,11 +172,7 @@ def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
     yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
-        if (
-            isinstance(value, types.ModuleType)
-            and vars(value) is not namespace
-            and not is_foreign(value.__name__)
-        ):
+        if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             yield from _named(vars(value), names - {name})
 
 

@@ -210,10 +210,12 @@ def referents_of_users(x: Any) -> Iterator[Any]:
     return iter((x.f, x.how) if issubclass(kind, FunctionOfFunction) else (getattr(x, "inner", None),))
 
 
-@functools.cache
-def is_open(kind: type) -> bool:
+def holds_users(kind: type) -> bool:
     """Is all that an object of this type refers to the user's?"""
     return not str(kind.__module__).startswith("autoflow.") or kind.__module__.startswith("autoflow.nn.")
+
+
+is_open: Callable[[type], bool] = functools.cache(holds_users)
 
 
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
@@ -252,7 +254,7 @@ def memory_of(bits: Any) -> Any:
 
 def legacy_memory() -> Any:
     """The same of that which there is now."""
-    return memory_of(np.random.mtrand._rand._bit_generator)  # type: ignore[attr-defined]
+    return memory_of(np.random.mtrand._rand._bit_generator)
 
 
 def legacy_bytes() -> Any:
