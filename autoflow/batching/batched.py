@@ -1,8 +1,11 @@
 """Arrays that hide their batch axis: how a function written for one example runs on all of them at once.
 
-``af.vmap(f)`` calls f once, with :class:`Batched` arrays. To f and to NumPy they look like arrays of another library,
-in the shape of one example; inside is the array of all examples. NumPy hands each call over to them, and
-``forms.py`` says what the same call is for the whole batch: the batch axis is always the first one.
+``af.vmap(f)`` calls f once, with :class:`Batched` arrays. To f and to NumPy they look like arrays in the shape of one
+example; inside is the array of all examples, the batch axis first, and outermost in memory. NumPy hands each call over
+to them, and ``forms.py`` says what the same call is for the whole batch.
+
+What only one example can answer is a doubt (:meth:`Layer.doubt`): the run is abandoned, and f is called for each
+example (``definition.py``). So is every exception in a call of ours, before f can see it.
 
 How this meets derivatives. What is inside may be a node, and a node may have a Batched as its value; the layer decides.
 
@@ -10,16 +13,9 @@ How this meets derivatives. What is inside may be a node, and a node may have a 
     af.vmap(af.grad(f))                  nodes that f's gradient makes have Batched values, so rows, records and the
                                          pass back run as always, on arrays that happen to hide a batch
 
-So what came later is outside. An operation belongs to the deepest layer among its operands. A node of an outer
-layer is an array like any other to it (:meth:`Layer.lifted`): no gradient of this layer flows there, and its own is
-recorded inside.
-
-The first section has questions about such arrays, nodes or not. They are known by their ``batch_layer``.
-
-The methods and operators of ndarray, for arrays that hide their batch.
-
-First what Python may not ask of an array that stands for many: a number that differs between examples. Then the
-methods; each says which function it is.
+So what came later is outside. An operation belongs to the deepest layer among its operands (:func:`whose_turn`). A node
+of an outer layer is an array like any other to it (:meth:`Layer.lifted`): no gradient of this layer flows there, and
+its own is recorded inside.
 """
 
 from __future__ import annotations
@@ -415,7 +411,6 @@ class BatchedMethods(DuckArray):
 WORDS = QUESTIONS | {"index": "an index, a range, a shape"}
 CONVERT = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 TOLD = ("item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__format__")
-SET = ("shape", "dtype", "strides", "flat", "data")
 
 
 def add_methods() -> None:
@@ -455,9 +450,7 @@ class Batched(BatchedMethods):
     _base: Any
     takes_primitives = True  # see table/table.py
 
-    def __init__(
-        self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False
-    ) -> None:
+    def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
         self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
 
     @staticmethod
@@ -493,7 +486,7 @@ class Batched(BatchedMethods):
         """Of one example."""
         return self.inner.shape[1:] if self.mapped else self.inner.shape
 
-    shape = shape.setter(told_of_shape)
+    shape = shape.setter(told_of_shape)  # type: ignore[attr-defined]
     dtype = property(lambda self: self.inner.dtype, told_of_shape)
 
     @property
@@ -501,7 +494,7 @@ class Batched(BatchedMethods):
         """For our own code, as all that follows: a question about memory."""
         return self.inner.strides[self.mapped :] if is_ours() else self.refuse_number("x.strides")
 
-    strides = strides.setter(told_of_shape)
+    strides = strides.setter(told_of_shape)  # type: ignore[attr-defined]
 
     @property
     def base(self) -> Any:
@@ -674,7 +667,7 @@ def run_function(layer: Layer, function: Any, args: Any, options: dict[str, Any]
     return FORM_OF["function"](layer, function, args, options)
 
 
-def storing(layer: Layer, casting: str) -> Callable[[Any, Any], None]:
+def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
     """What writes a result into ``out=``: only into an array of all examples, of a shape and dtype that fits."""
 
     def store(x: Any, new: Any) -> None:

@@ -16,13 +16,12 @@ from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import value_of
+from .axes import is_array, spread_axes
 from .settling import close
 
 
 def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
     """f for each example, on read-only views; results as new memory, by np.stack."""
-    from .vmap import is_array, spread_axes
-
     results = []
     for k in range(batch.size):
         try:
@@ -39,7 +38,9 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
     def stacked(found: tuple[Any, ...], axis: Any) -> Any:
         if not is_array(found[0]) or axis is None:
             if any([not is_same(x, found[0]) for x in found]):
-                raise InputError("a result that is not stacked (a text, or with out_axes=None) differs between examples")
+                raise InputError(
+                    "a result that is not stacked (a text, or with out_axes=None) differs between examples"
+                )
             return found[0]
         kinds = [(np.shape(x), np.result_type(value_of(x))) for x in found]
         k = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), 0)
@@ -67,8 +68,6 @@ def is_same(a: Any, b: Any) -> bool:
 
 def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
     """Has ``result`` in front what f returns for the first example alone?"""
-    from .vmap import is_array
-
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
     if len(found) != len(single):
         return False
@@ -78,7 +77,7 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
                 return False
             continue
         z, x = value_of(z), value_of(x)
-        if not isinstance(z, (np.ndarray, np.generic)) or not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
+        if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
             continue  # recorded by somebody else
         z = z if axis is None else np.moveaxis(z, axis, 0)[0]
         if np.shape(z) != np.shape(x) or z.dtype != np.result_type(x).newbyteorder("=") or not close(z, x):

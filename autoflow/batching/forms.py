@@ -181,9 +181,7 @@ def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
             if found is not NotImplemented:
                 return found
             announce_loop(f"the derivative of {name}", layer)
-            return together(
-                [vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name
-            )
+            return together([vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
 
         return safely
 

@@ -62,9 +62,9 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")
-    if type(first) is np.ndarray and first.flags.writeable and first.base is not None:
-        if any([np.may_share_memory(first, inside) for x in given if type(inside := open_layer(x, layer)[0]) is np.ndarray]):
-            layer.doubt(f"a view made by {name}")
+    inside = [inner for x in given if type(inner := open_layer(x, layer)[0]) is np.ndarray]
+    if type(first) is np.ndarray and first.flags.writeable and any([np.may_share_memory(first, a) for a in inside]):
+        layer.doubt(f"a view made by {name}")
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made

@@ -287,7 +287,7 @@ def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any)
 
 
 @batched(np.copyto)
-def copyto(layer: Layer, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
+def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
     """In place."""
     if not isinstance(dst, Batched) or not np.can_cast(np.result_type(sample(src)), dst.dtype, casting):
         layer.doubt("np.copyto into an array that may be shared, or of another dtype,")

@@ -35,13 +35,13 @@ class Manner(NamedTuple):
     locked: bool  # read-only, though the form's is not?
 
 
-class Wrong(Exception):
+class WrongFormError(Exception):
     """The form gives something else than NumPy."""
 
 
 def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
     """What the form gives, or what is right."""
-    kind = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
     try:
         how = KNOWN.get(kind)
     except TypeError:  # what has no hash is no kind
@@ -88,7 +88,7 @@ def part(x: Any, layer: Layer) -> Any:
 
 def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> Any:
     """How the results of calls of this kind are brought into their form. LOOP if the form is wrong."""
-    arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray)) or isinstance(x, NodeRole)]
+    arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray, NodeRole))]
     if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
         return None  # a function of the user's is not called once more than for each example
     plain = {id(x): example(x, layer) for x in arrays}
@@ -99,7 +99,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
         one = function(*put_in(args, plain), **put_in(options, plain))
     try:
         return compare(function, result, one, layer, [(x, plain[id(x)]) for x in arrays])
-    except Wrong:
+    except WrongFormError:
         return LOOP
 
 
@@ -133,30 +133,30 @@ def put_in(x: Any, plain: dict[int, Any]) -> Any:
 
 
 def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:
-    """The manner in which NumPy gives ``one``; Wrong if the result of the form is none of that kind."""
+    """The manner in which NumPy gives ``one``; WrongFormError if the result of the form is none of that kind."""
     if isinstance(one, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(one):
-            raise Wrong
+            raise WrongFormError
         return [compare(function, r, v, layer, arrays) for r, v in zip(result, one, strict=True)]
     if type(result) is not Batched or result.batch_layer is not layer:
         if np.shape(result) != np.shape(one):
-            raise Wrong
+            raise WrongFormError
         return None
     if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
-        raise Wrong
+        raise WrongFormError
     inner = result.inner
     mine = example(result, layer)
     if mine is UNKNOWN:
         return None
     if function is not np.empty_like and not close(mine, one):
-        raise Wrong
+        raise WrongFormError
     if not isinstance(one, np.ndarray):
         return Manner(True, None, False, False)
     is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])
     places = [open_layer(x, layer)[0] for x, _ in arrays if type(x) is Batched and not x.is_number]
     mine_is_view = any([shares_memory(inner, place) for place in places])
     if is_view and not mine_is_view and one.flags.writeable:
-        raise Wrong
+        raise WrongFormError
     copy = mine_is_view and not is_view and one.size > 0
     order = None
     if type(inner) is np.ndarray and one.ndim > 1 and not is_view:

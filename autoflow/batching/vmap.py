@@ -30,6 +30,7 @@ from . import (
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms
 )
+from .axes import Axes, axes_of_arguments, checked_axis, common_length, is_array, spread_axes
 from .batched import Batched, Doubt, Layer, Shared, users_line
 from .definition import code_of, run_loop, same_as_one
 from .looping import SAID
@@ -77,9 +78,6 @@ def numbers_of(x: Batched) -> Array:
 
 
 # ---------------------------------------------------------------- af.vmap: the function of a batch
-
-
-Axes = Any  # an int, None, or a tree of them
 
 
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: str = "warn") -> Callable[..., Any]:
@@ -151,9 +149,7 @@ class BatchFunction(FunctionOfFunction):
     def say_loops(self, layer: Layer) -> None:
         """Of functions that were called for each example."""
         for name, line in dict.fromkeys(layer.loops):
-            self.say(
-                name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example"
-            )
+            self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
 
     def say(self, what: str, text: str) -> None:
         """A LoopWarning, once."""
@@ -200,7 +196,8 @@ class Batch:
                 before.locked(),
                 running(layer),
                 switched(
-                    layer=layer, depth=around.depth + has_history,
+                    layer=layer,
+                    depth=around.depth + has_history,
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):
@@ -272,78 +269,6 @@ def wrap_backward(outer: Any) -> Any:
     """What wraps ``open_record`` of backward passes: ours, and what was there (of af.compile)."""
     mine = forms.wrap_open_record
     return mine if outer is None or outer is mine else lambda open_record: mine(outer(open_record))
-
-
-# -- which axes
-
-
-def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> list[Any]:
-    """An axis, or None, for each leaf of the arguments."""
-    if isinstance(in_axes, (tuple, list)):
-        if len(in_axes) != len(args):
-            raise InputError(
-                f"in_axes has {len(in_axes)} entries for {len(args)} arguments: one for each (keyword arguments are "
-                f"shared by all examples), or one int for all"
-            )
-        parts = [
-            spread_axes(axis, x, "in_axes", f"argument {k}")
-            for k, (axis, x) in enumerate(zip(in_axes, args, strict=True))
-        ]
-        return [axis for part in parts for axis in part]
-    return spread_axes(in_axes, args, "in_axes", "the arguments", shared=True)
-
-
-def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False) -> list[Any]:
-    """An axis for each leaf of ``tree``: ``axes`` is a tree that begins like it, and its leaves hold for all below.
-
-    ``shared``: the axis was given for all arguments, so numbers, which have none, are passed as they are.
-    """
-    if axes is None or (isinstance(axes, (int, np.integer)) and not isinstance(axes, bool)):
-        every = pytree.tree_leaves(tree)
-        return [None if shared and not np.ndim(x) else axes for x in every] if shared else [axes] * len(every)
-    if not pytree.is_container(axes):
-        raise InputError(f"{what} are ints, None, or containers of these, not {axes!r}")
-    if not pytree.is_container(tree):
-        raise InputError(f"{what} has {type(axes).__name__} where {of} has no container")
-    mine, theirs = dict(pytree.children(axes)), pytree.children(tree)
-    if [step for step, _ in theirs] != list(mine):
-        raise InputError(f"{what} for {of} has the entries {list(mine)}, but there are {[step for step, _ in theirs]}")
-    return [axis for step, child in theirs for axis in spread_axes(mine[step], child, what, of + step)]
-
-
-def word_of(args: Any, k: int) -> str:
-    """How a message calls leaf k of the arguments: 0, or [0]['w']."""
-    path = pytree.tree_paths(args, "")[k]
-    return path[1:-1] if path.count("[") == 1 else path
-
-
-def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
-    """The axis of leaf k as a positive number; None for what is shared."""
-    if axis is None or not is_array(x):
-        return None
-    n = len(x.shape) if hasattr(x, "shape") else 0
-    if not -n <= axis < n:
-        raise InputError(
-            f"argument {word_of(args, k)} has shape {np.shape(x)}, and so no axis {axis} "
-            f"to map over: give in_axes, with None for an argument that all examples share"
-        )
-    return int(axis) % n
-
-
-def is_array(x: Any) -> bool:
-    """Can it be mapped over? Numbers and arrays of any dtype."""
-    return hasattr(x, "shape") or pytree.is_number(x)
-
-
-def common_length(given: list[tuple[Any, Any]], args: Any) -> int:
-    """How many examples there are."""
-    lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
-    if not lengths:
-        raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
-    if len(set(lengths.values())) > 1:
-        said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
-        raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
-    return int(next(iter(lengths.values())))
 
 
 # -- in and out
