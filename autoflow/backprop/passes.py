@@ -140,7 +140,7 @@ def accumulate(variable: Any, g: Array) -> Array:
     if not isinstance(g, NodeRole) and not isinstance(old, NodeRole):
         return quietly(add_gradients, old, g)  # backward does not warn
     # Of a pass with create_graph: the sum is part of the graph, whatever the mode.
-    return switched(recording=True).call(
+    return switched(recording=True, source=False).call(
         quietly, lambda: cast_gradient(g if old is None else add_gradients(old, g), variable.dtype)
     )
 
@@ -180,7 +180,7 @@ def carry_back(
     g = checked_seed(root, seed, create_graph)
     if not create_graph:
         return quietly(pull_back, record, g, False, limit, stop, extra_uses)
-    switches = switched(recording=True, autocast=None)
+    switches = switched(recording=True, autocast=None, source=False)  # where backward() is called says nothing
     return switches.call(quietly, pull_back, record, g, True, limit, stop, extra_uses)
 
 

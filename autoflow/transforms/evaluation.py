@@ -154,7 +154,10 @@ class Trace:
             named = {name: x for name, x in given.items() if isinstance(name, str)}
             return f(*[given[k] for k in range(len(args))], **named), arguments, leaves, records
 
-        with switched(recording=True, depth=switches.depth + 1):
+        # Places are for those who look: later calls of a transform do without.
+        looked_at = switches.strict or switches.anomaly or switches.shadow or switches.wrap_open_record is not None
+        source = switches.source and bool(looked_at)
+        with switched(recording=True, depth=switches.depth + 1, source=source):
             if switches.prove == "never" and not (switches.strict or switches.anomaly):
                 answer = run()
             else:
