@@ -19,15 +19,16 @@ PACKAGE = Path(autoflow.__file__).parent
 
 # A room (a module or subpackage of autoflow) and the rooms it may import, anywhere in its files; those above it in this
 # list, so imports point one way. Rooms may import within themselves. What counts is said at arrows().
-CORE = {"base", "table", "rules", "backends", "nodes", "forward", "extending", "backprop"}
+CORE = {"base", "program", "table", "rules", "backends", "nodes", "forward", "extending", "backprop"}
 USERS = CORE | {"arrays", "batching", "transforms"}
 MAY_IMPORT = {
     "base": set(),
+    "program": set(),
     "table": {"base"},
     "rules": {"base", "table"},
     "backends": {"base", "table"},
-    "nodes": {"base", "table", "backends"},
-    "forward": {"base", "table", "rules", "backends", "nodes"},
+    "nodes": {"base", "program", "table", "backends"},
+    "forward": {"base", "program", "table", "rules", "backends", "nodes"},
     "extending": CORE - {"extending", "backprop"},
     "backprop": CORE - {"backprop", "forward"},
     "arrays": CORE,
@@ -37,7 +38,7 @@ MAY_IMPORT = {
     "scipy": USERS | {"implicit"},
     "mypy_plugin": {"base", "table", "rules"},
     # Of nodes the public attributes (tested below); the order of the engine; whether a value is still there.
-    "pictures": {"base", "table", "rules", "nodes", "backprop", "forward"},
+    "pictures": {"base", "program", "table", "rules", "nodes", "backprop", "forward"},
     "compiler": USERS | {"pictures"},
     "livepage": USERS | {"pictures", "compiler"},
     "parallel": USERS | {"compiler"},
@@ -71,7 +72,7 @@ MODULES_BY_DESIGN = {
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
-    "base", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
+    "base", "program", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
     "livepage", "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
     "compiler.text",
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
@@ -350,5 +351,5 @@ def test_import_loads_only_the_core():
         "base.process", "base.pytree", "base.transformed", "base.types", "forward", "forward.array_methods",
         "forward.callers", "forward.closures", "forward.dispatch", "forward.node_methods", "forward.operators",
         "forward.recording", "nodes", "nodes.coercion", "nodes.grads", "nodes.nodes", "nodes.printing", "nodes.rebinding", "nodes.records",
-        "nodes.versions", "rules", "table", "transforms", "transforms.evaluation", "transforms.gradient",
+        "nodes.versions", "program", "program.places", "rules", "table", "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

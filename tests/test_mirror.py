@@ -52,6 +52,7 @@ ELSEWHERE = {
     "optim/*": ("optim/test_optim.py", "small files that are used together, compared with PyTorch together"),
     "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
+    "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
     "scipy/integrate.py": ("test_scipy_twins.py test_integrate.py", "the twin of a SciPy module, compared with it"),
     "scipy/linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),

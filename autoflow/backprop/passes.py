@@ -141,7 +141,7 @@ def new_gradients(holders: Sequence[Any], grads: Sequence[Array]) -> list[Array]
             old = getattr(holder, "_raw_grad", None)
             old = getattr(holder, "_shown_grad", None) if old is None else old
             if isinstance(g, NodeRole) or isinstance(old, NodeRole):
-                g = switched(recording=True).call(add_nodes, old, g, holder.dtype)
+                g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype)
             elif old is not None:
                 g = add_gradients(old, g)
         found.append(g)
@@ -188,7 +188,7 @@ def carry_back(
     g = checked_seed(root, seed, create_graph)
     if not create_graph:
         return quietly(pull_back, record, g, wrap_by_modes(on_arrays(limit)), opening.add_in_place, stop, extra_uses)
-    switches = switched(recording=True, autocast=None)
+    switches = switched(recording=True, autocast=None, source=False)  # where backward() is called says nothing
     return switches.call(quietly, pull_back, record, g, wrap_by_modes(on_nodes(limit)), operator.add, stop, extra_uses)
 
 

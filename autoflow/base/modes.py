@@ -45,7 +45,8 @@ class Modes:
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
     watched: tuple[str, ...] = WATCHED  # packages; see transforms/monitoring.py
-    scope: tuple[tuple[str, int], ...] = ()  # the named blocks around us, each with the number of its entering
+    source: bool = True  # do records know where in the program they were made? See program/places.py
+    scope: tuple[tuple[str, int, Any], ...] = ()  # the named blocks around us: name, number of the entering, place
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
     left: bool = False  # has LEFT something of which nothing has been said?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
@@ -312,7 +313,7 @@ PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first", "wat
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
 # Option -> what is told when it changes: the new value; does it hold outside of a block, too?
 CHANGED: dict[str, Callable[[Any, bool], None]] = {}
-PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched")
+PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched", "source")
 
 
 def tell(changes: dict[str, Any], outside: bool) -> None:
@@ -366,6 +367,7 @@ class Options:
     shape of its arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark".
     ``static``: pictures without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are
     refused (2**30, 1 GiB). ``watched``: packages whose functions may not lose a gradient (on Python 3.12 and newer).
+    ``source``: operations remember where in the program they were made, which pictures and messages tell (True).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
     infinity is an error that names its line (``af.detect_anomaly()``); slower, for learning. "default" is what

@@ -323,7 +323,7 @@ def set_grad_fn(node: Any, f: Any) -> None:
     if old is None:
         raise lost(f"{node.name} has no operands that a gradient could flow to")
     n = len(old.parents)
-    record = new_record(custom_row(old.rule.name, n, f), old.parents, (*old.saved[:n], old.saved[-1]), old.extra)
+    record = new_record(custom_row(old.rule.name, n, f), old.parents, (*old.saved[:n], old.saved[-1]), old.extra, old)
     record.count = old.count
     record._name = getattr(old, "_name", None)
     node._record = record

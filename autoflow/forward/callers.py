@@ -18,12 +18,8 @@ A function whose result can carry a gradient (:func:`carries`) is refused, if co
 from __future__ import annotations
 
 import dis
-import functools
 import inspect
-import os
-import site
 import sys
-import sysconfig
 from dataclasses import dataclass
 from itertools import pairwise
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MemberDescriptorType
@@ -35,6 +31,7 @@ from ..base.errors import LostGradientError
 from ..nodes import versions
 from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.grads import read_once
+from ..program.places import is_library
 from ..rules import RULES
 from ..rules.arithmetic import zero
 from ..rules.variants import METHODS
@@ -147,27 +144,6 @@ def attribute_of(x: Any, name: str) -> Any:
 
 
 # -- whose code, which function ----------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(1000)
-def is_library(file: str) -> bool:
-    """Is this file one of Python's own, or of an installed package?
-
-    >>> is_library(os.__file__), is_library("<stdin>"), is_library("/home/me/model.py")
-    (True, False, False)
-    """
-    if file.startswith("<frozen"):
-        return True
-    parts = file.replace("\\", "/").split("/")
-    return "site-packages" in parts or "dist-packages" in parts or file.startswith(library_folders())
-
-
-@functools.cache
-def library_folders() -> tuple[str, ...]:
-    """Where they are."""
-    paths = [sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    users = [site.getusersitepackages()] if hasattr(site, "getusersitepackages") else []
-    return tuple([os.path.join(path, "") for path in [*paths, *users] if path])
 
 
 def is_users(frame: FrameType) -> bool:

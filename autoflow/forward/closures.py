@@ -37,6 +37,7 @@ from ..nodes.coercion import kept_in, plain_array, refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, Operation, Variable, set_flags
 from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, NEW, protect
+from ..program.places import Activation, enter, getframe
 from ..rules import RULES
 from ..table.outside import public_name
 from ..table.shapes import has_gradient
@@ -114,8 +115,9 @@ DOUBLE = np.dtype(np.float64)
 _view = np.ndarray.view
 
 
-def unary(rule: Rule) -> Callable[[Any], Any]:
-    """The quick closure of a ufunc of one argument."""
+def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
+    """The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is who calls
+    the closure, 2 who calls the hook of NumPy's that calls it."""
     ufunc = rule.function
 
     def forward(x: Any) -> Any:
@@ -147,6 +149,13 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
         node._value = value
         node._operand = z
         node._record = record = Record()
+        if switches.source:
+            frame = getframe(depth)
+            if type(place := frame.f_trace) is Activation:
+                record.place = place
+                record.last = frame.f_lasti
+            else:
+                record.place, record.last = enter(frame)
         record.rule = rule
         record.parents = (parent,)
         record.saved = (a, z)
@@ -160,8 +169,11 @@ def unary(rule: Rule) -> Callable[[Any], Any]:
     return forward
 
 
-def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True) -> Callable[[Any, Any], Any]:
-    """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``."""
+def binary(
+    rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True, depth: int = 2
+) -> Callable[[Any, Any], Any]:
+    """The quick closure of a function of two arguments. ``compute`` does it; on np.float64 if ``numbers``. ``depth``:
+    see :func:`unary`."""
 
     def forward(x: Any, y: Any) -> Any:
         switches = modes()
@@ -233,6 +245,13 @@ def binary(rule: Rule, compute: Callable[[Any, Any], Any], numbers: bool = True)
         node._value = value
         node._operand = z
         node._record = record = Record()
+        if switches.source:
+            frame = getframe(depth)
+            if type(place := frame.f_trace) is Activation:
+                record.place = place
+                record.last = frame.f_lasti
+            else:
+                record.place, record.last = enter(frame)
         record.rule = rule
         record.parents = (p, q)
         record.saved = (a, b, z)

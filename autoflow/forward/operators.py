@@ -12,7 +12,7 @@ import numpy as np
 
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
-from .closures import binary, quicken, reflected
+from .closures import QUICK, binary, quicken, reflected, unary
 from .recording import FORWARD, apply
 
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
@@ -25,12 +25,14 @@ def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
 
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The closures of ``x * y`` and of ``y * x`` where y is no node."""
-    rule, forward = RULES[function], FORWARD.get(function)
-    if forward is None:  # a row of a user's, without a derivative by one of the operands
+    rule, compute = RULES[function], QUICK.get(function, function)
+    pair: Any
+    if function not in FORWARD:  # a row of a user's, without a derivative by one of the operands
         forward = lambda x, y: apply(rule, (x, y))  # noqa: E731
-    elif rule.operator is not None:
-        forward = binary(rule, rule.operator, numbers=False)
-    pair = forward, reflected(forward)
+        pair = forward, reflected(forward)
+    else:
+        numbers, compute = rule.operator is None, rule.operator or compute
+        pair = binary(rule, compute, numbers, 1), reflected(binary(rule, compute, numbers, 2))
     for closure in pair:
         vars(closure)["ufunc"] = function
     return pair
@@ -97,7 +99,9 @@ class Operators:
         __mod__, __rmod__ = both_ways(np.remainder)
         __pow__, __rpow__ = both_ways(np.power)
         __matmul__, __rmatmul__ = both_ways(np.matmul)
-        __neg__, __pos__, __abs__ = FORWARD[np.negative], FORWARD[np.positive], FORWARD[np.absolute]
+        __neg__, __pos__, __abs__ = [
+            unary(RULES[ufunc], 1) for ufunc in (np.negative, np.positive, np.absolute)
+        ]
 
         __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
         __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))

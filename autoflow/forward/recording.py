@@ -41,6 +41,7 @@ from ..nodes.nodes import (
 from ..nodes.rebinding import check_left
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
+from ..program.places import Activation, enter, getframe
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
 
@@ -267,10 +268,18 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
         raise
     if type(result) is not ndarray:
         result = as_plain(result)
-    limit = modes().fast_path_limit
+    switches = modes()
+    limit = switches.fast_path_limit
     if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
         return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
+    if switches.source:
+        frame = getframe(3)
+        if type(place := frame.f_trace) is Activation:
+            record.place = place
+            record.last = frame.f_lasti
+        else:
+            record.place, record.last = enter(frame)
     record.rule = rule
     record.parents = (parent,)
     record.saved = (a, *options, result)

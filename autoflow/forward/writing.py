@@ -198,8 +198,8 @@ def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], 
             rule, options = RULES[put_view], (partial(_take_view, taken.rule, taken.saved[1:-1]),)
         saved = (FreedArray(base._value), FreedArray(x._value), *options, base._value)
         before = own_record(base)
-        on_base = new_record(rule, (before, record), saved, replace(record.extra or Extras(), constants={}))
-        changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved), base)))
+        on_base = new_record(rule, (before, record), saved, replace(record.extra or Extras(), constants={}), record)
+        changes.append((x, "_view", view_link(new_record(taken.rule, (on_base,), taken.saved, None, taken), base)))
         made.append(on_base)
         x, record = base, on_base
 

@@ -28,12 +28,13 @@ from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
+from ..program.places import Activation, enter, getframe, place_of_leaf
 from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
 from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
 from .grads import checked_grad, read_grad, refuse_missing_grad
-from .records import Extras, Record, extend
+from .records import Extras, Record, copy_place, extend
 from .versions import NEW, FreedArray, view_link
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
 SLOTS = (
-    "_count", "_lent", "_live", "_name", "_number", "_operand", "_raw_grad", "_record", "_shown_grad", "_value",
-    "_view",
+    "_count", "_lent", "_live", "_name", "_number", "_operand", "_place", "_raw_grad", "_record", "_shown_grad",
+    "_value", "_view",
 )  # fmt: skip
 
 # Of nodes that may have a history. pandas leaves np.add(series, node) to them; and where NumPy asks nobody, in
@@ -426,6 +427,13 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     node._name = name and str(name)
     node._number = now()
     node._count = cls._kind.tick()
+    if modes().source:
+        frame = getframe(2)
+        place = frame.f_trace
+        if type(place) is Activation:
+            node._place = place, frame.f_lasti, place.count(frame.f_lasti)
+        else:
+            node._place = place_of_leaf(frame)
     return node
 
 
@@ -498,7 +506,7 @@ def current_record(x: Any) -> Any:
         if taken.parents[0] is not record:  # the base has changed since: take the view again
             check_base(taken, base)
             node.__class__ = node.family.Constant if record is None else node.family.View
-            node._record = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]))
+            node._record = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]), like=taken)
             node._view = view_link(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record
@@ -520,9 +528,15 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def new_record(rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None) -> Record:
-    """A record, made now."""
+def new_record(
+    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None
+) -> Record:
+    """A record, made now. Its place is that of ``like``, another record, or where the user's program is."""
     record = Record()
+    if like is not None:
+        copy_place(like, record)
+    elif modes().source:
+        record.place, record.last = enter(getframe(1))
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
     record.number, release = next(NEW)
     record.count = rule.tick()

@@ -23,6 +23,7 @@ import numpy as np
 from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..base.numbering import now
+from ..program.places import here
 from ..table.table import Rule
 from .versions import Array, FreedArray, Release, writer_since
 
@@ -40,13 +41,14 @@ class Scope(switched):
         self.name = name
 
     def __enter__(self) -> Scope:
-        self.changes = {"scope": (*modes().scope, (self.name, now()))}
+        self.changes = {"scope": (*modes().scope, (self.name, now(), here(1)))}
         super().__enter__()
         return self
 
     def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """``function`` in a box of that name."""
-        return switched(scope=(*modes().scope, (self.name, now()))).call(function, *arguments, **options)
+        entered = (*modes().scope, (self.name, now(), here(1)))
+        return switched(scope=entered).call(function, *arguments, **options)
 
     def __call__(self, function: F) -> F:
         """As a decorator. Generators are refused: each of their pieces would be a box of its own."""
@@ -105,7 +107,7 @@ class Extras:
     checksums: Sequence[tuple[Array, Any]] = ()  # the same of all their bytes, under checkpointing
     hooks: dict[int, Callable[[Array], Any]] | None = None
     line: str | None = None  # where the user computed it
-    scope: tuple[tuple[str, int], ...] = ()
+    scope: tuple[tuple[str, int, Any], ...] = ()  # name, number of the entering, and where that was
     recompute_depth: int | None = None  # how many operations in a row keep no value, up to this one
     unfinished: str | None = None  # the line of a write that was cut short
 
@@ -140,13 +142,18 @@ class Record:
     ('multiply_backward', (array(2.), None), True)
     """
 
-    __slots__ = ("_name", "_raw_grad", "_shown_grad", "count", "extra", "number", "parents", "release", "rule", "saved")
+    __slots__ = (
+        "_name", "_raw_grad", "_shown_grad", "count", "extra", "last", "number", "parents", "place", "release", "rule",
+        "saved",
+    )  # fmt: skip
     rule: Rule
     parents: tuple[Any, ...]  # per operand: its record, or the Variable; None where nothing flows
     release: Release  # of one record in about a hundred, so that deep graphs are freed with little stack
     saved: tuple[Any, ...]  # operands, options, result: arrays, or FreedArrays of what no derivative reads
     number: int  # creation number
     count: int  # running number of the name
+    place: Any  # the activation of the user's function that made it, see program/places.py; unset without source
+    last: int  # and its instruction
     _name: str | None
     extra: Extras | None  # what few records need
 
@@ -216,7 +223,7 @@ class Record:
     @property
     def entered(self) -> tuple[tuple[str, int], ...]:
         """The same, each with the number of the entering: a block that is entered twice is two boxes in a picture."""
-        return self.extra.scope if self.extra is not None else ()
+        return tuple([(name, number) for name, number, _ in self.extra.scope]) if self.extra is not None else ()
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.node_name}>"
@@ -228,6 +235,12 @@ class Record:
 def needs_grad(record: Record) -> tuple[bool, ...]:
     """To which operands gradients flow."""
     return tuple([p is not None for p in record.parents])
+
+
+def copy_place(source: Any, target: Any) -> None:
+    """Let ``target`` stand where ``source`` stands in the program, if that is known."""
+    if hasattr(source, "place"):
+        target.place, target.last = source.place, source.last
 
 
 def holder_name(holder: Any) -> str:

@@ -155,7 +155,10 @@ class Trace:
                 (named if isinstance(p, str) else positional)[p] = tree
             return f(*positional, **named), arguments, leaves, records
 
-        with switched(recording=True, depth=switches.depth + 1):
+        # Places are for those who look: later calls of a transform do without.
+        looked_at = switches.strict or switches.anomaly or switches.shadow or switches.wrap_open_record is not None
+        source = switches.source and bool(looked_at)
+        with switched(recording=True, depth=switches.depth + 1, source=source):
             if switches.prove == "never" and not (switches.strict or switches.anomaly):
                 answer = run()
             else:

@@ -32,10 +32,10 @@ from ..base import pytree
 from ..base.errors import LostGradientError
 from ..base.modes import CHANGED, modes
 from ..extending.joint import make_shadowed
-from ..forward.callers import is_library
 from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, Variable, gradient_target
 from ..nodes.versions import PACKAGE, where
+from ..program.places import is_library
 
 python: Any = getattr(sys, "monitoring", None)
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)

@@ -18,6 +18,7 @@ import autoflow as af
 from autoflow.errors import DataError, LostGradientError
 from autoflow.forward import callers
 from autoflow.nodes import grads
+from autoflow.program import places
 
 # Calls in which NumPy asks nobody, and the name that the error says. n is a 0-d node, plain a vector of two.
 REFUSED = {
@@ -237,11 +238,11 @@ def test_places_are_remembered_but_not_for_ever() -> None:
 
 
 def test_whose_code_it_is() -> None:
-    assert callers.is_library(np.__file__)
-    assert callers.is_library("<frozen runpy>")
-    assert not callers.is_library(__file__)
-    assert not callers.is_library("<stdin>")
-    assert not callers.is_library("/tmp/ipykernel_12/3.py")
+    assert places.is_library(np.__file__)
+    assert places.is_library("<frozen runpy>")
+    assert not places.is_library(__file__)
+    assert not places.is_library("<stdin>")
+    assert not places.is_library("/tmp/ipykernel_12/3.py")
 
 
 def test_every_function_in_python_is_known_by_its_code() -> None:

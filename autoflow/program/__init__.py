@@ -1,0 +1,7 @@
+"""Where in the user's program something was computed, and what the program calls it. Nothing here knows arrays.
+
+places.py      the activation (which call of which function) and the instruction, read when a record is made
+source.py      from an instruction to the file, the line, the columns and the text of its expression
+names.py       from the places of a graph to the names of its nodes
+boxes.py       ... and to the calls and loops around them
+"""

@@ -1,0 +1,211 @@
+"""The parts of a program that a graph was computed in: calls with their objects, loops, ``with af.scope``.
+
+A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one. Its turns are boxes
+if the run was watched (``watching.py``); otherwise nothing tells where a turn ends, but that the same instruction again
+in one call is a later turn: "at least 3 turns".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .names import FRAMES, Program
+from .places import Activation
+from .source import find, loop_text, source_of
+
+TITLE = 40  # characters
+Key = tuple[Any, ...]
+Path = tuple[Key, ...]
+
+
+class Box:
+    """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
+
+    __slots__ = ("content", "continued", "kind", "path", "seen", "title")
+
+    def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
+        self.continued = continued
+        self.kind, self.title = kind, title  # kind: call, loop, turn, scope
+        self.path = path  # of a call: the object
+        self.seen: dict[tuple[int, int], int] = {}  # instructions directly in it -> how often each was run
+        self.content: set[Any] = set()  # keys of boxes in it, ids of records
+
+    @property
+    def turns(self) -> int:
+        """How many turns a loop had at least."""
+        return max(self.seen.values(), default=0)
+
+
+class Boxes:
+    """The boxes around each record of a graph."""
+
+    def __init__(self, program: Program, records: Sequence[Any]) -> None:
+        self.program = program
+        self.boxes: dict[Key, Box] = {}
+        self.calls: dict[int, Path] = {}
+        self.origins: dict[tuple[Path, int, int], Key] = {}
+        self.known: dict[tuple[int, int], Path] = {}
+        self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
+        self.prune()
+
+    def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
+        """The boxes around a record, the outermost first: title and what identifies each."""
+        return tuple([(self.boxes[key].title, key) for key in self.paths[id(record)]])
+
+    def note(self, key: Key) -> str:
+        """What has to be said about a box."""
+        box = self.boxes[key]
+        watched = any([type(x) is tuple and x[0] == "turn" for x in box.content])
+        told = f"at least {box.turns} turns" if box.kind == "loop" and box.turns > 1 and not watched else ""
+        return "continued under a debugger" if box.continued else told
+
+    # -- which boxes there are
+
+    def path_of(self, record: Any) -> Path:
+        """The keys of all boxes around a record."""
+        place = getattr(record, "place", None)
+        path = self.at(place, record.last) if place is not None else ()
+        for name, number, where in record.extra.scope if record.extra is not None else ():
+            key = ("scope", number)
+            self.boxes.setdefault(key, Box("scope", name))
+            before = self.at(*where) if where is not None and where[0] is not None else ()
+            n = place_of_scope(before, path)
+            path = (*path[:n], key, *path[n:])
+        if place is not None and id(record) not in self.program.parts:
+            self.count(path, place, record.last)
+        return path
+
+    def count(self, path: Path, place: Any, last: int) -> None:
+        """An instruction was run once more, directly in the innermost box."""
+        if path:
+            seen = self.boxes[path[-1]].seen
+            seen[id(place), last] = seen.get((id(place), last), 0) + 1
+
+    def at(self, place: Any, last: int) -> Path:
+        """The boxes around an instruction of an activation."""
+        if type(place) is not Activation:
+            return ()
+        found = self.known.get((id(place), last))
+        if found is None:
+            path = self.call(place)
+            source: Any = source_of(place.code)
+            for loop in self.loops(place, last):
+                key: Key = ("loop", id(place.whole), id(loop), len(path))
+                if key not in self.boxes:
+                    self.boxes[key] = Box("loop", loop_text(loop, source))
+                path = (*path, key)
+                for header, turn in place.turns:
+                    head = find(place.code, header)
+                    if head is not None and loop in (head.node, *head.heads()):
+                        key = ("turn", *key, turn)
+                        self.boxes.setdefault(key, Box("turn", turn_title(place, loop, turn)))
+                        path = (*path, key)
+            found = self.known[id(place), last] = path
+        return found
+
+    def loops(self, place: Activation, last: int) -> Iterator[Any]:
+        """The loops around an instruction, the outermost first."""
+        found = find(place.code, last)
+        yield from reversed(list(found.loops()) if found is not None else [])
+
+    def call(self, place: Activation) -> Path:
+        """The boxes around a call, itself included."""
+        waiting, call = [], place.whole
+        while id(call) not in self.calls and call.parent is not None:
+            waiting.append(call)
+            call = call.parent.whole
+        for call in reversed(waiting):  # no recursion: programs have their own
+            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call))
+        return self.calls.get(id(place.whole), ())
+
+    def new_call(self, call: Activation, path: Path) -> Path:
+        """The same of a call that is met first, in these boxes."""
+        self.count(path, call.parent, call.call)
+        if call.code.co_name in FRAMES or call.code.co_name == "<module>":
+            return path
+        origin = path, call.call, id(call.code)
+        key = ("call", id(call))
+        if call.is_continued and origin in self.origins:  # it may be the call that a debugger has stopped in
+            key = self.origins[origin]
+            self.boxes[key].continued = True
+        else:
+            self.origins[origin] = key
+            self.boxes[key] = self.named(call)
+        return (*path, key)
+
+    def named(self, call: Activation) -> Box:
+        """The box of a call."""
+        path = self.program.object_path(call.owner) if call.owner is not None else None
+        name, parent = call.code.co_name, call.parent
+        found = find(parent.code, call.call) if parent is not None else None
+        if path is not None:
+            title = f"{path}(…)" if name == "__call__" else f"{path}.{name}(…)"
+        elif found is not None and found.is_call:
+            title = self.program.with_object(found.text, parent)
+            title = title if len(title) <= TITLE else f"{found.function}(…)"
+        else:
+            title = f"{call.code.co_qualname.rpartition('<locals>.')[2]}(…)"
+        return Box("call", title, path or "", call.is_continued)
+
+    # -- which are drawn
+
+    def prune(self) -> None:
+        """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
+        that says the same. Then objects are called as the box around them calls them."""
+        shared = len(min(self.paths.values(), key=len, default=()))
+        for k in range(shared):
+            key = next(iter(self.paths.values()))[k]
+            box = self.boxes[key]
+            if len({path[k] for path in self.paths.values()}) > 1 or box.kind == "scope" or box.turns > 1:
+                shared = k
+                break
+        self.paths = {r: path[shared:] for r, path in self.paths.items()}
+        for r, path in self.paths.items():
+            for outer, inner in zip(path, (*path[1:], r), strict=False):
+                self.boxes[outer].content.add(inner)
+        dropped = set()
+        for key, box in self.boxes.items():
+            only = next(iter(box.content)) if len(box.content) == 1 else None
+            inner = self.boxes[only] if type(only) is tuple else None
+            if only is not None and box.kind != "scope" and inner is None:
+                dropped.add(key)
+            elif inner is not None and box.kind == "turn" and inner.kind == "call":
+                inner.title = f"{box.title} · {inner.title}"
+                dropped.add(key)
+            elif inner is not None and box.kind == "loop" and box.turns < 2 and inner.kind != "turn":
+                dropped.add(key)
+        self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
+        done = set()
+        for path in self.paths.values():
+            around = ""
+            for key in path:
+                box = self.boxes[key]
+                if key not in done:
+                    done.add(key)
+                    box.title = self.title(box, around)
+                around = box.path or around
+
+    def title(self, box: Box, around: str) -> str:
+        """The title of a box inside of that of an object."""
+        text = box.title
+        if around and box.path.startswith(f"{around}."):
+            text = text.replace(box.path, box.path[len(around) + 1 :], 1)
+        return text
+
+
+def place_of_scope(before: Path, path: Path) -> int:
+    """Where in a path a scope belongs that was entered in the boxes ``before``: behind them and other scopes."""
+    rest, n = list(before), 0
+    for k, key in enumerate(path, 1):
+        if key[0] == "scope":
+            n = k
+        elif rest and rest[0] == key:
+            rest.pop(0)
+            n = k
+    return n
+
+
+def turn_title(place: Activation, loop: Any, turn: int) -> str:
+    """``turn 3``, with the loop variable's value if that is known."""
+    return f"turn {turn + 1}"

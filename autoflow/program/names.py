@@ -1,0 +1,379 @@
+"""What the program calls the nodes of a graph: the targets of assignments, attributes, items; else the expressions.
+
+A record is anything with ``number``, ``parents``, ``place``, ``last`` and ``rule.name``. Nothing is read of the user's
+objects but which of them are the same: ``self.w[2]`` in a class is ``model.layers[0].w[2]`` because the instruction
+that called ``__init__`` says what its object was assigned to, also when the object is gone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any
+
+from .places import Activation
+from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+
+FRAMES = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>"})
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+DEEPEST = 20  # calls that a name is followed through
+ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
+
+
+def whole_of(place: Any) -> Any:
+    """The call that a place is in: an activation, or the code under a debugger."""
+    return place.whole if type(place) is Activation else place
+
+
+def function_around(activation: Any) -> Any:
+    """The function or module around comprehensions, generator expressions and lambdas."""
+    while activation.code.co_name in FRAMES and activation.parent is not None:
+        activation = activation.parent.whole
+    return activation
+
+
+class Program:
+    """The names of the nodes of one graph: of its records, and of its leaves."""
+
+    def __init__(self, nodes: Iterable[Any]) -> None:
+        found = sorted([x for x in nodes if hasattr(x, "place") or hasattr(x, "_place")], key=lambda x: int(x.number))
+        self.records = [x for x in found if hasattr(x, "place") and x.place is not None]
+        self.leaves = [x for x in found if not hasattr(x, "place") and x._place[0] is not None]
+        self.names: dict[int, str] = {}
+        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
+        self.whole: set[int] = set()  # ids of records that are the value of their expression,
+        self.parts: set[int] = set()  # of those that go on with the execution that another began,
+        self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
+        self.calls: dict[int, str] = {}  # what calls return that are part of an expression
+        self.given: dict[tuple[Any, str], list[Any]] = {}  # (the call, a name) -> the records that it was given to
+        self.find_wholes()
+        self.name_leaves()
+        self.name_records()
+
+    def expression(self, x: Any) -> Expression | None:
+        """The expression that made a record or a leaf."""
+        place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
+        return None if place is None else find(place.code if type(place) is Activation else place, last)
+
+    def place(self, x: Any) -> Place | None:
+        """Where it was made."""
+        found = self.expression(x) if hasattr(x, "place") or hasattr(x, "_place") else None
+        return None if found is None else found.place
+
+    def name(self, x: Any) -> str | None:
+        """What the program calls a record or a leaf; None if it has no name for it."""
+        if id(x) not in self.names and hasattr(x, "_place"):  # a Constant: nothing flows to it
+            place, last, index = x._place
+            found = self.expression(x)
+            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
+            if text is not None:
+                self.names[id(x)] = ending(text, 1)
+        return self.names.get(id(x))
+
+    def text(self, record: Any) -> str | None:
+        """The expression whose value a record is."""
+        found = self.expression(record) if id(record) in self.whole else None
+        return None if found is None else self.calls.get(id(record), found.text)
+
+    def operand(self, record: Any, slot: int) -> str | None:
+        """What a plain operand is called where it is used, or where the caller has it."""
+        found = self.expression(record) if hasattr(record, "place") else None
+        if found is None or not self.fits(record, slot, found):
+            return None
+        text = found.operand_text(slot)
+        return None if text is None else self.in_caller(text, record.place)
+
+    # -- objects
+
+    @cached_property
+    def objects(self) -> dict[Any, Activation]:
+        """What stands for an object -> the call of its ``__init__``."""
+        seen: set[int] = set()
+        found: dict[Any, Activation] = {}
+        for x in (*self.leaves, *self.records):
+            a = x.place if hasattr(x, "place") else x._place[0]
+            while type(a) is Activation and id(a) not in seen:
+                seen.add(id(a))
+                above = a.parent and function_around(a.parent.whole)
+                if a.owner and a.code.co_name == "__init__" and not (above and above.owner is a.owner):
+                    found[a.owner] = a  # what super().__init__() calls makes the same object
+                a = a.parent
+        return found
+
+    def object_path(self, owner: Any, depth: int = 0) -> str | None:
+        """Where an object was put: ``model.layers[0]``."""
+        made = self.objects.get(owner)
+        if made is None or made.parent is None or depth > DEEPEST:
+            return None
+        found = find(made.parent.code, made.call)
+        return None if found is None else self.stored(found, made.parent, made.call, made.index, depth + 1)
+
+    def with_object(self, text: str, place: Any, depth: int = 0) -> str:
+        """The text with the object's own path in place of ``self``."""
+        if (text == "self" or text.startswith(("self.", "self["))) and type(place) is Activation:
+            owner = function_around(place.whole).owner
+            path = self.object_path(owner, depth) if owner is not None else None
+            return text if path is None else path + text[4:]
+        return text
+
+    # -- leaves
+
+    def stored(self, found: Expression, activation: Any, last: int, index: int, depth: int = 0) -> str | None:
+        """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
+        target = found.target
+        if target is RETURNED:
+            outer = function_around(activation.whole)
+            above = outer.parent and find(outer.parent.code, outer.call)
+            if not above or depth > DEEPEST or outer.code.co_name == "__init__":
+                return None
+            return self.stored(above, outer.parent, outer.call, outer.index, depth + 1)
+        text = target_text(target, index)
+        inlined = activation.code.co_name not in FRAMES and isinstance(target, list) and COUNT in target
+        if text is None or (inlined and len(list(found.loops())) > 1):
+            return None  # one running count says nothing of two indices
+        return self.with_object(text, activation, depth)
+
+    def name_leaves(self) -> None:
+        """Where they were made, else where they are used first; the shortest ending that tells them apart."""
+        paths: dict[int, str] = {}
+        for x in self.leaves:
+            place, last, index = x._place
+            found = self.expression(x)
+            if getattr(x, "_name", None):
+                self.names[id(x)] = x._name
+                continue
+            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
+            text = text or self.first_use(x)
+            if text is not None:
+                paths[id(x)] = text
+        numbers = {id(x): x._place[2] for x in self.leaves}
+        for alike in group_by_last(paths).values():
+            briefs = [{key: ending(paths[key], n) for key in alike} for n in range(1, 9)]
+            distinct = len({paths[key] for key in alike})
+            brief = next((b for b in briefs if len(set(b.values())) == distinct), briefs[-1])
+            for key, text in brief.items():
+                same = [k for k in alike if brief[k] == text]
+                self.names[key] = text + str(numbers[key] + 1).translate(SUBSCRIPTS) if len(same) > 1 else text
+
+    @cached_property
+    def users(self) -> dict[int, list[tuple[Any, int]]]:
+        """The records that use a node, in their order, and as which operand."""
+        found: dict[int, list[tuple[Any, int]]] = {}
+        for r in self.records:
+            for slot, parent in enumerate(r.parents):
+                if parent is not None:
+                    found.setdefault(id(parent), []).append((r, slot))
+        return found
+
+    def first_use(self, x: Any) -> str | None:
+        """What a leaf is called where it is used first."""
+        for r, slot in self.users.get(id(x), ()):
+            if (text := self.operand(r, slot)) is not None:
+                return text
+        return None
+
+    def in_caller(self, text: str, place: Any) -> str:
+        """What the caller has given, if ``text`` is a parameter of the function there."""
+        for _ in range(DEEPEST):
+            if type(place) is not Activation or not text.isidentifier():
+                break
+            given = argument(place.whole, text)
+            if given is None:
+                break
+            text, place = given, place.whole.parent
+        return self.with_object(text, place)
+
+    @staticmethod
+    def fits(record: Any, slot: int, found: Expression) -> bool:
+        """Are the operands of a record those that the expression shows? A function that is composed of others makes
+        several records, of which only what is used first is known, and only if there is one operand."""
+        if is_one(record, found):
+            return True
+        p = record.parents[slot]
+        is_inside = getattr(p, "place", None) is record.place and p.last == record.last
+        return slot == 0 and len(found.operands()) == 1 and not is_inside
+
+    # -- records
+
+    def find_wholes(self) -> None:
+        """Which records are the value of their expression. Of a function that is composed of others that is the one
+        which none of the others uses; if there are several, the value is no record."""
+        calls: dict[int, list[Any]] = {}
+        for r in self.records:
+            calls.setdefault(id(r.place), []).append(r)
+        for records in calls.values():
+            for _, group in groupby(records, key=lambda r: r.last):
+                run = list(group)
+                found = self.expression(run[0])
+                if found is not None and found.is_write:
+                    self.find_writes(run)
+                elif len(run) == 1 or all([is_one(r, found) for r in run]):
+                    self.whole.update(map(id, run))
+                else:
+                    used = {id(p) for r in run for p in r.parents}
+                    left = [id(r) for r in run if id(r) not in used]
+                    self.whole.update(left if len(left) == 1 else ())
+
+    def find_writes(self, run: list[Any]) -> None:
+        """The same of ``u[1:] -= v``: what is written into a view is written into its base by a record of its own."""
+        self.whole.update(map(id, run))
+        for before, r in pairwise(run):
+            if r.rule.name in BASES and any([p is before for p in r.parents]):
+                self.parts.add(id(r))
+                self.based.add(id(before))
+
+    def name_records(self) -> None:
+        """Targets, numbered where a name is given more than once in one call; else as they are used."""
+        waiting = []
+        for r in self.records:
+            found = self.expression(r)
+            if found is None:
+                continue
+            if not self.give_target(r, found):
+                waiting.append(r)
+        for _, group in groupby(waiting, key=lambda r: (id(r.place), r.last)):
+            self.unpack(list(group))
+        for r in waiting:
+            if id(r) not in self.calls and id(r) not in self.keys and (text := self.used_as(r)) is not None:
+                self.give(r, function_of(r.place), text)
+        self.number()
+
+    def give(self, r: Any, call: Any, text: str) -> None:
+        """A record gets a name in a call."""
+        self.keys[id(r)] = id(call), text
+        self.given.setdefault((id(call), text), []).append(r)
+
+    def give_target(self, r: Any, found: Expression) -> bool:
+        """Name a record by the target of its expression, if it has one."""
+        target, before = found.target, r.parents[0]
+        if id(r) in self.parts and found.is_write and before is not None and id(before) in self.keys:
+            key, text = self.keys[id(r)] = self.keys[id(before)]  # a view was written, and so was its base
+            self.given[key, text].append(r)
+            return True
+        if id(r) not in self.whole or id(r) in self.based:
+            return False
+        node = getattr(found.node, "target", found.node)
+        if found.is_write and (found.stores or id(r) in self.parts):
+            target = [written(node.value)] if isinstance(node, ast.Subscript) else None
+        if target is RETURNED and type(r.place) is Activation:
+            name, call = self.returned(r.place)
+        else:
+            name, call = target_text(target), function_of(r.place)
+        if name is not None and call is None:
+            self.calls[id(r)] = name
+        elif name is not None:
+            self.give(r, call, name)
+        return name is not None
+
+    def returned(self, activation: Any, depth: int = 0) -> tuple[str | None, Any]:
+        """What the caller does with the value of a call: the target, and the call that has it; else the call's own
+        text."""
+        called = function_around(activation.whole)
+        above = called.parent and find(called.parent.code, called.call)
+        if not above or depth > DEEPEST:
+            return None, None
+        if above.target is RETURNED:
+            return self.returned(called.parent, depth + 1)
+        text = target_text(above.target)
+        if text is not None:
+            return text, function_of(called.parent)
+        return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
+
+    def unpack(self, group: Sequence[Any]) -> None:
+        """``u, v = np.split(x, 2)``: as many records as there are names, or a multiple of it."""
+        found = self.expression(group[0])
+        target = found.target if found is not None else None
+        node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
+        if not isinstance(node, (ast.Tuple, ast.List)) or len(group) % len(node.elts):
+            return
+        if any([isinstance(x, ast.Starred) for x in node.elts]):
+            return
+        for k, r in enumerate(group):
+            self.give(r, function_of(r.place), written(node.elts[k % len(node.elts)]))
+
+    def used_as(self, r: Any) -> str | None:
+        """The variable that it is in wherever the call that made it uses it."""
+        names = set()
+        for user, slot in self.users.get(id(r), ()):
+            found = self.expression(user)
+            text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
+            place = user.place
+            if text is not None and whole_of(place) is not whole_of(r.place):
+                text = argument(place.whole, text) if type(place) is Activation else None
+            if text is not None and text.isidentifier():
+                names.add(text)
+        return names.pop() if len(names) == 1 else None
+
+    def number(self) -> None:
+        """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
+        leaves = {(id(function_of(x._place[0])), self.names.get(id(x))) for x in self.leaves}
+        for (call, text), records in self.given.items():
+            alone = len(records) == 1 and (call, text) not in leaves
+            for k, r in enumerate(records, 1):
+                own = self.with_object(text, r.place)
+                self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
+
+
+def function_of(place: Any) -> Any:
+    """The call of a function that a place is in."""
+    return function_around(place.whole) if type(place) is Activation else place
+
+
+def is_one(record: Any, found: Expression | None) -> bool:
+    """Does each execution of the expression make one record?"""
+    if found is None:
+        return False
+    node = found.node
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return bool(name == record.rule.name or name == SYNONYMS.get(record.rule.name))
+    return isinstance(node, ONE)
+
+
+BASES = ("setitem", "put_view")  # what a write into a view is for its base
+SYNONYMS = {"absolute": "abs", "concatenate": "concat"}
+
+
+def target_text(target: Target, index: int | None = None) -> str | None:
+    """A target as a text; None if it is none, or if it depends on a count that is not known."""
+    if not isinstance(target, list):
+        return None
+    parts = []
+    for part in target:
+        if part is COUNT or isinstance(part, list):
+            if index is None or (isinstance(part, list) and index >= len(part)):
+                return None
+            parts.append(f"[{part[index] if isinstance(part, list) else index}]")
+        elif isinstance(part, str):
+            parts.append(part)
+        else:
+            return None
+    return "".join(parts)
+
+
+def argument(call: Activation, name: str) -> str | None:
+    """What the caller has given for a parameter: a name, an attribute or an item; else None."""
+    code, parent = call.code, call.parent
+    found = find(parent.code, call.call) if parent is not None else None
+    if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
+        return None
+    k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")
+    args = found.node.args
+    given = args[k] if 0 <= k < len(args) and not any([isinstance(a, ast.Starred) for a in args]) else None
+    given = next((x.value for x in found.node.keywords if x.arg == name), given)
+    return written(given) if given is not None and is_path(given) else None
+
+
+def ending(path: str, n: int) -> str:
+    """The last ``n`` parts of a path."""
+    return ".".join(path.split(".")[-n:])
+
+
+def group_by_last(paths: dict[int, str]) -> dict[str, list[int]]:
+    """The keys of paths by what these end with."""
+    groups: dict[str, list[int]] = {}
+    for key, path in paths.items():
+        groups.setdefault(ending(path, 1), []).append(key)
+    return groups

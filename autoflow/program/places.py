@@ -1,0 +1,244 @@
+"""Where a record was made: the activation, which is one call of a function of the user's, and the instruction.
+
+``frame.f_trace`` may hold any object. Python looks at it only while somebody traces, and it lives exactly as long as
+its frame, a generator's too. So a frame carries the identity of its call: the first record of a call puts an
+:class:`Activation` there, and later records of the same call find it, for the price of reading ``f_code``. No frame is
+kept alive, and nothing is watched. The ``f_trace`` of a debugger is left alone: then the code is known, and which call
+it was is not.
+
+Reading the right frame is quick only if its depth is known. Every entrance says it. Where the frame at that depth has
+no activation, :func:`enter` looks further out for the first frame of the user's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import site
+import sys
+import sysconfig
+import weakref
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+getframe = sys._getframe
+OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
+TRACED: dict[int, CodeType] = {}  # frames, by their ids, that were seen under a debugger
+MOST_TRACED = 1000
+FILES: dict[str, bool] = {}  # are frames of code from that file passed over?
+METHODS: dict[int, tuple[CodeType, bool]] = {}  # by the id of a code: itself, and is it that of a method?
+MOST_FILES = 10_000
+DEEP = 20  # frames without an activation above which none is made by recursion
+SNAPSHOTS = sys.version_info < (3, 13)  # is ``f_locals`` of a function a dict that the frame keeps?
+NOWHERE: tuple[None, int] = (None, -1)
+
+# ---------------------------------------------------------------- activations
+
+
+class Identity:
+    """Stands for an object without keeping it alive: the same as long as it lives."""
+
+    __slots__ = ("__weakref__", "object")
+    object: Any
+
+
+KNOWN: dict[int, Identity] = {}  # id of an object that lives -> what stands for it
+
+
+def identity(x: Any) -> Identity | None:
+    """What stands for ``x``; None if x can have no weak reference."""
+    found = KNOWN.get(id(x))
+    if found is None or found.object() is not x:
+        found, key = Identity(), id(x)
+        try:
+            found.object = weakref.ref(x, lambda _: KNOWN.pop(key, None))
+        except TypeError:
+            return None
+        KNOWN[key] = found
+    return found
+
+
+class Turn(NamedTuple):
+    """What is known of one turn of a loop, or of loops in each other, in a run that is watched."""
+
+    call: Activation  # the call that it is a turn of
+    numbers: tuple[tuple[int, int], ...]  # for each loop around, by the instruction of its head, in which turn it is
+
+
+class Activation:
+    """One call of a function, one generator, one run of a module or a cell.
+
+    ``parent`` and ``call``: the activation that called it, and by which instruction. ``index``: how many objects that
+    instruction had made before. ``owner`` stands for ``self``. Of a loop that is watched, each turn is an activation of
+    its own; :attr:`whole` is the call.
+    """
+
+    __slots__ = ("call", "code", "counts", "index", "more", "owner", "parent")
+    code: CodeType
+    parent: Activation | None
+    call: int
+    index: int
+    owner: Identity | None
+    counts: dict[int, int] | None  # by instruction, how many leaves or objects it has made
+    more: Turn | bool | None  # a turn; or True: it may go on with a call that a debugger has interrupted
+
+    @property
+    def whole(self) -> Activation:
+        """The call that this is, or is a turn of."""
+        return self.more.call if type(self.more) is Turn else self
+
+    @property
+    def turns(self) -> tuple[tuple[int, int], ...]:
+        """In which turn of which loop it is, as far as that was watched."""
+        return self.more.numbers if type(self.more) is Turn else ()
+
+    @property
+    def is_continued(self) -> bool:
+        """May it go on with a call that a debugger has interrupted?"""
+        return self.whole.more is True
+
+    def count(self, last: int) -> int:
+        """Which one it is that this instruction makes: its index in a comprehension."""
+        if (counts := self.counts) is None:
+            counts = self.counts = {}
+        number = counts[last] = counts.get(last, -1) + 1
+        return number
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Python calls it while somebody traces."""
+
+    def __reduce__(self) -> Any:
+        """Elsewhere there is no such call."""
+        return type(None), ()
+
+
+def here(depth: int) -> tuple[Any, int]:
+    """The place in the program of the frame at that depth, counted from who calls this."""
+    frame = getframe(depth + 1)
+    if type(place := frame.f_trace) is Activation:
+        return place, frame.f_lasti
+    return enter(frame)
+
+
+def enter(frame: Any) -> tuple[Any, int]:
+    """The place in the first frame of the user's, from this one outwards: its activation, or its code if a debugger
+    is at work there; and the instruction."""
+    while type(place := frame.f_trace) is not Activation:
+        if id(frame.f_globals) not in PASSED and (FILES.get(frame.f_code.co_filename) is False or not is_passed(frame)):
+            break
+        frame = frame.f_back
+        if frame is None:
+            return NOWHERE
+    else:
+        return place, frame.f_lasti
+    if place is None:
+        return begin(frame), frame.f_lasti
+    if len(TRACED) > MOST_TRACED:
+        TRACED.clear()
+    TRACED[id(frame)] = frame.f_code
+    return frame.f_code, frame.f_lasti
+
+
+def place_of_leaf(frame: Any) -> tuple[Any, int, int]:
+    """The same, and which one it is that this instruction makes."""
+    place, last = enter(frame)
+    return place, last, place.count(last) if type(place) is Activation else 0
+
+
+def begin(frame: Any, depth: int = 0) -> Activation:
+    """A new activation for a frame of the user's, and for those that called it and have none."""
+    outer = frame.f_back
+    while outer is not None and type(outer.f_trace) is not Activation:
+        passed = FILES.get(outer.f_code.co_filename)
+        if is_passed(outer) if passed is None else passed:
+            outer = outer.f_back
+        elif outer.f_trace is not None:
+            outer = None  # a debugger's
+        elif depth < DEEP:
+            begin(outer, depth + 1)
+        else:
+            for caller in reversed(without_activation(outer)):
+                begin(caller)
+    made = Activation()
+    made.code = code = frame.f_code
+    if outer is None:
+        made.parent, made.call = None, -1
+    else:
+        made.parent = outer.f_trace
+        made.call = outer.f_lasti
+    made.counts = made.owner = made.more = None
+    made.index = 0
+    if TRACED and TRACED.pop(id(frame), None) is code:
+        made.more = True
+    if code.co_argcount:
+        known = METHODS.get(id(code))
+        if known[1] if known is not None else is_method(code):
+            own(made, frame)
+    frame.f_trace = made
+    return made
+
+
+def without_activation(frame: Any) -> list[Any]:
+    """The frames of the user's from there outwards that have none yet."""
+    found = []
+    while frame is not None and frame.f_trace is None:
+        if id(frame.f_globals) not in PASSED and not is_passed(frame):
+            found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def is_method(code: CodeType) -> bool:
+    """Is it the code of a method?"""
+    if len(METHODS) > MOST_FILES:
+        METHODS.clear()
+    METHODS[id(code)] = code, code.co_varnames[0] == "self"
+    return METHODS[id(code)][1]
+
+
+def own(activation: Activation, frame: FrameType) -> None:
+    """Note the ``self`` of a method."""
+    variables = frame.f_locals
+    if "self" in variables:
+        activation.owner = identity(variables["self"])
+    if SNAPSHOTS:
+        variables.clear()  # it would keep all of them alive
+    if frame.f_code.co_name == "__init__" and activation.parent is not None:
+        activation.index = activation.parent.whole.count(activation.call)
+
+
+# ---------------------------------------------------------------- whose code
+
+
+def is_passed(frame: FrameType) -> bool:
+    """Is this a frame of autoflow's, of Python's library or of an installed package?"""
+    file = frame.f_code.co_filename
+    if (passed := FILES.get(file)) is None:
+        if len(FILES) > MOST_FILES:
+            FILES.clear()
+        passed = FILES[file] = file.startswith(OWN) or is_library(file)
+    if passed and frame.f_globals.get("__name__") != "__main__":
+        PASSED[id(frame.f_globals)] = frame.f_globals
+    return passed
+
+
+@functools.lru_cache(1000)
+def is_library(file: str) -> bool:
+    """Is this file one of Python's own, or of an installed package?
+
+    >>> is_library(os.__file__), is_library("<stdin>"), is_library("/home/me/model.py")
+    (True, False, False)
+    """
+    if file.startswith("<frozen"):
+        return True
+    parts = file.replace("\\", "/").split("/")
+    return "site-packages" in parts or "dist-packages" in parts or file.startswith(library_folders())
+
+
+@functools.cache
+def library_folders() -> tuple[str, ...]:
+    """Where they are."""
+    paths = [sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    users = [site.getusersitepackages()] if hasattr(site, "getusersitepackages") else []
+    return tuple([os.path.join(path, "") for path in [*paths, *users] if path])

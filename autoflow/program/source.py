@@ -1,0 +1,411 @@
+"""From an instruction to its expression: file, line, columns, text, and what the expression's value is stored in.
+
+Nothing is said unless the text compiles to the code that ran, position by position: a file that was edited since, or
+a cell that was run again, has no names rather than false ones. A file is parsed once, a place is looked up once.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import linecache
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
+AWAIT = 0x2000  # notebooks await at the top level
+CELLS = ("<", "ipykernel")  # what the names of files that are compiled statement by statement begin with, or contain
+INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
+STORES = ("STORE_SUBSCR", "STORE_SLICE")
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
+
+
+class Place(NamedTuple):
+    """A place in a program, as plain data. Columns are counted from 0, in characters of UTF-8."""
+
+    file: str
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    text: str
+
+
+def written(node: Any) -> str:
+    """A piece of a program in one line, texts in double quotes."""
+    text = ast.unparse(node)
+    return text if '"' in text else text.replace("'", '"')
+
+
+class Span(NamedTuple):
+    """The first line and the last, and the columns in them."""
+
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+def span_of(node: Any) -> Span:
+    """Where a node of a tree stands."""
+    return Span(node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+
+
+class Source:
+    """The text of one file or cell, its tree, and the code that it compiles to."""
+
+    def __init__(self, file: str, lines: list[str], flags: int) -> None:
+        self.file, self.lines = file, [line.encode() for line in lines]
+        text = "".join(lines)
+        self.text, self.tree, self.flags = text, ast.parse(text), flags
+        self.codes: dict[tuple[str, int], list[CodeType]] = {}
+        self.above: dict[Any, Any] = {}
+        self.at: dict[Span, list[Any]] = {}
+        self.ends: dict[tuple[int, int], list[Any]] = {}
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.above[child] = node
+            if isinstance(node, (ast.expr, ast.stmt)):
+                span = span_of(node)
+                self.at.setdefault(span, []).append(node)
+                if isinstance(node, (ast.Call, ast.Attribute)):
+                    self.ends.setdefault((span.end_line, span.end_column), []).append(node)
+        self.collect(self.tree, "exec")
+        if any([sign in file for sign in CELLS]):
+            for statement in self.tree.body:
+                self.collect(ast.Module([statement], []), "exec")
+                self.collect(ast.Interactive([statement]), "single")
+
+    def collect(self, tree: Any, mode: str) -> None:
+        """Keep the code that a tree compiles to, with that of all functions in it."""
+        try:
+            code = compile(tree, self.file, mode, flags=self.flags | AWAIT, dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return
+        waiting = [code]
+        for code in waiting:
+            self.codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+            waiting += [x for x in code.co_consts if isinstance(x, CodeType)]
+
+    @functools.cached_property
+    def rewritten(self) -> bool:
+        """Has the code been added that pytest makes of the file, with assertions that explain themselves?"""
+        module = sys.modules.get("_pytest.assertion.rewrite")
+        if module is not None:
+            try:
+                tree = ast.parse(self.text)
+                module.rewrite_asserts(tree, self.text.encode(), self.file, None)
+                self.collect(tree, "exec")
+            except Exception:
+                return False
+        return module is not None
+
+    def verifies(self, code: CodeType) -> bool:
+        """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
+        key = code.co_name, code.co_firstlineno
+        return any([is_same(other, code) for other in self.codes.get(key, ())]) or (
+            self.rewritten and any([is_same(other, code) for other in self.codes.get(key, ())])
+        )
+
+    def segment(self, span: Span) -> str:
+        """The text there, in one line."""
+        lines = self.lines[span.line - 1 : span.end_line]
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = lines[0][span.column :]
+        return " ".join(b"".join(lines).decode(errors="replace").split())
+
+
+def is_same(a: CodeType, b: CodeType) -> bool:
+    """Are two codes the same, but for the code of functions inside, which are compared by themselves?"""
+    return (
+        a.co_code == b.co_code
+        and a.co_names == b.co_names
+        and repr([x for x in a.co_consts if not isinstance(x, CodeType)])
+        == repr([x for x in b.co_consts if not isinstance(x, CodeType)])
+        and list(a.co_positions()) == list(b.co_positions())
+    )
+
+
+SOURCES: dict[tuple[str, int], tuple[list[str], Source | None]] = {}
+CODES: dict[int, tuple[CodeType, Source | None, list[Any]]] = {}  # by id; each keeps its code, so the id is unique
+FOUND: dict[tuple[int, int], Expression | None] = {}
+
+
+def source_of(code: CodeType) -> Source | None:
+    """The source of a code, if the text is still what ran."""
+    if (known := CODES.get(id(code))) is None:
+        file, flags = code.co_filename, code.co_flags & FUTURES
+        linecache.checkcache(file)
+        lines = linecache.getlines(file)
+        made = SOURCES.get((file, flags))
+        if made is None or made[0] != lines:
+            try:
+                made = lines, Source(file, lines, flags) if lines else None
+            except (SyntaxError, ValueError):
+                made = lines, None
+            SOURCES[file, flags] = made
+        source = made[1]
+        verified = source if source is not None and source.verifies(code) else None
+        known = CODES[id(code)] = code, verified, list(code.co_positions())
+    return known[1]
+
+
+def find(code: CodeType, last: int) -> Expression | None:
+    """The expression that an instruction belongs to; None if that cannot be told."""
+    key = id(code), last
+    if key not in FOUND:
+        FOUND[key] = look(code, last)
+    return FOUND[key]
+
+
+def look(code: CodeType, last: int) -> Expression | None:
+    """The same, looked for."""
+    source = source_of(code)
+    if source is None or last < 0:
+        return None
+    where = CODES[id(code)][2][last // 2]
+    if None in where:
+        return None
+    span = Span(*where)
+    nodes = source.at.get(span, [])
+    if not nodes:  # the call of a method over several lines begins, for Python, at the method's name
+        begin = span.line, span.column
+        found = source.ends.get((span.end_line, span.end_column), [])
+        nodes = [n for n in found if (n.lineno, n.col_offset) <= begin][-1:]
+    nodes = [n for n in nodes if not isinstance(n, ast.Expr)]
+    stores = dis.opname[code.co_code[last]] in STORES
+    return Expression(nodes[-1], source, stores) if nodes else None
+
+
+class Count:
+    """In a target: which one it is that a comprehension makes."""
+
+
+COUNT = Count()
+RETURNED = Count()  # instead of a target: it is what the function returns
+Target = list[Any] | Count | None
+
+
+class Expression:
+    """An expression in a program."""
+
+    __slots__ = ("node", "source", "span", "stores", "target", "text")
+
+    def __init__(self, node: Any, source: Source, stores: bool = False) -> None:
+        self.node, self.source, self.stores = node, source, stores
+        self.span = span_of(node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node)
+        self.text = source.segment(self.span)
+        self.target: Target = None
+        if has_own_value(node, stores):
+            self.target = target_of(node, source.above)
+
+    @property
+    def place(self) -> Place:
+        """The same as plain data."""
+        return Place(self.source.file, *self.span, self.text)
+
+    @property
+    def is_write(self) -> bool:
+        """Is it ``x[i] = ...`` or ``x += ...``?"""
+        return self.stores or isinstance(self.node, ast.AugAssign)
+
+    @property
+    def is_call(self) -> bool:
+        """Is it the call of a function?"""
+        return isinstance(self.node, ast.Call)
+
+    @property
+    def function(self) -> str:
+        """Of a call, what is called."""
+        return self.source.segment(span_of(self.node.func))
+
+    def heads(self) -> Sequence[Loop]:
+        """The loops whose next turn the expression begins: what is looped over, the test of a while."""
+        node = self.node
+        if isinstance(node, INNER):
+            return node.generators[:1]
+        loop, below = self.source.above.get(node), node
+        while loop is not None and isinstance(loop, ast.expr):
+            loop, below = self.source.above.get(loop), loop
+        if isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)):
+            return [loop] if loop.iter is below else []
+        while loop is not None and not isinstance(loop, (ast.While, *FUNCTIONS)):
+            loop, below = self.source.above.get(loop), loop
+        if isinstance(loop, ast.While) and (below is loop.test or below is loop.body[0]):
+            return [loop]
+        return []
+
+    def operands(self) -> list[Any]:
+        """The nodes of what the expression takes, as far as each is an operand by its place."""
+        node = self.node
+        match node:
+            case ast.BinOp():
+                return [node.left, node.right]
+            case ast.AugAssign():
+                return [node.target, node.value]
+            case ast.UnaryOp():
+                return [node.operand]
+            case ast.Subscript(ctx=ast.Store()):
+                above = self.source.above.get(node)
+                return [node.value, above.value] if isinstance(above, ast.Assign) else [node.value]
+            case ast.Subscript() | ast.Attribute():
+                return [node.value]
+            case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
+                args = flat(node.args)
+                if isinstance(function, ast.Attribute) and not is_module(function.value):
+                    return [function.value, *args]
+                return args
+        return []
+
+    def operand_text(self, slot: int, name_only: bool = True) -> str | None:
+        """What the operand of that number is called there, if that is a name, an attribute or an item."""
+        parts = self.operands()
+        if slot >= len(parts) or (name_only and not is_path(parts[slot])):
+            return None
+        return written(parts[slot]) if is_path(parts[slot]) else None
+
+    def loops(self) -> Iterator[Loop]:
+        """The loops of its function whose turns compute it, the innermost first."""
+        node, above = self.node, self.source.above
+        while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
+            if (isinstance(parent, ast.While) and (node in parent.body or node is parent.test)) or (
+                isinstance(parent, (ast.For, ast.AsyncFor)) and (node in parent.body)
+            ):
+                yield parent
+            elif isinstance(parent, INNER) and not isinstance(node, ast.comprehension):
+                yield from reversed(parent.generators)
+            elif isinstance(parent, INNER):
+                yield from reversed(parent.generators[: parent.generators.index(node)])
+            elif isinstance(parent, ast.comprehension) and node in parent.ifs:
+                yield parent
+            node = parent
+
+
+MODULES = frozenset({"np", "numpy", "af", "autoflow", "scipy", "special", "linalg", "math"})
+
+
+CONTAINERS = frozenset({"dict", "enumerate", "filter", "iter", "list", "map", "set", "sorted", "tuple", "zip"})
+VALUES = (
+    ast.Attribute, ast.AugAssign, ast.AsyncFor, ast.Await, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.For,
+    ast.Name, ast.UnaryOp,
+)  # fmt: skip
+
+
+def has_own_value(node: Any, stores: bool) -> bool:
+    """Is what an execution computes the value of the expression? Not the entries of a list, nor what ``list(x)`` takes
+    out of x; and ``u[1:] += v`` reads ``u[1:]`` first."""
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in CONTAINERS)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Subscript):
+        return stores or not isinstance(node.ctx, ast.Store)
+    return isinstance(node, VALUES)
+
+
+def is_module(node: Any) -> bool:
+    """Does it look like ``np`` or ``np.linalg``, and not like an array?"""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in MODULES
+
+
+def flat(args: list[Any]) -> list[Any]:
+    """The arguments; of one list of arrays its entries: ``np.concatenate([x, h])``."""
+    if args and isinstance(args[0], (ast.List, ast.Tuple)):
+        return [*args[0].elts, *args[1:]]
+    return args
+
+
+def is_path(node: Any) -> bool:
+    """Is it a name, an attribute or an item?"""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def loop_text(loop: Loop, source: Source) -> str:
+    """``for t in range(5)``, ``while error > 1e-6``."""
+    if isinstance(loop, ast.While):
+        return f"while {source.segment(span_of(loop.test))}"
+    return f"for {source.segment(span_of(loop.target))} in {source.segment(span_of(loop.iter))}"
+
+
+# ---------------------------------------------------------------- targets
+
+
+def target_of(node: Any, above: dict[Any, Any]) -> Target:
+    """What an expression's value is stored in: parts of a text, ``["self.w", COUNT]``, or the node of several targets;
+    RETURNED; or None."""
+    parent = above.get(node)
+    if isinstance(node, ast.AugAssign):
+        return [written(node.target)]
+    if isinstance(node, (ast.For, ast.AsyncFor)):  # 3.11: the whole statement, where 3.12 has what is looped over
+        return one_target(node.target)
+    match parent:
+        case ast.Assign(value=value) if value is node:
+            return one_target(parent.targets[0])
+        case ast.AnnAssign(value=value) | ast.NamedExpr(value=value) if value is node:
+            return [written(parent.target)]
+        case ast.Assign() | ast.AugAssign() if isinstance(getattr(node, "ctx", None), ast.Store):
+            return one_target(node)
+        case ast.For() | ast.AsyncFor() | ast.comprehension() if parent.iter is node:
+            return one_target(parent.target)
+        case ast.Tuple() | ast.List():
+            return in_display(node, parent, above)
+        case ast.Dict():
+            whole = target_of(parent, above) if node in parent.values else None
+            key = parent.keys[parent.values.index(node)] if node in parent.values else None
+            return [*whole, f"[{written(key)}]"] if isinstance(whole, list) and key is not None else None
+        case ast.DictComp(value=value) if value is node:
+            return keyed(parent, target_of(parent, above))
+        case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) if element is node:
+            whole = target_of(parent, above)
+            return [*whole, COUNT] if isinstance(whole, list) else None
+        case ast.IfExp() if parent.test is not node:
+            whole = target_of(parent, above)
+            return None if isinstance(whole, list) and COUNT in whole else whole  # the others are not counted
+        case ast.Await():
+            return target_of(parent, above)
+        case ast.Return():
+            return RETURNED
+        case ast.Lambda(body=body) if body is node:
+            return RETURNED
+        case ast.Call(func=ast.Name(id="tuple" | "list")) if isinstance(node, INNER):
+            return target_of(parent, above)
+    return None
+
+
+def one_target(target: Any) -> Target:
+    """A target as a text in a list; of several in a tuple the node."""
+    return [target if isinstance(target, (ast.Tuple, ast.List)) else written(target)]
+
+
+def in_display(node: Any, display: Any, above: dict[Any, Any]) -> Target:
+    """The target of an entry of a list or a tuple."""
+    if any([isinstance(e, ast.Starred) for e in display.elts]):
+        return None
+    place, whole = display.elts.index(node), target_of(display, above)
+    if not isinstance(whole, list):
+        return None
+    if isinstance(whole[0], (ast.Tuple, ast.List)):
+        targets = whole[0].elts
+        fits = len(targets) == len(display.elts) and not any([isinstance(e, ast.Starred) for e in targets])
+        return [written(targets[place])] if fits and len(whole) == 1 else None
+    return [*whole, f"[{place}]"]
+
+
+def keyed(comprehension: ast.DictComp, whole: Target) -> Target:
+    """The target of a value of ``{key: ... for key in ("Wq", "Wk")}``: by its count, if the keys are written there."""
+    loops = comprehension.generators
+    if not isinstance(whole, list) or len(loops) != 1 or loops[0].ifs:
+        return None
+    keys, one = loops[0].iter, loops[0].target
+    if isinstance(keys, (ast.Tuple, ast.List)) and written(one) == written(comprehension.key):
+        return [*whole, [written(key) for key in keys.elts]]
+    return None

@@ -1,0 +1,89 @@
+"""Calls and loops as boxes: exact, or not there. (Those of whole programs are in the golden files of test_names.py.)"""
+
+import sys
+
+import autoflow as af
+from autoflow.nodes.records import ancestors
+from autoflow.program.boxes import Boxes
+from autoflow.program.names import Program
+
+
+def paths(*nodes):
+    """The titles of the boxes around these operations, in the picture of the last one."""
+    everything = list(ancestors(nodes[-1].grad_fn))
+    records = [r for r in everything if r.parents]
+    boxes = Boxes(Program(everything), records)
+    return [tuple([title for title, _ in boxes.around(node.grad_fn)]) for node in nodes]
+
+
+def twice(x):
+    y = x * 2.0
+    return y + 1.0
+
+
+def test_calls():
+    x = af.Variable(1.0)
+    a = twice(x)
+    b = twice(a)
+    assert paths(a, b, a * b) == [("twice(x)",), ("twice(a)",), ()]
+    assert paths(a) == [()]  # all of the picture is in that call
+
+
+def test_scopes_stand_where_they_were_entered():
+    def model(x):
+        with af.scope("inner"):
+            y = twice(x)
+            return y * 3.0, y
+
+    x = af.Variable(1.0)
+    with af.scope("outer"):
+        z, y = model(x)
+    assert paths(y, z, z * 1.0) == [("outer", "model(x)", "inner", "twice(x)"), ("outer", "model(x)", "inner"), ()]
+
+
+def test_loops_say_what_is_sure():
+    x = af.Variable(1.0)
+    for _ in range(4):
+        y = x * 2.0
+        x = y + 1.0
+    z = x * 1.0
+    records = [r for r in ancestors(z.grad_fn) if r.parents]
+    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    ((title, key),) = boxes.around(y.grad_fn)
+    assert (title, boxes.note(key)) == ("for _ in range(4)", "at least 4 turns")
+
+
+def test_a_loop_around_the_whole_picture_is_not_in_it():
+    for k in range(3):
+        x = af.Variable(float(k))
+        y = twice(x) * 3.0
+        assert paths(y) == [()]
+
+
+def test_a_box_around_one_operation_is_not_drawn():
+    def square(x):
+        return x * x
+
+    x = af.Variable(2.0)
+    y = square(x)
+    assert paths(y, y + 1.0) == [(), ()]
+
+
+def test_a_debugger_draws_no_second_call():
+    def stopped(x):
+        a = x * 2.0
+        b = a + 1.0
+        frame = sys._getframe()
+        frame.f_trace = lambda *_: None
+        c = b * 2.0
+        frame.f_trace = None
+        d = c * 3.0
+        return a, b, d + 1.0
+
+    a, b, d = stopped(af.Variable(1.0))
+    z = d * 1.0
+    records = [r for r in ancestors(z.grad_fn) if r.parents]
+    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    path = boxes.around(a.grad_fn)
+    assert path == boxes.around(b.grad_fn) == boxes.around(d.grad_fn)
+    assert boxes.note(path[-1][1]) == "continued under a debugger"

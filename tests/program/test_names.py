@@ -1,0 +1,195 @@
+"""What the program calls nodes: targets, attributes, items, expressions. Never a name that is not the program's."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from written import PROGRAMS
+
+import autoflow as af
+from autoflow.nodes.records import ancestors
+from autoflow.program.boxes import Boxes
+from autoflow.program.names import Program
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "program"
+
+
+def told(*nodes):
+    """The names of the nodes, or the expressions of those without one."""
+    everything = list({id(r): r for node in nodes for r in ancestors(node.grad_fn)}.values())
+    program = Program(everything)
+    return [program.name(node.grad_fn) or program.text(node.grad_fn) for node in nodes]
+
+
+def outline(node):
+    """The graph as a text: a line for each box, leaf and operation, with the line of the program."""
+    everything = sorted(ancestors(node.grad_fn), key=lambda x: x.number)
+    program = Program(everything)
+    boxes, lines, last = Boxes(program, [r for r in everything if r.parents]), [], ()
+    for x in everything:
+        path = boxes.around(x) if x.parents else last
+        for k, (title, key) in enumerate(path):
+            if path[: k + 1] != last[: k + 1]:
+                lines.append("  " * k + f"[{title}] {boxes.note(key)}".rstrip())
+        what = x.rule.name if x.parents else "Variable"
+        name = program.name(x) or (program.text(x) if x.parents else None)
+        lines.append("  " * len(path) + f"{name}  {what}: {program.place(x).text}")
+        last = path
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(program):
+    """The golden files were looked at. After a change that is meant: AUTOFLOW_GOLDEN=write, and look again."""
+    made, file = outline(program()), GOLDEN / f"{program.__name__}.txt"
+    if os.environ.get("AUTOFLOW_GOLDEN") == "write":
+        GOLDEN.mkdir(exist_ok=True)
+        file.write_text(made, encoding="utf-8", newline="\n")
+    assert made == file.read_text(encoding="utf-8")
+
+
+def test_targets():
+    x = af.Variable(2.0)
+    y = x * 2.0
+    (z := x * 3.0)
+    a, b = x * 4.0, x * 5.0
+    first = second = x * 6.0
+    typed: object = x * 7.0
+    assert told(x * 1.0, y, z, a, b, second, typed) == ["x * 1.0", "y", "z", "a", "b", "first", "typed"]
+    assert first is second
+
+
+def test_names_that_are_given_again_are_numbered():
+    x = af.Variable(2.0)
+    f = f_1 = x * 2.0
+    f = f_2 = f * 3.0
+    f *= 2.0
+    assert told(f_1, f_2, f) == ["f₁", "f₂", "f₃"]
+    x = x * 2.0
+    assert told(x) == ["x₁"]  # x is the Variable
+
+
+def test_writes():
+    u = np.zeros(3) * af.Variable(1.0)
+    old = u.grad_fn
+    u[1:] = 2.0
+    one = u[1:]
+    one *= 2.0
+    u[0] += 1.0
+    w = af.Variable(np.ones(3)) * 1.0
+    w -= 0.5
+    program = Program(list(ancestors(u.grad_fn)))
+    assert program.name(old) == "u₁"
+    assert program.name(u.grad_fn) == "u₄"
+    assert told(w) == ["w₂"]
+
+
+def test_items_of_containers():
+    params = {"W": af.Variable(np.ones(2)), "b": [af.Variable(0.0), af.Variable(1.0)]}
+    y = params["W"] * params["b"][1]
+    params["W"] = params["W"] * 2.0
+    params["out"] = y * 3.0
+    program = Program(list(ancestors(y.grad_fn)))
+    assert program.name(y.grad_fn.parents[0]) == 'params["W"]'
+    assert program.name(y.grad_fn.parents[1]) == 'params["b"][1]'
+    assert told(params["out"]) == ['params["out"]']
+
+
+def test_leaves():
+    def make(value):
+        return af.Variable(value)
+
+    made = make(2.0)
+    listed = [af.Variable(float(k)) for k in range(3)]
+    given = af.Variable(1.0, name="given")
+    nameless = [*map(af.Variable, (1.0, 2.0))]
+    y = made * listed[2] * given * nameless[1]
+    names = {program_name(x, y) for x in ancestors(y.grad_fn) if not x.parents}
+    assert names == {"made", "listed[2]", "given", "nameless[1]"}
+
+
+def program_name(x, root):
+    """What a leaf is called in the graph of ``root``."""
+    return Program(list(ancestors(root.grad_fn))).name(x)
+
+
+def test_what_functions_return():
+    def square(x):
+        return x * x
+
+    def shifted(x):
+        moved = x + 1.0
+        return square(moved)
+
+    x = af.Variable(2.0)
+    y = shifted(x)
+    z = square(x) + 1.0
+    assert told(y, z) == ["y", "z"]
+    assert told(y)[0] == "y"
+    program = Program(list(ancestors(z.grad_fn)))
+    assert program.text(z.grad_fn.parents[0]) == "square(x)"
+
+
+def test_several_results():
+    x = af.Variable(np.arange(6.0))
+    a, b = np.split(x, 2)
+    p, *rest = x
+    assert told(a, b) == ["a", "b"]
+    assert told(p * 1.0) == ["p * 1.0"]
+    assert rest
+
+
+def test_composed_functions_name_the_last_of_their_operations():
+    x = af.Variable(np.arange(3.0))
+    y = np.trapezoid(x)
+    program = Program(list(ancestors(y.grad_fn)))
+    assert program.name(y.grad_fn) == "y"
+    inner = [r for r in ancestors(y.grad_fn) if r.parents and r is not y.grad_fn]
+    assert inner
+    assert all([program.name(r) is None and program.text(r) is None for r in inner])
+
+
+def test_plain_operands():
+    x = af.Variable(np.ones(3))
+
+    def scaled(factor):
+        return x * factor
+
+    weights = np.arange(3.0)
+    record = scaled(weights).grad_fn
+    assert Program([record]).operand(record, 1) == "weights"
+
+
+def test_two_leaves_with_one_name_get_their_objects():
+    class Linear:
+        def __init__(self):
+            self.w = af.Variable(2.0)
+
+    class Net:
+        def __init__(self):
+            self.a, self.b = Linear(), Linear()
+
+    net = Net()
+    y = net.a.w * net.b.w
+    names = [program_name(x, y) for x in y.grad_fn.parents]
+    assert names == ["a.w", "b.w"]
+    one = Linear()
+    assert program_name(one.w, one.w * 1.0) == "w"
+
+
+def test_without_text_there_are_no_names():
+    namespace = {"af": af}
+    exec("x = af.Variable(2.0)\ny = x * 3.0", namespace)
+    record = namespace["y"].grad_fn
+    program = Program(list(ancestors(record)))
+    assert program.name(record) is program.text(record) is program.place(record) is None
+
+
+def test_deep_recursion():
+    def deep(x, n):
+        return x * 1.0 if n == 0 else deep(x, n - 1) * 2.0
+
+    records = [r for r in ancestors(deep(af.Variable(2.0), 400).grad_fn) if r.parents]
+    boxes = Boxes(Program(records), records)
+    assert max([len(boxes.around(r)) for r in records]) == 399
