@@ -2,8 +2,7 @@
 
 What is compared: the class of an exception, or of each array the bits (all NaNs are one), dtype, shape and order in
 memory. A CompileError is right, too, but not where nothing is asked that a program cannot know; with ``fallback=True``
-there is none. By day each call meets each form with a few kinds of arguments, which differ from form to form; by night
-with all of them.
+there is none. By day most calls meet most forms, each pair with one kind of arguments; by night all do, with 20 each.
 """
 
 from __future__ import annotations
@@ -326,8 +325,10 @@ def cases(first, step):
     """Calls and forms, each with arguments of some kinds; by night of all."""
     pairs = [*itertools.product(CALLS, FORMS)]
     for n in range(first, len(pairs), step):
-        kinds = KINDS if NIGHTLY else [KINDS[(7 * n + n // len(FORMS)) % len(KINDS)]]
+        kinds = KINDS[n % 4 :: 4] if NIGHTLY else [KINDS[(7 * n + n // len(FORMS)) % len(KINDS)]]
         for m, (dtype, layout) in enumerate(kinds):
+            if (pairs[n][1], dtype, layout) == ("identity", "?", "number"):  # there are two such objects in all
+                continue
             yield *pairs[n], dtype, layout, ORDERS[(n + m) % len(ORDERS)]
 
 
@@ -338,7 +339,7 @@ def cases(first, step):
 def test_generated_programs(first, engine, record_property):
     count = refused = 0
     wrong = []
-    step = 4 if engine == "numpy" else 12
+    step = 4 if NIGHTLY else 7 if engine == "numpy" else 25  # prime to the number of forms
     with np.errstate(all="ignore"):
         for call, form, dtype, layout, order in cases(first, step):
             found, refusals = wrong_calls(call, form, dtype, layout, order, engine)

@@ -51,7 +51,7 @@ def in_a_finally(x):
     try:
         return x * float(x[0])
     finally:
-        return x * 5.0  # noqa: B012 - it swallows whatever is raised
+        return x * 5.0  # noqa: B012, SIM107 - it swallows whatever is raised
 
 
 def swallow(*kinds):

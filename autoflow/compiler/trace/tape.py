@@ -175,6 +175,8 @@ class Tape:
         sample = function(x.expr.sample, *args, **options)
         if isinstance(sample, np.generic) and function in SAME_ORDER | PERMUTING:
             return self.new_traced(x.expr)
+        if function is np.broadcast_to and sample.shape:
+            return self.new_traced(self.program.broadcast(x.expr, sample.shape))
         if not isinstance(sample, np.ndarray) or sample.dtype != x.dtype or sample.size != 1:
             return self.call(function, (x, *args), options)
         return self.new_traced(self.program.reshape(self.program.as_array(x.expr), sample.shape))
