@@ -1,6 +1,7 @@
 """Who may import whom, and what `import autoflow` costs."""
 
 import ast
+import functools
 import graphlib
 import importlib
 import pkgutil
@@ -91,6 +92,7 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def arrows(path):
     """The modules that a file asks for, by their names in autoflow: imports wherever they stand, also in functions or
     for the type checker only, and what is called by name: ``later("backward")``."""
@@ -145,7 +147,7 @@ def test_imports_point_one_way(path):
 
 def test_there_is_no_circle_of_files():
     """But for the calls upwards, which are few, and printed here (``pytest -s``) with their reasons."""
-    every = {name_of(path): arrows(path) for path in [PACKAGE / "__init__.py", *FILES]}
+    every = {name_of(path): {*arrows(path)} for path in [PACKAGE / "__init__.py", *FILES]}
     for file, called, reason in UPWARDS:
         assert every[file] & called_in(called), f"{file} does not call {called}: take the row out"
         assert reason

@@ -2,7 +2,9 @@
 
 import importlib.util
 import json
+import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
 pytest.importorskip("sklearn")
+import kernels
 import links
 import nbformat
+from support import NIGHTLY
 
 spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
 make = importlib.util.module_from_spec(spec)
@@ -63,7 +67,23 @@ def run_and_compare(stored, chosen, answers):
             assert texts(after) == texts(before), f"stale: run notebooks/make.py. The cell\n{before.source}"
 
 
+@pytest.fixture(scope="module")
+def fresh_kernels():
+    """By day forks of one process; by night processes of Jupyter's."""
+    if NIGHTLY or not hasattr(os, "fork"):
+        yield
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        kernels.forked(Path(folder)) as jupyter_path,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("JUPYTER_PATH", jupyter_path)
+        yield
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh_kernels")
 @each
 def test_runs_and_shows_what_is_stored(path):
     """A cell that raises fails, with its traceback. Lessons that train for long do so at night."""

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from programs import make_blocks_small, random_hostile, random_program, random_recurrent, random_scalars
 from seeds import make_seed_tests
+from support import NIGHTLY
 
 import autoflow as af
 from autoflow.compiler import passes
 from autoflow.errors import CompileError
 
 CHUNK = 50
-FEW, MANY = 500, 4_000
+FEW, MANY = 250, 4_000
 
 
 def results(x):
@@ -32,7 +33,7 @@ def check(seed):
 test_programs, test_many_programs = make_seed_tests(check, FEW, MANY, CHUNK, 500)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize("first", range(0, 200 if NIGHTLY else 100, 50))
 @pytest.mark.slow
 def test_joined_sums(first):
     """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result
@@ -49,7 +50,7 @@ def test_joined_sums(first):
                 assert a.shape == b.shape
 
 
-@pytest.mark.parametrize("first", range(0, 300, 50))
+@pytest.mark.parametrize("first", range(0, 300 if NIGHTLY else 100, 50))
 @pytest.mark.slow
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
@@ -71,7 +72,7 @@ def test_blocks(first, monkeypatch):
                     np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", range(0, 100 if NIGHTLY else 50, 50))
 @pytest.mark.slow
 def test_computing_again(first, monkeypatch):
     """Whatever can be computed again is; bit for bit."""
@@ -88,7 +89,7 @@ def test_computing_again(first, monkeypatch):
                     np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-HOSTILE_FEW, HOSTILE_MANY = 100, 2_600
+HOSTILE_FEW, HOSTILE_MANY = 50, 2_600
 TRANSFORMS = (lambda f: f, af.grad, af.value_and_grad)
 
 
