@@ -24,6 +24,7 @@ from support import example as lesson
 import autoflow as af
 from autoflow.pictures import draw, graph
 from autoflow.pictures.model.style import STYLES, THEMES, cells, clean, width
+from autoflow.pictures.pages import stepper
 from autoflow.pictures.render import dot, png
 from autoflow.pictures.render.drawing import drawing_of
 
@@ -287,6 +288,16 @@ def test_a_png_has_a_glyph_for_every_letter():
 def without_matplotlib(monkeypatch):
     for module in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
+
+
+def test_a_png_says_that_dot_is_missing(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    found = []
+    monkeypatch.setattr(png, "render", lambda g, form: found.append(g.notes))
+    stepper.rasterise(graph(square(), engine="dot"), "png")
+    assert "dot was not found; drew with the built-in layout" in found[0]
 
 
 def test_without_dot(monkeypatch, tmp_path):

@@ -171,11 +171,12 @@ def rasterise(graph: GraphData, form: str) -> bytes:
     except FileNotFoundError as missing:
         if (answer := by_pygraphviz(graph, form)) is not None:
             return answer
+        reason = str(missing).partition(":")[0]
         try:
-            return render(graph, form)
+            return render(dot.without_dot(graph, reason), form)
         except NoMatplotlibError:
             raise FileNotFoundError(
-                f"{str(missing).partition(':')[0]}, nor were matplotlib and pygraphviz: a .{form} file is drawn by one "
+                f"{reason}, nor were matplotlib and pygraphviz: a .{form} file is drawn by one "
                 f"of them. pip install matplotlib, or save a .svg file, which needs no other program"
             ) from None
 

@@ -1,4 +1,4 @@
-"""The display list: rectangles, circles, paths and texts in groups, of which SVG, PNG, PDF, TikZ and films are written.
+"""The display list: rectangles, circles, paths and texts in groups. All formats but DOT's are written from it.
 
 A shape has a *role*, a group has *states*: the box of a card is a ``box`` in a group that is ``op`` and ``out``.
 :data:`RULES` says what roles look like in groups of a state, with colours by their names in a theme. An SVG gets the
@@ -137,7 +137,7 @@ def step(command: str, *numbers: float) -> Step:
 
 
 def tag_of(item: Item) -> str:
-    """Of its element in an SVG."""
+    """The name of its element in an SVG."""
     return type(item).__name__.lower()
 
 

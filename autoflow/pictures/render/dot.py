@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from math import fsum
 from typing import Any
@@ -319,6 +320,11 @@ def run_dot(graph: GraphData, form: str) -> bytes:
     if done.returncode:
         raise OSError(f"dot failed: {done.stderr.decode(errors='replace')[:300]}")
     return done.stdout
+
+
+def without_dot(graph: GraphData, reason: str) -> GraphData:
+    """The picture with a note that says why Graphviz has not arranged it."""
+    return replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
 
 
 def dot_svg(graph: GraphData) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -18,6 +18,7 @@ from ..folding import views
 from ..model.data import GraphData
 from ..model.style import DARK, LIGHT, THEMES
 from .display import RULES, Group, Item, Rule, tag_of
+from .dot import dot_svg, without_dot
 from .drawing import drawing_of
 
 FITS = 'style="max-width:100%;height:auto"'  # in a narrow page the picture shrinks, and is not cut off
@@ -68,12 +69,10 @@ def properties(name: str, theme: str) -> str:
 def to_svg(graph: GraphData) -> str:
     """The whole file."""
     if graph.look.engine == "dot":
-        from .dot import dot_svg
-
         text, reason = dot_svg(graph)
         if text:
             return text
-        graph = replace(graph, notes=(*graph.notes, f"{reason}; drew with the built-in layout"))
+        graph = without_dot(graph, reason)
     drawing = drawing_of(graph)
     body = "\n".join([element(item) for item in drawing.items])
     name = "af" + hashlib.sha256((body + drawing.theme).encode()).hexdigest()[:8]
