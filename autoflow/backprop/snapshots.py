@@ -36,9 +36,20 @@ from ..base.numbering import KINDS, Kind
 from ..base.transformed import FunctionOfFunction
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
-from .second_runs import Names, holds, is_foreign, is_generator, is_users, of_library, reachable, referents, states_of
+from .second_runs import (
+    GENERATORS,
+    Names,
+    holds,
+    is_foreign,
+    is_generator,
+    is_users,
+    of_library,
+    reachable,
+    referents,
+    states_of,
+)
 
-SILENT = (types.FunctionType, tuple, FunctionOfFunction, DuckArray)  # of themselves they have nothing to note
+SILENT = (tuple, FunctionOfFunction, DuckArray)  # of themselves they have nothing to note
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
@@ -127,16 +138,24 @@ class Snapshot:
             put_back_count(kind, state)
         return changed[0] if changed else ""
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """In the block, arrays that were too large for a copy are read-only: a write is a ValueError."""
+    def lock(self) -> None:
+        """From now on, arrays that were too large for a copy are read-only: a write is a ValueError."""
         for x in self.large:
             x.flags.writeable = False
+
+    def unlock(self) -> None:
+        """No longer."""
+        for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
+            x.flags.writeable = True
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The block in which they are locked."""
         try:
+            self.lock()
             yield
         finally:
-            for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
-                x.flags.writeable = True
+            self.unlock()
 
 
 def kind_of(place: Any) -> str:
@@ -157,21 +176,27 @@ class Trial(Snapshot):
         self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
         found = reachable(*roots, through=referents_of_users, limit=SEARCHED)
         words: set[str] = set()
-        for x in found:
-            if type(x) is types.FunctionType and is_users(x):
-                words.update(words_of(x.__code__))
+        arrays, generators, others = [], [], []
+        for x in found[2:]:  # behind np.random and random
+            kind = type(x)
+            if kind is np.ndarray:
+                arrays.append(x)
+            elif kind is types.FunctionType:
+                if is_users(x):
+                    words.update(words_of(x.__code__))
+            elif issubclass(kind, GENERATORS):
+                generators.append(x)
+            elif not issubclass(kind, SILENT):
+                others.append(x)
         self.hears_errors = "seterrcall" in words or "errstate" in words
         self.copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
-        self.left = sys.maxsize
-        draws = "random" in words
-        generators = [x for x in found[2:] if is_generator(x)]
+        self.left, draws = sys.maxsize, "random" in words
         self.generators = states_of([np.random, random, *generators] if draws else generators)
         self.legacy = None if draws else legacy_bytes()
-        for x in found[2:]:  # behind np.random and random
-            if type(x) is np.ndarray:
-                self.note_array(x)
-            elif not issubclass(type(x), SILENT):
-                self.note(x)
+        for x in arrays:
+            self.note_array(x)
+        for x in others:
+            self.note(x)
 
     def note_array(self, x: np.ndarray) -> None:
         """Lock it, or keep a copy."""

@@ -705,7 +705,11 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 def is_outermost(x: np.ndarray) -> bool:
     """Is the step from example to example the largest, in memory?"""
     steps = x.strides
-    return abs(steps[0]) >= max([abs(s) for s in steps[1:]]) or not x.size
+    first = abs(steps[0])
+    for step in steps:
+        if step > first or -step > first:
+            return not x.size
+    return True
 
 
 def one_behind_another(x: Array) -> Array:
