@@ -325,6 +325,12 @@ class BatchedMethods(DuckArray):
         """As in NumPy."""
         return self if self.is_number else NP.copy(self, order)
 
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy("K")
+
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
         how = {} if copy is None else {"copy": copy}

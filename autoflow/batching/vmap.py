@@ -326,6 +326,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")
+    if type(inner) is np.ndarray and inner.ndim > 1 and inner.size and not inner.flags.c_contiguous:
+        inner = in_order_of_stack(inner)
     inner = np.moveaxis(inner, 0, axis) if axis else inner
     if type(inner) is not np.ndarray:
         return np.copy(inner)
@@ -333,3 +335,10 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         seen.add(id(inner))
         return inner
     return np.array(inner, inner.dtype.newbyteorder("="), subok=False)
+
+
+def in_order_of_stack(inner: np.ndarray) -> np.ndarray:
+    """A copy whose axes lie in memory as np.stack of the examples lays them."""
+    like = np.stack([inner[0]] * min(len(inner), 2))
+    order = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
+    return inner.transpose(order).copy().transpose(np.argsort(order))
