@@ -131,16 +131,24 @@ class Snapshot:
             put_back_count(kind, state)
         return changed[0] if changed else ""
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """In the block, arrays that were too large for a copy are read-only: a write is a ValueError."""
+    def lock(self) -> None:
+        """From now on, arrays that were too large for a copy are read-only: a write is a ValueError."""
         for x in self.large:
             x.flags.writeable = False
+
+    def unlock(self) -> None:
+        """No longer."""
+        for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
+            x.flags.writeable = True
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The block in which they are locked."""
         try:
+            self.lock()
             yield
         finally:
-            for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
-                x.flags.writeable = True
+            self.unlock()
 
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
@@ -184,17 +192,26 @@ class Trial(Snapshot):
         self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
         found = reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
         words: set[str] = set()
-        for x in found:
-            if type(x) is types.FunctionType and is_users(x):
-                words.update(words_of(x.__code__))
+        arrays, generators, others = [], [], []
+        for x in found[2:]:  # behind np.random and random
+            kind = type(x)
+            if kind is np.ndarray:
+                arrays.append(x)
+            elif kind is types.FunctionType:
+                if is_users(x):
+                    words.update(words_of(x.__code__))
+            elif issubclass(kind, GENERATORS):
+                generators.append(x)
+            elif not issubclass(kind, SILENT):
+                others.append(x)
         self.hears_errors = "seterrcall" in words or "errstate" in words
         self.copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
-        self.left = sys.maxsize
-        draws = "random" in words
-        generators = [x for x in found[2:] if is_generator(x)]
+        self.left, draws = sys.maxsize, "random" in words
         self.generators = states_of([np.random, random, *generators] if draws else generators)
         self.legacy = None if draws else legacy_bytes()
-        for x in found[2:]:  # behind np.random and random
+        for x in arrays:
+            self.note_array(x)
+        for x in others:
             NOTES[type(x)](self, x)
 
     def note_array(self, x: np.ndarray) -> None:

@@ -12,8 +12,10 @@ from ..base.errors import InputError
 Axes = Any  # an int, None, or a tree of them
 
 
-def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> list[Any]:
-    """An axis, or None, for each leaf of the arguments."""
+def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> list[Any]:
+    """An axis, or None, for each leaf of the arguments. ``flat``: no argument is a container."""
+    if flat and type(in_axes) is int:
+        return [in_axes if getattr(x, "shape", ()) else None for x in args]
     if isinstance(in_axes, (tuple, list)):
         if len(in_axes) != len(args):
             raise InputError(

@@ -325,6 +325,12 @@ class BatchedMethods(DuckArray):
         """As in NumPy."""
         return self if self.is_number else NP.copy(self, order)
 
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy("K")
+
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """As in NumPy."""
         how = {} if copy is None else {"copy": copy}
@@ -705,7 +711,11 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 def is_outermost(x: np.ndarray) -> bool:
     """Is the step from example to example the largest, in memory?"""
     steps = x.strides
-    return abs(steps[0]) >= max([abs(s) for s in steps[1:]]) or not x.size
+    first = abs(steps[0])
+    for step in steps:
+        if step > first or -step > first:
+            return not x.size
+    return True
 
 
 def one_behind_another(x: Array) -> Array:

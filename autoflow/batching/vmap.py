@@ -53,16 +53,9 @@ RUNNING = Registration(Batched, make_types)
 def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
     """A layer for a block, in which nodes can be made of Batched arrays."""
     layer = Layer(size, may_loop)
-    with running(layer), switched(layer=layer):
-        yield layer
-
-
-@contextmanager
-def running(layer: Layer) -> Iterator[None]:
-    """The block in which the layer is open."""
     try:
-        with RUNNING.needed_by(layer):
-            yield
+        with RUNNING.needed_by(layer), switched(layer=layer):
+            yield layer
     finally:
         layer.open = False
 
@@ -127,7 +120,7 @@ class BatchFunction(FunctionOfFunction):
         """For all examples in these arguments."""
         batch = Batch(self.f, args, options, self.how["in_axes"])
         before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options or None)
-        layer = Layer(batch.size)
+        layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
             if layer.loops:
@@ -175,60 +168,70 @@ class Batch:
     """
 
     def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
-        axes = axes_of_arguments(in_axes, args)
-        self.f, self.args, self.options, leaves = f, args, options, pytree.tree_leaves(args)
+        self.flat = not any([pytree.is_container(x) for x in args])
+        axes = axes_of_arguments(in_axes, args, self.flat)
+        leaves = args if self.flat else pytree.tree_leaves(args)
+        self.f, self.args, self.options = f, args, options
         self.given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
         self.size = common_length(self.given, args)
         self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in self.given]
 
     def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:
         """The arguments of f: of mapped leaves ``take(leaf)``."""
-        return pytree.tree_unflatten(self.args, [share(x) if axis is None else take(x) for x, axis in self.leaves])
+        leaves = [share(x) if axis is None else take(x) for x, axis in self.leaves]
+        return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
 
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
         """The results for all examples. If ``layer.reason`` is set afterwards, they are none."""
         around = modes()
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
-        result = None
+        z = result = None
         layer.hears_errors = before.hears_errors
         try:
+            before.lock()
             with (
-                before.locked(),
-                running(layer),
+                RUNNING.needed_by(layer),
                 switched(
-                    layer=layer,
-                    depth=around.depth + has_history,
+                    layer=layer, depth=around.depth + has_history,
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
-            ):
+            ):  # fmt: skip
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
                 z = self.f(*args, **self.options)
-                if layer.reason is None:
-                    outs = spread_axes(out_axes, z, "out_axes", "result")
-                    pairs = zip(pytree.tree_leaves(z), outs, strict=True)
-                    seen: set[int] = set()
-                    result = pytree.tree_unflatten(z, [leave(x, a, layer, seen) for x, a in pairs])
         except Doubt as doubt:
             if doubt.layer is not layer:
                 raise
-        except (MemoryError, InputError):
+        except MemoryError:
             raise
         except Exception as error:
             layer.reason = layer.reason or f"{type(error).__name__} at {line_of(error)}"
         finally:
+            layer.open = False
+            before.unlock()
             changed = before.restore()
         if layer.reason is None and changed:
             layer.reason = f"a {changed} from outside that the function changes"
-        if layer.reason is None and layer.size:
-            self.compare(layer, result, out_axes, before)
+        if layer.reason is None and before.has_moved():
+            layer.reason = "an iterator from outside that the function takes from"
+        if layer.reason is None:
+            result = take_out(z, out_axes, layer)
+            if layer.size:
+                self.compare(layer, result, out_axes, before)
         return result
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
         """The first time that there are arguments of these shapes: is it what f returns for one example?"""
-        if layer.depth > 1 or not all([axis is None or type(value_of(x)) is np.ndarray for x, axis in self.leaves]):
+        if layer.depth > 1:
             return
-        kinds = [(np.shape(x), getattr(x, "dtype", type(x)), axis) for x, axis in self.leaves]
-        key = code_of(self.f), tuple(kinds)
+        kinds: list[Any] = [code_of(self.f), *[(name, kind_of(x)) for name, x in self.options.items()]]
+        for x, axis in self.leaves:
+            if axis is None:
+                kinds.append(kind_of(x))
+                continue
+            if type(x) is not np.ndarray and type(value_of(x)) is not np.ndarray:
+                return
+            kinds.append((x.shape, x.dtype, axis))
+        key = tuple(kinds)
         if key in COMPARED:
             return
         try:
@@ -247,6 +250,11 @@ class Batch:
             if len(COMPARED) >= MANY:
                 COMPARED.clear()
             COMPARED.add(key)
+
+
+def kind_of(x: Any) -> Any:
+    """What matters of an argument that all examples share."""
+    return x if type(x) in (str, int, bool, type(None)) else (type(x), getattr(x, "shape", None))
 
 
 def place_of(f: Any) -> str:
@@ -288,6 +296,16 @@ def shared(x: Any) -> Any:
     return x.view(Shared) if type(x) is np.ndarray else x
 
 
+def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:
+    """What the function returns, as the caller gets it."""
+    if type(out_axes) is int and not pytree.is_container(z):
+        return leave(z, out_axes, layer, set())
+    seen: set[int] = set()
+    axes = spread_axes(out_axes, z, "out_axes", "result")
+    leaves = [leave(x, axis, layer, seen) for x, axis in zip(pytree.tree_leaves(z), axes, strict=True)]
+    return pytree.tree_unflatten(z, leaves)
+
+
 def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
     if not is_array(z):
@@ -308,6 +326,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")
+    if type(inner) is np.ndarray and inner.ndim > 1 and inner.size and not inner.flags.c_contiguous:
+        inner = in_order_of_stack(inner)
     inner = np.moveaxis(inner, 0, axis) if axis else inner
     if type(inner) is not np.ndarray:
         return np.copy(inner)
@@ -315,3 +335,10 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         seen.add(id(inner))
         return inner
     return np.array(inner, inner.dtype.newbyteorder("="), subok=False)
+
+
+def in_order_of_stack(inner: np.ndarray) -> np.ndarray:
+    """A copy whose axes lie in memory as np.stack of the examples lays them."""
+    like = np.stack([inner[0]] * min(len(inner), 2))
+    order = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
+    return inner.transpose(order).copy().transpose(np.argsort(order))

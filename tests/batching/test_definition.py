@@ -138,6 +138,8 @@ def difference(ours, theirs, arguments, dtype):
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             return f"{a.dtype} {a.shape} for {b.dtype} {b.shape}"
+        if a.size and strides_order(a) != strides_order(b):
+            return "order in memory"
         if not np.allclose(a, b, tolerance, tolerance, equal_nan=True):
             return "values"
         if not a.flags.writeable or type(a) is not np.ndarray:

@@ -147,7 +147,7 @@ QUESTIONS = {
     "x.data": lambda x: x * x.data.ndim,
     "plain[i] = x": lambda x: written_into(np.zeros(4), slice(2), x[:2]),
     "np.put": lambda x: np.put(z := np.zeros(4), [0], x[0]) or z,
-    "different shapes": lambda x: np.sum(np.nonzero(x > 0)[0]),
+    "np.nonzero": lambda x: np.sum(np.nonzero(x > 0)[0]),
     "x.view(dtype)": lambda x: x.view(np.int64),
     "an index with": lambda x: x[True],
     "the text of an array": lambda x: x * len(str(x)) * ("-" in repr(x)),
@@ -539,6 +539,15 @@ def test_loops_are_announced_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         close(af.vmap(g)(X), looped(g, X))
+    with pytest.raises(BatchError, match="lstsq, which has no batched form for this call"):
+        af.vmap(g, loop="refuse")(X)
+
+
+def test_an_iterator_that_moves_on_cannot_be_put_back():
+    numbers = iter(range(10))
+    with pytest.raises(BatchError, match="an iterator has moved on meanwhile"):
+        af.vmap(lambda x: x + 0 * next(numbers))(X)
+    assert list(numbers) == list(range(1, 10))
 
 
 # -- networks
