@@ -458,7 +458,7 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
         into(x, lambda memory: ufunc.at(memory, i, *values))
         return
     x = node(x, f"{ufunc.__name__}.at")
-    i = np.asarray(i) if isinstance(i, list) else i
+    i = np.asarray(i) if isinstance(i, list) else i  # type: ignore[assignment]
     if ufunc not in RULES:
         raise NoRuleError(f"{public_name(ufunc, 'at')} into a node is not recorded: {advice(ufunc, 'at')}")
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
