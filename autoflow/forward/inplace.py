@@ -453,12 +453,12 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     """
     i = plain_option(i)
     if not has_gradient([x, y]):
-        values = () if y is None else (value_of(y),)
+        given = () if y is None else (value_of(y),)
         into = write_numbers if isinstance(x, NodeRole) else lambda plain, run: run(plain)
-        into(x, lambda memory: ufunc.at(memory, i, *values))
+        into(x, lambda memory: ufunc.at(memory, i, *given))
         return
     x = node(x, f"{ufunc.__name__}.at")
-    i = np.asarray(i) if isinstance(i, list) else i  # type: ignore[assignment]
+    i = np.asarray(i) if isinstance(i, list) else i
     if ufunc not in RULES:
         raise NoRuleError(f"{public_name(ufunc, 'at')} into a node is not recorded: {advice(ufunc, 'at')}")
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]
