@@ -135,11 +135,11 @@ def calibrate_counts() -> tuple[int, tuple[int, int]]:
     for _ in range(40):  # Python adapts its code while it runs
         engine.pull_back(Toy(Toy(x), Toy(x)), np.zeros(2) + 1.0, open_record, add=add)
     del in_step[0::3]  # the first of each pass: the seed, which is held by us as well
-    if len({*in_step}) > 1 or len({*in_sum}) > 1:
-        return 0, (0, 0)
-    return in_step[0], in_sum[0]
+    known = {*in_step} == {KNOWN[0]} and {*in_sum} == {KNOWN[1]}
+    return KNOWN if known else (0, (0, 0))
 
 
+KNOWN = 4, (3, 2)  # in Python 3.11 to 3.13; one that counts others, as 3.14 does, may miss a holder
 IN_STEP, IN_SUM = calibrate_counts()
 
 

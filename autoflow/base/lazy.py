@@ -49,7 +49,8 @@ CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
     "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
     "extending.function": "create_operation set_grad_fn",
-    "forward.inplace": "assign set_layout set_value write_item write_out", "forward.mixed_precision": "cast",
+    "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
+    "forward.mixed_precision": "cast",
     "forward.replay": "replay_node", "pictures": "graph node_bundle quiz step steps summary",
     "pictures.formulas.latex": "derivative_formula formula", "pictures.formulas.why": "why",
 })  # fmt: skip

@@ -11,6 +11,7 @@ and a test says so. Operators are in ``operators.py``, Python's protocols (float
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -47,7 +48,6 @@ READING = ("byteswap", "getfield")  # of those below what only reads: answered w
 REFUSED = {
     "byteswap": "change bytes before there are nodes: af.Variable(plain.byteswap())",
     "getfield": "use x.real and x.imag, or x.astype(dtype)",
-    "resize": "use np.reshape, or np.resize, which returns a new array",
     "setfield": "use x[...] = v",
     "setflags": "use x.copy() for an array to write into, x.detach() for one that is read-only",
 }
@@ -260,7 +260,8 @@ class ArrayMethods:
         """The same numbers in another dtype. To integers, booleans, text: a plain array, where the gradient ends."""
         value = plain_view(self) if np.dtype(dtype) == object else value_of(self)
         if np.dtype(dtype).kind not in "fc":
-            return cast(value, dtype, order, casting, copy=copy)
+            z = cast(value, dtype, order, casting, copy=copy)
+            return z[()] if z.dtype == object else z  # as of the number that a result without axes is in NumPy
         if not subok:
             raise NoRuleError("x.astype(subok=False) of a node would lose the gradient: use x.value.astype(dtype)")
         if not copy and cast(value, dtype, order, casting, copy=False) is value:
@@ -314,6 +315,13 @@ class ArrayMethods:
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """``x[...] = np.partition(x.copy(), kth)``"""
         self[...] = np.partition(self.copy(), kth, axis=axis, kind=kind, order=order)  # type: ignore[index]
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """``x.shape = shape``; memory of another size is a new array, ``np.resize(x, shape)``"""
+        new = shape[0] if len(shape) == 1 else shape
+        if math.prod(np.atleast_1d(new).tolist()) != self.size:  # type: ignore[attr-defined]
+            raise NoRuleError("x.resize() of a node to another size is not recorded: use np.resize, a new array")
+        self.shape = new
 
     def fill(self, value: Any) -> None:
         """``x[...] = value`` with one number or 0-d node."""

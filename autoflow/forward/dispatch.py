@@ -8,13 +8,15 @@ instead (we answer NotImplemented), but only where no gradient is lost: ``closur
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import DataError, NoRuleError
+from ..base.errors import DataError, LostGradientError, NoRuleError
+from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
@@ -37,7 +39,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *r
         if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
             return forward(x) if y is None else forward(x, y)
         return recorded_ufunc(self, ufunc, method, (x, *rest) if y is None else (x, y, *rest), options)
-    except (NoRuleError, DataError) as error:
+    except (NoRuleError, DataError, LostGradientError) as error:
         inputs = (x, *rest) if y is None else (x, y, *rest)
         return numbers_unless_lost(error, self, getattr(ufunc, method), inputs, options)
 
@@ -113,7 +115,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     try:
         return recorded_function(function, types, args, options)
-    except (NoRuleError, DataError) as error:
+    except (NoRuleError, DataError, LostGradientError) as error:
         return numbers_unless_lost(error, self, function, args, options)
 
 
@@ -184,8 +186,8 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 
 
 def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What NumPy answers to a call that we compose of others, with its errors, dtypes and layouts; as Constants. None if
-    a gradient flows, if a result is a view, in which a node may be written, or if it cannot be had."""
+    """What NumPy answers to a call that we compose of others, with its errors, dtypes and layouts; as Constants. None
+    if a gradient flows, or if a result is a view, into which a node may be written."""
     nodes = nodes_in([*args, *options.values()])
     if any([x.requires_grad or type(memory_of(x)) is not np.ndarray for x in nodes]) or nodes_in([options.get("out")]):
         return None
@@ -209,17 +211,18 @@ def nodes_in(x: Any) -> list[Any]:
 
 
 def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, options: dict[str, Any]) -> Any:
-    """NumPy's own answer to a call that no row knows, or raise the error: if a gradient would be lost, or numbers written
-    into a node."""
-    if (
-        nodes_in([options.get("out")])
-        or call in WRITERS
-        or getattr(call, "__name__", "") == "at"
-        or (modes().recording and has_gradient([self, *args, *options.values()]))
-    ):
+    """NumPy's own answer to a call that no row knows; or raise the error, if a gradient would be lost."""
+    out = options.get("out")
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    lost = modes().recording and has_gradient([self, *args, *options.values()])
+    several = not isinstance(target, NodeRole) and nodes_in([target])
+    if lost or several or (nodes_in(args[:1]) and (call in WRITERS or getattr(call, "__name__", "") == "at")):
         raise error
-    plain = [given_plain(x) for x in args]
-    return call(*plain, **{name: given_plain(x) for name, x in options.items()})
+    plain = functools.partial(call, *map(given_plain, args), **{k: given_plain(x) for k, x in options.items()})
+    if not isinstance(target, NodeRole):
+        return plain()
+    later("write_numbers")(target, lambda memory: plain(out=memory))
+    return target
 
 
 def given_plain(x: Any) -> Any:

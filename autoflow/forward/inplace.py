@@ -185,8 +185,11 @@ def write_item(x: Any, i: Any, y: Any) -> None:
 
 
 def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
-    """Write into an array of our class that NumPy made in C (``masked.data``), if it may be taken as numbers. A node
-    that shares its memory notices."""
+    """Let ``run(memory)`` write numbers into a node, or into an array of our class that NumPy made in C
+    (``masked.data``), if it may be taken as numbers. A node that shares its memory notices."""
+    if hasattr(x, "_value"):
+        write(x, RULES[setitem], (x, None, ...), lambda memory, *_: run(memory))
+        return
     numbers = orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         set_flags(numbers, True)
@@ -295,18 +298,17 @@ def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
 def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: Any) -> Any:
     """``np.add(x, y, out=a)``; ``plain += node``, where Python rebinds ``plain`` to our answer."""
     (out,) = out if isinstance(out, tuple) else (out,)
-    if isinstance(out, NodeRole):
-        if isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
-            inputs = rule.bind(args, {})
-            return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
-        copyto(out, apply(rule, args, options))
-        return out
+    if rule.variadic and options.get("dtype") is not None:
+        raise TypeError(f"{rule.name} takes out= or dtype=, not both")
+    if isinstance(out, NodeRole) and isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
+        inputs = rule.bind(args, {})
+        return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
     augmented = args and out is args[0]
-    if not (augmented or (modes().recording and has_gradient([*args, *options.values()]))):
-        z = value_of(apply(rule, args, options))
-        if np.shape(z) != out.shape:
-            raise ValueError(f"output array has shape {out.shape}, the result of {rule.name} has {np.shape(z)}")
-        np.copyto(out, z, casting="same_kind")
+    plain = not (augmented or (modes().recording and has_gradient([*args, *options.values()])))
+    if isinstance(out, NodeRole) or plain:
+        z = apply(rule, args, options)
+        into = copyto if isinstance(out, NodeRole) else np.copyto
+        into(out, value_of(z) if plain else z, casting=options.get("casting", "same_kind"))
         return out
     if not (augmented and out.base is None):
         raise LostGradientError(
@@ -462,11 +464,14 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     >>> a
     [3., 3.]  Operation add_0 = add(float64[2], put_back_0)
     """
-    x, i = node(x, f"{ufunc.__name__}.at"), plain_option(i)
-    i = np.asarray(i) if isinstance(i, list) else i
+    i = plain_option(i)
     if not has_gradient([x, y]):
-        write(x, RULES[setitem], (x, y, i), lambda a, _, b, i: ufunc.at(a, i, *() if b is None else (b,)))
+        given = () if y is None else (value_of(y),)
+        into = write_numbers if isinstance(x, NodeRole) else lambda plain, run: run(plain)
+        into(x, lambda memory: ufunc.at(memory, i, *given))
         return
+    x = node(x, f"{ufunc.__name__}.at")
+    i = np.asarray(i) if isinstance(i, list) else i
     if ufunc not in RULES:
         raise NoRuleError(f"{public_name(ufunc, 'at')} into a node is not recorded: {advice(ufunc, 'at')}")
     places = np.arange(x.size, like=like_argument(x)).reshape(x.shape)[i]

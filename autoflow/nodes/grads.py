@@ -206,4 +206,6 @@ def _count_sole_references() -> int:
     return getrefcount(g)
 
 
-ALONE = _count_sole_references()
+# Python 3.11 to 3.13 count 3. One that counts others (3.14 borrows references of locals) may count fewer than there are
+# holders: then each gradient is copied.
+ALONE = 3 if _count_sole_references() == 3 else 0

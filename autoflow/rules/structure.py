@@ -33,9 +33,9 @@ def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
 
 def _check_order(order: str) -> str:
     """ "C" or "F". The others depend on the memory layout of x, which the backward pass does not know."""
-    if order not in ("C", "F"):
+    if str(order).upper() not in ("C", "F"):
         raise NoRuleError(f"order={order!r} depends on how an array lies in memory: say which you mean, 'C' or 'F'")
-    return order
+    return order.upper()
 
 
 @primitive

@@ -49,12 +49,13 @@ REASONS = {
     "not in a browser: no threads, no processes": "not in a browser: .*",
     "no floating-point flags": "no floating-point flags: NumPy raises no such error here",
     "NumPy refuses complex numbers": "NumPy does not have it for complex numbers",
-    "this NumPy does not have it": "this NumPy does not have it",
+    "this NumPy does not have it": "this NumPy does not have it|NumPy is installed without its tests",
     "the peer lacks the function": "it has no such function",
     "the example has no numbers": "its operands are no numbers",
     "another system": "Windows has no such bit|glibc only|this C library keeps freed memory by itself"
     "|needs a timer that interrupts|limits on the size of files are POSIX's",
-    "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring",
+    "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring"
+    "|references are counted in another way from Python 3.14 on",
     "not a checkout": "not a checkout",
 }
 
