@@ -114,28 +114,28 @@ def has_scipy_rule(ufunc: Any) -> bool:
 def array_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     """``np.sum(x, axis=0)``, ``np.concatenate([x, y])``."""
     try:
-        return recorded_function(function, types, args, options)
+        if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
+            refuse_halfway(caller, has_gradient(args))
+            return on_numbers(function, args, options)
+        if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
+            return NotImplemented
+        if function in VARIANTS:
+            is_one, answer = VARIANTS[function]
+            if is_one(args, options):
+                return answer(*args, **options)
+        if function in RULES:
+            rule = RULES[function]
+            if len(args) > rule.positional_before_out:  # out by position: rows do not name it
+                options = {**options, "out": args[rule.positional_before_out]}
+                args = (*args[: rule.positional_before_out], *args[rule.positional_before_out + 1 :])
+            return apply(rule, args, options)
+        return composed_function(function, args, options)
     except (NoRuleError, DataError, LostGradientError) as error:
         return numbers_unless_lost(error, self, function, args, options)
 
 
-def recorded_function(function: Any, types: Any, args: Any, options: Any) -> Any:
-    """The same, of what has a row or is composed of rows."""
-    if wants_numbers(caller := sys._getframe(2).f_globals.get("__name__")):
-        refuse_halfway(caller, has_gradient(args))
-        return on_numbers(function, args, options)
-    if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
-        return NotImplemented
-    if function in VARIANTS:
-        is_one, answer = VARIANTS[function]
-        if is_one(args, options):
-            return answer(*args, **options)
-    if function in RULES:
-        rule = RULES[function]
-        if len(args) > rule.positional_before_out:  # out by position: rows do not name it
-            options = {**options, "out": args[rule.positional_before_out]}
-            args = (*args[: rule.positional_before_out], *args[rule.positional_before_out + 1 :])
-        return apply(rule, args, options)
+def composed_function(function: Any, args: Any, options: Any) -> Any:
+    """The same, of a function without a row: one that is composed of rows, that writes, or whose result is plain."""
     if function in COMPOSED:
         if (answer := numpys_answer(function, args, options)) is not None:
             return answer
