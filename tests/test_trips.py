@@ -57,14 +57,14 @@ WAYS = {
     "a[1:] = v": (lambda: (X.sum(axis=1) * 1.0, af.Variable(np.ones(2))), write_item, 44, 45, 25),
     "w = u[1:]; w *= 2; u.sum()": (lambda: X.sum(axis=1) * 1.0, write_view, 65, 65, 37),
     "af.grad of three": (lambda: None, lambda _: grad(vector), 107, 110, 66),
-    "af.vmap of three": (lambda: None, lambda _: vmap(batch), 150, 140, 46),
-    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 500, 450, 165),
+    "af.vmap of three": (lambda: None, lambda _: vmap(batch), 150, 140, 54),
+    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 500, 450, 172),
     "compiled, later": (lambda: None, lambda _: compiled(vector), 9, 9, 4),
     "value_and_grad compiled, first": (
-        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1420, 1100, 515,
+        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1420, 1100, 553,
     ),
-    "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 560, 650, 190),
-    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 730, 650, 260),
+    "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 563, 650, 190),
+    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 733, 650, 260),
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, NoRuleError, StaleValueError
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..nodes.records import Extras, Record, copy_place, holder_name
+from ..nodes.records import Extras, Record, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from ..table.shapes import Array, as_dtype
 from .recording import apply
@@ -108,7 +108,8 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
             operands = [nodes[p] if p is not None else shown_operand(r, k) for k, p in enumerate(r.parents)]
             with switched(recording=True, scope=r.extra.scope if r.extra is not None else ()):
                 nodes[r] = again(r, operands)
-            copy_place(r, nodes[r].grad_fn)
+            if hasattr(r, "place"):
+                nodes[r].grad_fn.place, nodes[r].grad_fn.last = r.place, r.last
             nodes[r].name = getattr(r, "_name", None)  # given by the user; None if there is only the running one
     new = [nodes[root] for root in roots]
     return (new if isinstance(node, list) else new[0]), nodes

@@ -34,7 +34,7 @@ from ..table.table import Rule
 from . import printing, versions
 from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
 from .grads import checked_grad, read_grad, refuse_missing_grad
-from .records import Extras, Record, copy_place, extend
+from .records import Extras, Record, extend
 from .versions import NEW, FreedArray, view_link
 
 if TYPE_CHECKING:
@@ -533,9 +533,9 @@ def new_record(
 ) -> Record:
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is."""
     record = Record()
-    if like is not None:
-        copy_place(like, record)
-    elif modes().source:
+    if hasattr(like, "place"):
+        record.place, record.last = like.place, like.last
+    elif like is None and modes().source:
         record.place, record.last = enter(getframe(1))
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
     record.number, release = next(NEW)

@@ -237,12 +237,6 @@ def needs_grad(record: Record) -> tuple[bool, ...]:
     return tuple([p is not None for p in record.parents])
 
 
-def copy_place(source: Any, target: Any) -> None:
-    """Let ``target`` stand where ``source`` stands in the program, if that is known."""
-    if hasattr(source, "place"):
-        target.place, target.last = source.place, source.last
-
-
 def holder_name(holder: Any) -> str:
     """The name of the node that a Variable or a record stands for."""
     return str(getattr(holder, "node_name", None) or holder.name)
