@@ -92,7 +92,8 @@ def measure(name):
     make, way, *_ = WAYS[name]
     for _ in range(3):
         way(make())
-    seen = min([calls(way, make(), name == "its place") for _ in range(3)], key=len)  # one record in about a hundred gets a Release
+    # One record in about a hundred gets a Release.
+    seen = min([calls(way, make(), name == "its place") for _ in range(3)], key=len)
     return len(seen), sum([a != b for a, b in itertools.pairwise(seen)])
 
 
