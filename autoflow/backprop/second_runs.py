@@ -88,6 +88,7 @@ class Names:
         return {name: self.scope[name] for name in self.names if name in self.scope}
 
 
+CACHE = type(functools.lru_cache(is_generator))
 LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
@@ -137,6 +138,8 @@ def referents_by_type(kind: type) -> Referents:
         return _of_function
     if issubclass(kind, type):
         return _of_class
+    if kind is CACHE:
+        return _of_cache
     if not of_library(kind.__module__) or issubclass(kind, types.MethodType) or holds(kind):
         return _of_object
     return nothing
@@ -163,6 +166,10 @@ def _of_function(x: Any) -> Iterable[Any]:
 
 def _of_class(x: Any) -> Iterable[Any]:
     return (*x.__mro__, *vars(x).values()) if is_users(x) else ()
+
+
+def _of_cache(x: Any) -> Iterable[Any]:
+    return (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
 
 
 def _of_object(x: Any) -> Iterable[Any]:

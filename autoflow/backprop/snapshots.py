@@ -24,7 +24,7 @@ import random
 import sys
 import threading
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -352,10 +352,14 @@ def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
 
 
 def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
-    """The entries, in their order. Those of a subclass, which may count its changes, by the methods of dict."""
-    if len(x) != len(state) or any([a is not b or x[a] is not state[b] for a, b in zip(x, state, strict=True)]):
-        dict.clear(x)
-        dict.update(x, state)
+    """The entries, in their order. Those of a subclass, which may count its changes, by the methods of the class of
+    Python's that it is made from."""
+    base: Any = OrderedDict if isinstance(x, OrderedDict) else dict  # has its order beside the entries
+    get = dict.__getitem__
+    if len(x) != len(state) or any([a is not b or get(x, a) is not state[b] for a, b in zip(x, state, strict=True)]):
+        base.clear(x)
+        for key, value in state.items():
+            base.__setitem__(x, key, value)
         return True
     return False
 

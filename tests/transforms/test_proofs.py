@@ -469,3 +469,57 @@ def test_the_second_run_logs_nothing(caplog):
 
     af.grad(f)(V)
     assert caplog.messages == ["called", "from a thread", "from a thread"]
+
+
+class Recent(collections.OrderedDict):
+    """A dict of the user's that keeps what was used last."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if len(self) > 3:
+            self.popitem(last=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        self.move_to_end(key)
+        return super().__getitem__(key)
+
+
+def remembered(found: Any) -> Any:
+    """A function of k that keeps what it has computed in a dict."""
+
+    def compute(k: int) -> Any:
+        if k not in found:
+            found[k] = np.full(k, 0.5)
+        return found[k]
+
+    return compute
+
+
+CACHES = {
+    "lru_cache(3)": lambda: functools.lru_cache(3)(lambda k: np.full(k, 0.5)),
+    "lru_cache(None)": lambda: functools.lru_cache(None)(lambda k: np.full(k, 0.5)),
+    "dict": lambda: remembered({}),
+    "OrderedDict": lambda: remembered(collections.OrderedDict()),
+    "Recent": lambda: remembered(Recent()),
+    "defaultdict": lambda: remembered(collections.defaultdict(list)),
+    "UserDict": lambda: remembered(collections.UserDict()),
+}
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "compile", "checkpoint"])
+@pytest.mark.parametrize("cache", CACHES)
+def test_caches_stay_whole(cache, transform):
+    """What keeps its order beside its entries, in C, is put back as a whole, or left alone."""
+    compute, rng = CACHES[cache](), np.random.default_rng(0)
+    call = {
+        "grad": lambda f: af.grad(f)(V),
+        "vmap": lambda f: af.vmap(f, loop="allow")(V),
+        "compile": lambda f: af.compile(f, fallback=True)(V),
+        "checkpoint": lambda f: af.checkpoint(f)(af.Variable(V)).backward(),
+    }[transform]
+    with af.options(prove="always"):
+        for _ in range(30):
+            sizes = rng.integers(1, 7, 5).tolist()
+            call(lambda v, sizes=sizes: np.sum(v * v) * sum([compute(k).sum() for k in sizes]))
+            for k in rng.permutation(6).tolist():
+                assert len(compute(k)) == k
