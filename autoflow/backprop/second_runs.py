@@ -29,6 +29,7 @@ from ..base.numbering import Kind
 from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
+from ..program.places import Activation
 
 # ---------------------------------------------------------------- random states: what a second run draws
 
@@ -36,7 +37,7 @@ MANY = 1000  # types
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, types.CodeType, Record,
-    types.BuiltinFunctionType, types.MethodWrapperType, Kind,
+    types.BuiltinFunctionType, types.MethodWrapperType, Kind, Activation,
 )  # fmt: skip
 LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__main__"}
 CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's

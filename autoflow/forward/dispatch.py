@@ -218,7 +218,10 @@ def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, optio
     several = not isinstance(target, NodeRole) and nodes_in([target])
     if lost or several or (nodes_in(args[:1]) and (call in WRITERS or getattr(call, "__name__", "") == "at")):
         raise error
-    plain = functools.partial(call, *map(given_plain, args), **{k: given_plain(x) for k, x in options.items()})
+    try:
+        plain = functools.partial(call, *map(given_plain, args), **{k: given_plain(x) for k, x in options.items()})
+    except LostGradientError:  # a node that NumPy made, whose history is gone
+        raise error from None
     if not isinstance(target, NodeRole):
         return plain()
     later("write_numbers")(target, lambda memory: plain(out=memory))

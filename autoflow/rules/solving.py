@@ -599,7 +599,7 @@ def _svd_hermitian(x: Array, compute_uv: bool) -> Any:
         return _along_last(s, np.argsort(numbers_of(s))[..., ::-1])
     w, u = np.linalg.eigh(x)
     order = np.argsort(np.abs(numbers_of(w)))[..., ::-1]
-    signs = np.take_along_axis(np.where(numbers_of(w) < 0, -1.0, 1.0), order, axis=-1)
+    signs = np.take_along_axis(np.where(numbers_of(w) < 0, -1, 1).astype(w.dtype), order, axis=-1)
     u = _along_last(u, np.broadcast_to(order[..., None, :], u.shape))
     return SVDResult(u, _along_last(np.abs(w), order), np.conjugate((u * signs[..., None, :]).mT))
 

@@ -477,7 +477,7 @@ def test_functions_that_leave_the_graph():
 def test_arrays_of_a_batch_and_of_a_program_that_are_no_arguments():
     f = lambda w, t: root(lambda x, t: x - w * t, 1.0, t)  # noqa: E731
     looping.SAID.clear()
-    with pytest.raises(BatchError, match=r"pass it in theta"):
+    with pytest.raises(BatchError, match=r"root, which has no batched form for this call"):
         af.vmap(f, loop="refuse")(np.ones(2), np.ones(2))
     with pytest.warns(LoopWarning):
         np.testing.assert_array_equal(af.vmap(f)(np.ones(2), np.ones(2)), [f(1.0, 1.0)] * 2)

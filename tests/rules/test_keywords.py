@@ -307,6 +307,10 @@ def given_out(function: Any, row: Any, example: Any, leaves: list[Any], out: Any
         return with_one_more(function, row, leaves, out)
     if isinstance(function, np.ufunc):
         return function(*leaves, *example.options.values(), out=out)
+    if row.variadic and "dtype" in example.options:  # the dtype is that of out
+        with pytest.raises(TypeError, match="dtype"):
+            call(row, leaves, {**example.options, "out": out})
+        return call(row, leaves, {**{k: v for k, v in example.options.items() if k != "dtype"}, "out": out})
     return call(row, leaves, {**example.options, "out": out})
 
 

@@ -25,7 +25,7 @@ are left. Every name is given once; a *phi* is what changes from round to round 
     >>> text = next(iter(schedule.kernels))
     >>> print("\\n".join(text.splitlines()[4:17]))
       %i1 = phi i64 [0, %entry], [%i1.next, %loop1]
-      %v2 = phi <8 x double> [splat (double 0x8000000000000000), %entry], [%v12, %loop1]
+      %v2 = phi <8 x double> [splat (double 0x0000000000000000), %entry], [%v12, %loop1]
       %v3 = mul i64 %i1, 8
       %v4 = getelementptr i8, ptr %p0, i64 %v3
       %v5 = load <8 x double>, ptr %v4, align 1

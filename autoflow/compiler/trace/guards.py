@@ -29,6 +29,7 @@ from ...backprop.snapshots import is_iterator, place_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
+from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
 from .fresh import GENERATORS, door_of, door_to, is_shared, may_have_drawn, state_of
@@ -55,7 +56,9 @@ FUNCTIONS = (
     types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,
     types.ModuleType, partial, slice, range, bytes,
 )  # fmt: skip
-OPAQUE = (types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, NodeRole, *BUFFERS)  # not searched further
+OPAQUE = (  # not searched further
+    types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
+)  # fmt: skip
 LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
