@@ -66,8 +66,8 @@ def find(target, module, classes):
     if target.startswith("."):
         return find_absolute(importlib.util.resolve_name(target, home.__package__))
     scopes = [follow(home, classes[:k]) for k in range(len(classes), -1, -1)]
-    found = [follow(scope, target.split(".")) for scope in scopes]
-    return next((x for x in found if x is not None), None) or find_absolute(target)
+    found = [x for scope in scopes if (x := follow(scope, target.split("."))) is not None]
+    return found[0] if found else find_absolute(target)
 
 
 def wrong_roles(text, module, classes=()):
