@@ -266,7 +266,7 @@ def test_pictures_of_the_readme_are_there_in_both_themes():
     root = Path(make.__file__).parent.parent
     text = (root / "README.md").read_text(encoding="utf-8")
     pairs = re.findall(r'srcset="(.*?)_dark(\.\w+)">\s*<img src="(.*?)_light(\.\w+)" alt="\w', text)
-    assert len(pairs) == text.count("<picture>") == 3
+    assert len(pairs) == text.count("<picture>") == 4
     assert [name for name in re.findall(r'srcset="(.*?)"', text) if not (root / name).is_file()] == []
     for dark, kind, light, same_kind in pairs:
         assert (dark, kind) == (light, same_kind)

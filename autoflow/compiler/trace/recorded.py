@@ -225,7 +225,7 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
 
     def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
         def safely(g: Any, saved: Any) -> Any:
-            if isinstance(g, NodeRole) or hasattr(g, "batch_layer"):  # nodes record it too; af.vmap calls us for each
+            if isinstance(g, NodeRole):  # nodes record it too
                 return vjp(g, saved)
             before = tape.reason
             with suppress(Doubt):
@@ -234,7 +234,9 @@ def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
                     return found
             if before is not None:
                 raise Doubt
-            tape.reason = None
+            reason, tape.reason = tape.reason, None
+            if hasattr(g, "batch_layer"):
+                raise CompileError("af.vmap calls it for each example") from reason
             return tape.call(vjp, (g, tuple(saved)), shares=True)
 
         return safely
