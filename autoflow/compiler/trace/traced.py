@@ -196,7 +196,8 @@ def add_methods(cls: type) -> None:
         setattr(cls, name, hidden(name))
     for name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
         setattr(cls, name, property(DuckArray.__array__))
-    for name in ("__dlpack__", "__dlpack_device__", "__buffer__", "__setstate__", "__getstate__", "__sizeof__"):
+    setattr(cls, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too
+    for name in ("__dlpack__", "__dlpack_device__", "__setstate__", "__getstate__", "__sizeof__"):
         setattr(cls, name, asked(name))
     for name in other_methods(cls):
         make = asked if name in VALUES else written if name in WRITING else recorded
