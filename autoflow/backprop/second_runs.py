@@ -70,9 +70,6 @@ def states_of(generators: Iterable[Any]) -> list[RandomState]:
     return found
 
 
-GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
-
-
 def is_generator(x: Any) -> bool:
     """Does it draw random numbers?"""
     return isinstance(x, GENERATORS)
