@@ -93,6 +93,8 @@ class Release:
         self.parents = parents
 
     def __del__(self, freed: Freed = FREED) -> None:
+        if not hasattr(self, "parents"):  # an interrupt came while it was made
+            return
         freed.waiting.append((self.number, self.parents))
         if not freed.is_finalized(self):
             self.parents = ()

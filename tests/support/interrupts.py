@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,18 @@ from autoflow.base.modes import LEFT
 
 PACKAGE = str(Path(af.__file__).parent) + os.sep
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
+UNSEEN: list[BaseException] = []  # raised by us in a destructor or a callback of Python's, and so going no further
+
+
+@contextmanager
+def noted(error: BaseException) -> Iterator[None]:
+    """Put ``error`` into UNSEEN where Python would print it and go on."""
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda info: UNSEEN.append(error) if info.exc_value is error else before(info)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = KeyboardInterrupt) -> int:
@@ -24,6 +37,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
     In a context of its own, so that modes that the exception leaves behind end with it, as marks of ``array +=`` do.
     """
     passed = 0
+    raised = error()
 
     def at(frame: Any, event: str, arg: Any) -> Any:
         nonlocal passed
@@ -31,14 +45,15 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
             return None if event == "call" else at
         if passed == place:
             sys.settrace(None)
-            raise error
+            raise raised
         passed += 1
         return at
 
     before = sys.gettrace()
     sys.settrace(at)
     try:
-        copy_context().run(act)
+        with noted(raised):
+            copy_context().run(act)
     except error:
         if passed != place:
             raise
@@ -55,6 +70,7 @@ def signals(act: Callable[[], Any], place: int) -> int:
     Returns how many places were passed; at most ``place`` if it was raised.
     """
     passed = 0
+    raised = KeyboardInterrupt()
 
     def at(frame: Any, event: str, arg: Any) -> None:
         nonlocal passed
@@ -63,13 +79,14 @@ def signals(act: Callable[[], Any], place: int) -> int:
             return
         if passed == place:
             sys.setprofile(None)
-            raise KeyboardInterrupt
+            raise raised
         passed += 1
 
     before = sys.getprofile()
     sys.setprofile(at)
     try:
-        act()
+        with noted(raised):
+            act()
     except KeyboardInterrupt:
         if passed != place:
             raise
