@@ -1,11 +1,11 @@
-"""Batched forms of functions along an axis: reductions, running sums, sorting, transforms; quantiles.
+"""Batched forms of functions with axes: reductions, running sums, sorting, transforms, quantiles; and views.
 
 Axes count behind the batch: axis 0 of an example is axis 1 here. Where None means all axes, it means all but the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ from ..rules.calculus import interpolate
 from ..rules.linalg import norm
 from ..rules.reductions import recur
 from ..rules.variants import NORMS
+from ..table.facts import of_kind
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, open_layer, wrap_batched
-from .forms import FORMS, Form, batched, in_front
+from .forms import FORMS, Form, in_front
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
-MISSING: Any = object()
+AXES = ("axis", "axis1", "axis2", "axes", "source", "destination")
 
 
 def shift_axes(axis: Any, ndim: int) -> Any:
@@ -30,207 +31,101 @@ def shift_axes(axis: Any, ndim: int) -> Any:
     return normalize_axis_index(axis, ndim) + 1
 
 
-def every(ndim: int) -> tuple[int, ...]:
-    """All axes but the batch."""
-    return tuple(range(1, ndim + 1))
-
-
 def any_batched(*arguments: Any) -> bool:
     """Is one of these, which are most often plain, an array of ours?"""
     return any([isinstance(v, Batched) for v in arguments])
 
 
-# -- reductions
+def along(
+    function: Any, whole: bool = False, *, view: bool = False, restored: bool = False, names: Any = None,
+    axis: int | None = None,
+) -> Form:  # fmt: skip
+    """The form of a function of one array with axes among its arguments.
 
+    whole : None for an axis means all axes; else the array is flattened.
+    view : the result may share memory with the array.
+    restored : what was flattened gets its shape again.
+    names, axis : of its arguments, and the axis if none is given; as its signature says.
+    """
+    if names is None:
+        parameters = inspect.signature(function).parameters
+        names = tuple(parameters)
+        defaults = {name: p.default for name, p in parameters.items() if name in AXES and p.default is not p.empty}
+    else:
+        defaults = {"axis": axis}
 
-def reduction_form(function: Any, default: Any = None) -> Form:
-    """The form of a reduction: along one axis, several, or (None) all."""
-
-    def form(layer: Layer, x: Any, axis: Any = default, *args: Any, **options: Any) -> Any:
-        where = options.pop("where", None)
-        if any_batched(*args, *options.values()) or (len(args) > 3):  # initial and where by position: rare
+    def form(layer: Layer, *args: Any, **options: Any) -> Any:
+        given = {**defaults, **dict(zip(names, args, strict=False)), **options}
+        x = given.pop(names[0])
+        (inner, mapped), (where, masked) = open_layer(x, layer), open_layer(given.pop("where", None), layer)
+        if len(args) > len(names) or any_batched(*given.values()) or is_given(given.get("weights")):
             return NotImplemented
-        inner, mapped = open_layer(x, layer)
-        if not mapped and not open_layer(where, layer)[1]:
-            where = {"where": open_layer(where, layer)[0]} if is_given(where) else {}
-            return wrap_batched(function(inner, axis, *args, **options, **where), layer, False)
+        if not mapped and not masked:
+            given = {**given, "where": where} if is_given(where) else given
+            return wrap_batched(function(inner, **given), layer, False, x if view else None)
         inner = in_front(x, layer)
         n = inner.ndim - 1
         if is_given(where):
-            options["where"] = masks(where, layer, n)
-        if not n:  # NumPy takes the axes 0 and -1 of a number, too
-            if axis not in (None, 0, -1, ()):
-                shift_axes(axis, 0)
-            result = function(inner.reshape((layer.size, 1)), 1, *args, **options)
-            return wrap_batched(result.reshape(layer.size), layer)
-        axes = every(n) if axis is None else shift_axes(axis, n)
-        return wrap_batched(function(inner, axes, *args, **options), layer)
+            given["where"] = masks(where, masked, n)
+        axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
+        if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
+            keep = given.pop("keepdims", False)
+            z = function(inner.reshape((layer.size, -1)), **{**given, "axis": 1})
+            if restored or (n and keep is True):
+                z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
+        else:
+            for name in AXES:
+                if name in given:
+                    v = given[name]
+                    given[name] = shift_axes(v, n) if v is not None else tuple(range(1, n + 1)) if n > 1 else 1
+            z = function(inner, **given)
+        z = np.moveaxis(z, np.ndim(given["q"]), 0) if np.ndim(given.get("q", 0)) else z
+        return wrap_batched(z, layer, view_of=x if view else None)
 
     return form
 
 
-def masks(where: Any, layer: Layer, ndim: int) -> Array:
+def masks(where: Any, mapped: bool, ndim: int) -> Array:
     """``where=`` for all examples, so that it broadcasts against arrays of ``ndim`` axes behind the batch."""
-    mask, mapped = open_layer(where, layer)
     if not mapped:
-        return mask if ndim else np.reshape(mask, (1, 1))
-    return mask.reshape((layer.size, *(1,) * (max(ndim, 1) - mask.ndim + 1), *mask.shape[1:]))
+        return where if ndim else np.reshape(where, (1, 1))
+    return where.reshape((len(where), *(1,) * (max(ndim, 1) - where.ndim + 1), *where.shape[1:]))
 
 
-for function in (
-    NP.sum, NP.prod, NP.max, NP.min, NP.amax, NP.amin, NP.mean, NP.var, NP.std, NP.any, NP.all, NP.median,
-    NP.nansum, NP.nanprod, NP.nanmax, NP.nanmin, NP.nanmean, NP.nanvar, NP.nanstd, NP.nanmedian, NP.count_nonzero,
-):  # fmt: skip
-    FORMS[function] = reduction_form(function)
-for primitive in NORMS.values():
-    FORMS[primitive] = reduction_form(primitive, 0)
+def of_method(function: Any, whole: bool, *names: str) -> Form:
+    """The form of a method of a ufunc; ``names``: of its arguments behind the axis."""
+    return along(function, whole, names=("array", "axis", "dtype", *names), axis=0)
 
 
-@batched("reduce")
-def ufunc_reduce(layer: Layer, reduce: Any, x: Any, axis: Any = 0, *args: Any, **options: Any) -> Any:
-    """``np.add.reduce(x)``"""
-    form = reduction_form(lambda x, axis, dtype=None, **options: reduce(x, axis=axis, dtype=dtype, **options))
-    return form(layer, x, axis, *args[:1], **options) if len(args) < 2 else NotImplemented
-
-
-@batched(norm)
-def vector_norm(layer: Layer, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Of vectors, and of matrices the Euclidean one."""
-    inner, mapped = open_layer(x, layer)
-    if not mapped or any_batched(ord):
-        return NotImplemented
-    n = inner.ndim - 1
-    if axis is None and ord is None:
-        z = norm(inner.reshape((layer.size, -1)), None, 1)
-        return wrap_batched(z.reshape((layer.size, *(1,) * n)) if keepdims else z, layer)
-    axes = shift_axes(tuple(range(n)) if axis is None and n > 1 else 0 if axis is None else axis, n)
-    return wrap_batched(norm(inner, ord, axes, keepdims), layer)
-
-
-# -- functions that keep the axis, or look along it
-
-
-def along(function: Any, default: Any, *, after_flattening: Callable[[Array, Any], Array] | None = None) -> Form:
-    """The form of a function ``f(x, axis)``; for None x is flattened, and ``after_flattening`` may undo that."""
-
-    def form(layer: Layer, x: Any, axis: Any = default, *args: Any, **options: Any) -> Any:
-        inner, mapped = open_layer(x, layer)
-        if not mapped:
-            return NotImplemented if any_batched(*args, *options.values()) else wrap_batched(
-                function(inner, axis, *args, **options), layer, False
-            )  # fmt: skip
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        n = inner.ndim - 1
-        if axis is None or (not n and axis in (0, -1)):
-            z = function(inner.reshape((layer.size, -1)), 1, *args, **options)
-            z = z if after_flattening is None else after_flattening(z, inner)
-            return wrap_batched(z, layer)
-        return wrap_batched(function(inner, shift_axes(axis, n), *args, **options), layer, view_of=x)
-
-    return form
-
-
-def second(function: Any, name: str, default: Any, **how: Any) -> Form:
-    """The same for a function ``f(x, y, axis)`` whose second argument, of that name, is plain: a count, a shift."""
-
-    def form(layer: Layer, x: Any, y: Any = MISSING, axis: Any = default, *args: Any, **options: Any) -> Any:
-        y = options.pop(name) if y is MISSING else y
-        if any_batched(y):
-            return NotImplemented
-        run = along(lambda x, axis, *args, **options: function(x, y, axis, *args, **options), default, **how)
-        return run(layer, x, axis, *args, **options)
-
-    return form
-
-
-def as_before(z: Array, x: Array) -> Array:
-    """In the shape of x."""
-    return z.reshape(x.shape)
-
-
-for function, default in {NP.sort: -1, NP.argsort: -1, NP.cumsum: None, NP.cumprod: None, NP.nancumsum: None,
-                          NP.nancumprod: None, NP.argmax: None, NP.argmin: None, NP.nanargmax: None,
-                          NP.nanargmin: None}.items():  # fmt: skip
-    FORMS[function] = along(function, default)
-for function in (NP.partition, NP.argpartition):
-    FORMS[function] = second(function, "kth", -1)
-FORMS[np.repeat] = second(np.repeat, "repeats", None)
-FORMS[np.roll] = second(np.roll, "shift", None, after_flattening=as_before)
-
-
-@batched("accumulate")
-def ufunc_accumulate(layer: Layer, accumulate: Any, x: Any, axis: Any = 0, *args: Any, **options: Any) -> Any:
-    """``np.add.accumulate(x)``"""
-    return along(accumulate, 0)(layer, x, axis, *args, **options)
-
-
-@batched("reduceat")
-def ufunc_reduceat(layer: Layer, reduceat: Any, x: Any, indices: Any, axis: Any = 0, *args: Any, **options: Any) -> Any:
-    """``np.add.reduceat(x, places)``"""
+def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **options: Any) -> Any:
+    """``np.add.reduceat(x, indices)``"""
     if any_batched(indices):
         return NotImplemented
-    return along(lambda x, axis, *args, **options: reduceat(x, indices, axis, *args, **options), 0)(
-        layer, x, axis, *args, **options
-    )
+    return of_method(lambda x, **given: reduceat(x, indices, **given), False)(layer, x, *args, **options)
 
 
-@batched(recur)
-def recurrence(layer: Layer, x: Any, y: Any) -> Any:
-    """Along the last axis of arrays of one shape."""
-    return wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
+VIEWS = (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90)
+for function in of_kind("runs"):
+    FORMS[function] = along(function)
+for function in (*of_kind("reduces"), *NORMS.values()):
+    FORMS[function] = along(function, whole=True)
+for function in VIEWS:
+    FORMS[function] = along(function, whole=True, view=True)
+FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
+FORMS["reduce"] = lambda layer, reduce, *args, **options: of_method(
+    reduce, True, "out", "keepdims", "initial", "where"
+)(layer, *args, **options)
+FORMS["accumulate"] = lambda layer, accumulate, *args, **options: of_method(accumulate, False)(layer, *args, **options)
+FORMS["reduceat"] = segments
+FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 
 
-@batched(np.unwrap)
-def unwrap(layer: Layer, p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
-    """Along one axis."""
-    if any_batched(discont, period):
-        return NotImplemented
-    return along(lambda p, axis: np.unwrap(p, discont, axis, period=period), -1)(layer, p, axis)
+VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
+FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: (VECTOR_NORM if ord is None else MATRIX_NORM)(
+    layer, x, ord, axis, keepdims
+)
 
-
-def transform(function: Any) -> Form:
-    """A Fourier transform along one axis."""
-
-    def form(layer: Layer, x: Any, n: Any = None, axis: Any = -1, norm: Any = None, **options: Any) -> Any:
-        return along(lambda x, axis: function(x, n, axis, norm, **options), -1)(layer, x, axis)
-
-    return form
-
-
-for function in (NP.fft.fft, NP.fft.ifft, NP.fft.rfft, NP.fft.irfft, NP.fft.hfft, NP.fft.ihfft):
-    FORMS[function] = transform(function)
-
-
-# -- quantiles: their own axes come first
-
-
-def quantile(function: Any) -> Form:
-    """The form of np.quantile and its like; of all examples at the same q."""
-
-    def form(layer: Layer, x: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
-        inner, mapped = open_layer(x, layer)
-        q, q_mapped = open_layer(q, layer)
-        if mapped == q_mapped or args or any_batched(*options.values()) or is_given(options.get("weights")):
-            return NotImplemented
-        if q_mapped:
-            z = function(inner, q.reshape(q.size), axis=axis, **options)
-            return wrap_batched(z.reshape((*q.shape, *z.shape[1:])), layer)
-        n, keepdims = inner.ndim - 1, options.pop("keepdims", False)
-        keep = {"keepdims": True} if is_given(keepdims) and keepdims else {}
-        if not n:
-            return NotImplemented
-        z = function(inner, q, axis=every(n) if axis is None else shift_axes(axis, n), **options, **keep)
-        return wrap_batched(np.moveaxis(z, np.ndim(q), 0), layer)
-
-    return form
-
-
-for function in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile):
-    FORMS[function] = quantile(function)
-
-
-# -- among sorted numbers
+# -- at some numbers, the same for all examples or others for each, of what all examples share
 
 
 def among(function: Any, place: int) -> Form:
@@ -247,6 +142,16 @@ def among(function: Any, place: int) -> Form:
     return form
 
 
+def quantile(function: Any) -> Form:
+    """The form of np.quantile and its like; of all examples at the same q, or at their own of what they share."""
+    of_examples, of_shared = along(function, whole=True), among(function, 1)
+    return lambda layer, *args, **options: (of_shared if any_batched(*args[1:2]) else of_examples)(
+        layer, *args, **options
+    )
+
+
+for function in (NP.quantile, NP.percentile, NP.nanquantile, NP.nanpercentile):
+    FORMS[function] = quantile(function)
 FORMS[np.searchsorted] = among(np.searchsorted, 1)
 FORMS[np.digitize] = among(np.digitize, 0)
 FORMS[np.interp] = among(np.interp, 0)

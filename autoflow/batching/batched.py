@@ -36,6 +36,7 @@ from ..base.modes import modes
 from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype as cast, flatten
+from ..table.facts import of_kind
 from ..table.shapes import Array, name_out, without_history
 from ..table.table import Rule
 
@@ -158,10 +159,7 @@ def question(word: str, convert: Any) -> Any:
 # ---------------------------------------------------------------- layers, and what they cannot know
 
 
-FACTS = frozenset({
-    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
-    np.min_scalar_type,
-})  # fmt: skip
+FACTS = of_kind("asks")
 SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also while they are recorded
 
 

@@ -14,9 +14,10 @@ from ..nodes.nodes import constant_from
 from ..rules.building import spaced
 from ..rules.joining import pad as pad_row
 from ..rules.structure import astype, constant_with_history, flatten
+from ..table.facts import of_kind
 from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
-from ..table.shapes import Array, functions
+from ..table.shapes import Array
 from .along_axes import any_batched, shift_axes
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front, ndim_of
@@ -86,50 +87,24 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
 @batched(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(layer: Layer, x: Any, /) -> Any:
     """The last two axes."""
-    inner, mapped = open_layer(x, layer)
-    if inner.ndim - mapped < 2:
-        raise ValueError(f"Input array must be at least 2-dimensional, but it is {inner.ndim - mapped}")
-    return wrap_batched(inner.mT, layer, mapped, x)
-
-
-def same(function: Any, *axes: str) -> Form:
-    """The form of a function whose further arguments are axes."""
-
-    def form(layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
-        given = {**dict(zip(axes, args, strict=False)), **options}
-        inner, mapped = open_layer(x, layer)
-        if mapped:
-            given = {name: shift_axes(v, inner.ndim - 1) for name, v in given.items()}
-        return wrap_batched(function(inner, *[given[name] for name in axes]), layer, mapped, x)
-
-    return form
-
-
-FORMS[np.swapaxes] = same(np.swapaxes, "axis1", "axis2")
-FORMS[np.moveaxis] = same(np.moveaxis, "source", "destination")
+    return np.swapaxes(x, -1, -2)
 
 
 @batched(np.rollaxis)
 def rollaxis(layer: Layer, a: Any, axis: int, start: int = 0) -> Any:
     """``start`` may be one behind the last axis."""
-    inner, mapped = open_layer(a, layer)
-    if not mapped:
-        return NotImplemented
-    n = inner.ndim - 1
-    return wrap_batched(
-        np.rollaxis(inner, shift_axes(axis, n), (start + n if start < 0 else start) + 1), layer, view_of=a
-    )
+    n = np.ndim(a)
+    axis, start = axis % n, start + n if start < 0 else start
+    return np.moveaxis(a, axis, start - (axis < start))
 
 
 @batched(np.squeeze)
 def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     """The batch stays, also if there is one example."""
     inner, mapped = open_layer(a, layer)
-    if not mapped:
-        return wrap_batched(np.squeeze(inner, axis), layer, False, a)
-    n = inner.ndim - 1
-    gone = tuple([k + 1 for k in range(n) if inner.shape[k + 1] == 1]) if axis is None else shift_axes(axis, n)
-    return wrap_batched(np.squeeze(inner, gone), layer, view_of=a)
+    n = inner.ndim - mapped
+    gone = [k for k in range(n) if inner.shape[k + mapped] == 1] if axis is None else normalize_axis_tuple(axis, n)
+    return wrap_batched(np.squeeze(inner, tuple([k + mapped for k in gone])), layer, mapped, a)
 
 
 @batched(np.expand_dims)
@@ -137,8 +112,8 @@ def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
     """New axes behind the batch."""
     inner, mapped = open_layer(a, layer)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    n = inner.ndim - mapped + len(axes)
-    return wrap_batched(np.expand_dims(inner, shift_axes(tuple(axes), n) if mapped else axis), layer, mapped, a)
+    new = normalize_axis_tuple(axes, inner.ndim - mapped + len(axes))
+    return wrap_batched(np.expand_dims(inner, tuple([k + mapped for k in new])), layer, mapped, a)
 
 
 @batched(np.broadcast_to, broadcast_view)
@@ -153,27 +128,6 @@ def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     return wrap_batched(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
 
 
-@batched(np.copy)
-def copy(layer: Layer, a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """Of the batch."""
-    inner, mapped = open_layer(a, layer)
-    return wrap_batched(inner.copy(), layer, mapped)
-
-
-@batched(constant_with_history)
-def keep_history(layer: Layer, x: Any, y: Any) -> Any:
-    """Nodes inside record it."""
-    (inner, mapped), (of, _) = open_layer(x, layer), open_layer(y, layer)
-    return wrap_batched(constant_with_history(inner, of), layer, mapped)
-
-
-@batched(astype)
-def cast(layer: Layer, x: Any, dtype: Any, order: str = "K", casting: str = "unsafe") -> Any:
-    """The row of ``x.astype(dtype)``."""
-    inner, mapped = open_layer(x, layer)
-    return wrap_batched(astype(inner, dtype, order, casting), layer, mapped)
-
-
 def of_all(function: Any, view: bool = False) -> Form:
     """The form of a function that is the same for arrays of any shape, or looks at the last axes only."""
 
@@ -186,88 +140,34 @@ def of_all(function: Any, view: bool = False) -> Form:
     return form
 
 
-for function in functions(np, "angle fix i0 round around nan_to_num sinc iscomplex isreal isneginf isposinf"):
+for function in (*of_kind("elements"), astype):
     FORMS[function] = of_all(function)
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
+FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy())
+FORMS[constant_with_history] = lambda layer, x, y: of_all(constant_with_history)(layer, x, open_layer(y, layer)[0])
 
 
 # -- diagonals, triangles
 
 
-@batched(np.diagonal)
-def diagonal(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """Of two axes; it becomes the last."""
-    inner, mapped = open_layer(a, layer)
-    axes = (shift_axes(axis1, inner.ndim - 1), shift_axes(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
-    return wrap_batched(np.diagonal(inner, offset, *axes), layer, mapped, a)
-
-
-@batched(np.trace)
-def trace(layer: Layer, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum of a diagonal."""
-    inner, mapped = open_layer(a, layer)
-    axes = (shift_axes(axis1, inner.ndim - 1), shift_axes(axis2, inner.ndim - 1)) if mapped else (axis1, axis2)
-    return wrap_batched(NP.trace(inner, offset, *axes, dtype), layer, mapped)
-
-
 @batched(np.diag)
 def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     """A matrix with the vector on its diagonal, or the diagonal of a matrix."""
-    inner, mapped = open_layer(v, layer)
-    if not mapped:
-        return wrap_batched(np.diag(inner, k), layer, False, v)
-    if inner.ndim == 3:
-        return wrap_batched(np.diagonal(inner, k, 1, 2), layer, view_of=v)
-    if inner.ndim != 2:
-        raise ValueError("Input must be 1- or 2-d.")
-    places, n = np.arange(inner.shape[1]), inner.shape[1] + abs(k)
-    index = (slice(None), places + max(-k, 0), places + max(k, 0))
-    return wrap_batched(put_back(inner, index, (layer.size, n, n)), layer)
+    if np.ndim(v) != 1:
+        return np.diagonal(v, k) if np.ndim(v) == 2 else NotImplemented
+    places, n = np.arange(np.size(v)), np.size(v) + abs(k)
+    return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
 
 
 def triangle(function: Any) -> Form:
     """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
-
-    def form(layer: Layer, m: Any, k: int = 0) -> Any:
-        inner, mapped = open_layer(m, layer)
-        if mapped and inner.ndim == 2:
-            n = inner.shape[1]
-            inner = np.broadcast_to(inner[:, None, :], (layer.size, n, n))
-        return wrap_batched(function(inner, k), layer, mapped)
-
-    return form
+    form = of_all(function)
+    return lambda layer, m, k=0: form(layer, np.broadcast_to(m, (np.size(m),) * 2) if np.ndim(m) == 1 else m, k)
 
 
 FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
-
-
-@batched(np.rot90)
-def rot90(layer: Layer, m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """In the plane of two axes."""
-    inner, mapped = open_layer(m, layer)
-    axes = shift_axes(tuple(axes), inner.ndim - 1) if mapped else axes
-    return wrap_batched(np.rot90(inner, k, axes), layer, mapped, m)
-
-
-@batched(np.flip)
-def flip(layer: Layer, m: Any, axis: Any = None) -> Any:
-    """Some axes, or all, from behind: a view."""
-    inner, mapped = open_layer(m, layer)
-    n = inner.ndim - mapped
-    axes = normalize_axis_tuple(range(n) if axis is None else axis, n)
-    return wrap_batched(np.flip(inner, tuple([a + mapped for a in axes])), layer, mapped, m)
-
-
-@batched(np.fliplr)
-def fliplr(layer: Layer, m: Any) -> Any:
-    """Axis 1."""
-    return flip(layer, m, 1)
-
-
-@batched(np.flipud)
-def flipud(layer: Layer, m: Any) -> Any:
-    """Axis 0."""
-    return flip(layer, m, 0)
+FORMS[np.fliplr] = lambda layer, m: np.flip(m, 1)
+FORMS[np.flipud] = lambda layer, m: np.flip(m, 0)
 
 
 # -- repeated and padded
@@ -350,16 +250,13 @@ def filled_like(function: Any) -> Form:
     def form(layer: Layer, a: Any, *args: Any, shape: Any = None, **options: Any) -> Any:
         if any_batched(*args, *options.values()):
             return NotImplemented
-        inner, _ = open_layer(a, layer)
-        shape = a.shape if shape is None else whole(shape)
-        return wrap_batched(recordable(function(inner, *args, shape=(layer.size, *shape), **options)), layer)
+        z = function(
+            open_layer(a, layer)[0], *args, shape=(layer.size, *whole(a.shape if shape is None else shape)), **options
+        )
+        # As a Constant inside: what may be written into it are nodes of an outer layer.
+        return wrap_batched(constant_from(z) if type(z) is np.ndarray and modes().recording else z, layer)
 
     return form
-
-
-def recordable(x: Array) -> Any:
-    """A new array as a Constant inside: what may be written into it are nodes of an outer layer."""
-    return constant_from(x) if type(x) is np.ndarray and modes().recording else x
 
 
 def fill_with_like(function: Any) -> Form:
@@ -369,21 +266,16 @@ def fill_with_like(function: Any) -> Form:
     )
 
 
-for function in (NP.zeros_like, NP.ones_like, NP.empty_like, NP.full_like):
+for function in of_kind("likes"):
     FORMS[function] = filled_like(function)
 for function in (NP.zeros, NP.ones, NP.empty, NP.full):
     FORMS[function] = fill_with_like(function)
 for function in (NP.arange, NP.identity, NP.eye, NP.tri):
     FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
-
-
-@batched(np.asarray, np.array)
-def asarray(layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
-    """``np.asarray(x, like=y)``: plain arrays may meet ours as they are."""
-    return a if isinstance(a, Batched) else np.asarray(a, *args, **options)
-
-
-# -- between two ends
+# ``np.asarray(x, like=y)``: plain arrays may meet ours as they are.
+FORMS[NP.asarray] = FORMS[NP.array] = lambda layer, a, *args, **options: (
+    a if isinstance(a, Batched) else np.asarray(a, *args, **options)
+)
 
 
 def spaced_between(function: Any) -> Form:

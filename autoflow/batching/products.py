@@ -6,15 +6,17 @@ A product of a batch and an array that all examples share is one large product, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.types import Array
 from ..rules.linalg import dot_axes, explicit, summed_axes
+from ..table.facts import of_kind
 from .along_axes import any_batched
 from .batched import Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align, align_loops, batched, elementwise
+from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of
 
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
 
@@ -34,50 +36,37 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
     return (a @ side).reshape((n, b.shape[0], m)).transpose((1, 0, 2))
 
 
-@batched(np.matmul)
-def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
-    """Matrices, vectors, stacks of them."""
-    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
-    nx, ny = np.ndim(a) - a_mapped, np.ndim(b) - b_mapped
-    if options:
-        return NotImplemented
-    if not nx or not ny or not (a_mapped or b_mapped):
-        np.matmul(sample(x), sample(y))  # its errors are NumPy's
-        return wrap_batched(np.matmul(a, b), layer, False)
-    row, column = nx == 1, ny == 1
-    a = a.reshape((*a.shape[:-1], 1, a.shape[-1])) if row else a
-    b = b.reshape((*b.shape, 1)) if column else b
-    if nx <= 2 and ny <= 2:
-        z = product(a, b, a_mapped, b_mapped)
-    elif ny <= 2 and not b_mapped:
-        tall = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
-        z = (tall @ b).reshape((*a.shape[:-1], b.shape[-1]))
-    else:
-        (a, b), _ = align_loops(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))
-        z = np.matmul(a, b)
-    z = z.reshape(z.shape[:-1]) if column else z
-    if row:
-        z = z.reshape((*z.shape[:-1],) if column else (*z.shape[:-2], z.shape[-1]))
-    return wrap_batched(z, layer)
+def stacked(function: Any, *cores: int) -> Form:
+    """The form of a function that works on stacks: the last ``cores`` axes of its arguments belong to it."""
+    n = len(cores)
 
-
-def of_vectors(function: Any, *cores: int) -> Form:
-    """The form of a function of the last axes of each argument."""
-
-    def form(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
-        found = [open_layer(v, layer) for v in (x, y)]
-        found = [(v if hasattr(v, "shape") else np.asarray(v), mapped) for v, mapped in found]
-        if options or any([v.ndim - mapped < core for (v, mapped), core in zip(found, cores, strict=True)]):
+    def form(layer: Layer, *args: Any, **options: Any) -> Any:
+        found = [open_layer(x, layer) for x in args[:n]]
+        found = [(x if hasattr(x, "shape") else np.asarray(x), mapped) for x, mapped in found]
+        if any_batched(*args[n:], *options.values()):
             return NotImplemented
+        if any([x.ndim - mapped < core for (x, mapped), core in zip(found, cores, strict=True)]):
+            return function(*map(sample, args), **options)  # its error is NumPy's
         arrays, mapped = align_loops(layer, found, cores)
-        return wrap_batched(function(*arrays), layer, mapped)
+        return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
     return form
 
 
-FORMS[np.vecdot] = of_vectors(np.vecdot, 1, 1)
-FORMS[np.matvec] = of_vectors(np.matvec, 2, 1)
-FORMS[np.vecmat] = of_vectors(np.vecmat, 1, 2)
+STACKED = stacked(np.matmul, 2, 2)
+
+
+@batched(np.matmul)
+def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
+    """Matrices, vectors, stacks of them."""
+    nx, ny = np.ndim(x), np.ndim(y)
+    if options:
+        return NotImplemented
+    if nx and ny and ny <= 2 and (nx <= 2 or not open_layer(y, layer)[1]):
+        return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
+    if nx == 1 < ny:
+        return np.squeeze(np.matmul(np.reshape(x, (1, np.size(x))), y), -2)
+    return np.squeeze(np.matmul(x, np.reshape(y, (np.size(y), 1))), -1) if ny == 1 < nx else STACKED(layer, x, y)
 
 
 # -- sums over any axes
@@ -86,6 +75,9 @@ FORMS[np.vecmat] = of_vectors(np.vecmat, 1, 2)
 def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> Any:
     """The sum of products over the axes ``xs`` of x and ``ys`` of y: what is left of x, then what is left of y."""
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
+    here, there = [np.shape(x)[k] for k in xs], [np.shape(y)[k] for k in ys]
+    if here != there:
+        raise ValueError(f"shapes {np.shape(x)} and {np.shape(y)} not aligned: axes of {here} and {there}")
     if not (a_mapped or b_mapped):
         return wrap_batched(np.tensordot(a, b, (xs, ys)), layer, False)
     a, left = as_matrix(a, a_mapped, xs, last=True)
@@ -105,51 +97,23 @@ def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tupl
     return moved.reshape((*lead, rest, k) if last else (*lead, k, rest)), lengths
 
 
-@batched(np.dot)
-def dot(layer: Layer, a: Any, b: Any) -> Any:
-    """Of numbers a product, else a sum over the last axis and the last but one."""
-    nx, ny = np.ndim(a), np.ndim(b)
-    if not nx or not ny:
-        return elementwise(layer, np.multiply, (a, b), {})
-    check_lengths(a, b, *dot_axes(nx, ny))
-    return contract(layer, a, b, *dot_axes(nx, ny))
+def contraction(axes: Callable[..., Any]) -> Form:
+    """The form of a product that sums over ``axes(x.ndim, y.ndim)``; of numbers a product."""
+
+    def form(layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
+        nx, ny = np.ndim(x), np.ndim(y)
+        if not nx or not ny:
+            return elementwise(layer, np.multiply, (x, y), {})
+        return contract(layer, x, y, *axes(nx, ny, *args, **options))
+
+    return form
 
 
-@batched(np.inner)
-def inner(layer: Layer, a: Any, b: Any, /) -> Any:
-    """A sum over the last axes."""
-    nx, ny = np.ndim(a), np.ndim(b)
-    if not nx or not ny:
-        return elementwise(layer, np.multiply, (a, b), {})
-    check_lengths(a, b, (nx - 1,), (ny - 1,))
-    return contract(layer, a, b, (nx - 1,), (ny - 1,))
-
-
-@batched(np.tensordot)
-def tensordot(layer: Layer, a: Any, b: Any, axes: Any = 2) -> Any:
-    """A sum over the axes that are named."""
-    xs, ys = summed_axes(axes, np.ndim(a), np.ndim(b))
-    check_lengths(a, b, xs, ys)
-    return contract(layer, a, b, xs, ys)
-
-
-def check_lengths(a: Any, b: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> None:
-    """Raise ValueError if the axes to be summed over do not have the same lengths."""
-    here, there = [np.shape(a)[k] for k in xs], [np.shape(b)[k] for k in ys]
-    if here != there:
-        raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} not aligned: axes of {here} and {there}")
-
-
-@batched(np.outer)
-def outer(layer: Layer, a: Any, b: Any) -> Any:
-    """All products of two elements."""
-    return np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
-
-
-@batched(np.vdot)
-def vdot(layer: Layer, a: Any, b: Any, /) -> Any:
-    """Σ conj(a) b over all elements."""
-    return np.sum(np.multiply(np.conjugate(np.ravel(a)), np.ravel(b)))
+FORMS[np.dot] = contraction(dot_axes)
+FORMS[np.inner] = contraction(lambda nx, ny: ((nx - 1,), (ny - 1,)))
+FORMS[np.tensordot] = contraction(lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
+FORMS[np.outer] = lambda layer, a, b: np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
+FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)), np.ravel(b)))
 
 
 @batched(np.einsum)
@@ -177,86 +141,47 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
 # -- linear algebra
 
 
-def of_matrices(function: Any) -> Form:
-    """The form of a function of matrices, which takes stacks of them."""
-
-    def form(layer: Layer, a: Any, *args: Any, **options: Any) -> Any:
-        inner, mapped = open_layer(a, layer)
-        if any_batched(*args, *options.values()):
-            return NotImplemented
-        if inner.ndim - mapped < 2:
-            function(sample(a), *args, **options)  # its error is NumPy's
-        return wrap_batched(function(inner, *args, **options), layer, mapped)
-
-    return form
-
-
-LINALG = (
-    "det inv cholesky eig eigh eigvals eigvalsh svd svdvals qr pinv slogdet matrix_power matrix_rank cond matrix_norm"
+for function in of_kind("matrices"):
+    FORMS[function] = stacked(function, 2)
+FORMS[np.vecdot], FORMS[np.matvec], FORMS[np.vecmat] = [
+    stacked(function, *cores) for function, *cores in ((np.vecdot, 1, 1), (np.matvec, 2, 1), (np.vecmat, 1, 2))
+]
+SOLVE = stacked(np.linalg.solve, 2, 2)
+FORMS[np.linalg.solve] = lambda layer, a, b: (
+    SOLVE(layer, a, b) if np.ndim(b) != 1 else np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
 )
-for name in LINALG.split():
-    FORMS[getattr(np.linalg, name)] = of_matrices(getattr(np.linalg, name))
-
-
-@batched(np.linalg.solve)
-def solve(layer: Layer, a: Any, b: Any) -> Any:
-    """x for a x = b; NumPy takes b for a vector only if it has one axis."""
-    found = [open_layer(v, layer) for v in (a, b)]
-    found = [(v if hasattr(v, "shape") else np.asarray(v), mapped) for v, mapped in found]
-    vector = np.ndim(b) == 1
-    if vector:
-        found[1] = found[1][0].reshape((*found[1][0].shape, 1)), found[1][1]
-    if np.ndim(a) < 2:
-        np.linalg.solve(sample(a), sample(b))
-    arrays, mapped = align_loops(layer, found, (2, 2))
-    z = np.linalg.solve(*arrays)
-    return wrap_batched(z.reshape(z.shape[:-1]) if vector else z, layer, mapped)
-
-
-@batched(np.isclose)
-def isclose(layer: Layer, a: Any, b: Any, *args: Any, **options: Any) -> Any:
-    """Elementwise."""
-    (a, b), mapped = align(layer, [a, b])
-    return wrap_batched(np.isclose(a, b, *args, **options), layer, mapped)
+FORMS[np.isclose] = elementwise_of(np.isclose)
 
 
 # -- sliding products
 
 
-def slide_windows(a: Any, v: Any, mode: str) -> Any:
-    """``np.correlate`` of a with a v that is not longer: each window of a times conj(v)."""
-    m = v.shape[0]
-    before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
-    after = {"full": m - 1, "same": m - m // 2 - 1, "valid": 0}[mode]
+def sliding(form: Callable[..., Any], usual: str) -> Form:
+    """The form of a function of two vectors and a mode, given by its name."""
+
+    def checked(layer: Layer, a: Any, v: Any, mode: Any = usual) -> Any:
+        is_known = mode in ("full", "same", "valid") and np.size(a) and np.size(v)
+        if not is_known or np.ndim(a) != 1 or np.ndim(v) != 1:
+            return NotImplemented
+        return form(layer.lifted(a), layer.lifted(v), mode)
+
+    return checked
+
+
+def correlate(a: Any, v: Any, mode: str) -> Any:
+    """Each window of a times conj(v). Of a shorter a the two change places, and the result turns round."""
+    m = np.size(v)
+    if np.size(a) < m:
+        return np.conjugate(correlate(v, a, mode)[::-1])
+    before, after = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
     padded = np.pad(a, (before, after)) if before or after else a
     return np.lib.stride_tricks.sliding_window_view(padded, m) @ np.conjugate(v)
 
 
-@batched(np.correlate)
-def correlate(layer: Layer, a: Any, v: Any, mode: Any = "valid") -> Any:
-    """Of a shorter a the two change places, and the result turns round."""
-    if not is_sliding(a, v, mode):
-        return NotImplemented
-    if np.size(a) < np.size(v):
-        return np.conjugate(slide_windows(as_batched(layer, v), a, mode)[::-1])
-    return slide_windows(as_batched(layer, a), v, mode)
-
-
-@batched(np.convolve)
-def convolve(layer: Layer, a: Any, v: Any, mode: Any = "full") -> Any:
+def convolve(a: Any, v: Any, mode: str) -> Any:
     """A correlation with the turned conjugate."""
-    if not is_sliding(a, v, mode):
-        return NotImplemented
-    if np.size(a) < np.size(v):
-        a, v = v, a
-    return slide_windows(as_batched(layer, a), np.conjugate(as_batched(layer, v)[::-1]), mode)
+    a, v = (v, a) if np.size(a) < np.size(v) else (a, v)
+    return correlate(a, np.conjugate(v[::-1]), mode)
 
 
-def is_sliding(a: Any, v: Any, mode: Any) -> bool:
-    """Two vectors, and a mode by its name?"""
-    return np.ndim(a) == 1 == np.ndim(v) and bool(np.size(a) and np.size(v)) and mode in ("full", "same", "valid")
-
-
-def as_batched(layer: Layer, x: Any) -> Any:
-    """``x`` as one of ours."""
-    return layer.lifted(x)
+FORMS[np.correlate], FORMS[np.convolve] = sliding(correlate, "valid"), sliding(convolve, "full")

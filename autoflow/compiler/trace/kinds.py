@@ -18,47 +18,14 @@ import numpy as np
 from ...base.errors import CompileError
 from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
+from ...table.facts import FIXED, RAISING as RAISING, REDUCTIONS as REDUCTIONS, of_kind
 from ...table.shapes import NOT_GIVEN
 from ..matching import Place
 from ..program import NUMBERS
 
 # ---------------------------------------------------------------- calls with a shape that does not depend on values
 
-# The number of leading arguments that may be arrays or lists of arrays. "!": it may raise an error for some values.
-POSITIONS: dict[int, str] = {
-    1: """
-        all any amax amin argmax argmin argsort around atleast_1d atleast_2d atleast_3d average! block broadcast_to
-        column_stack concatenate copy count_nonzero cumprod cumsum cumulative_prod cumulative_sum diag diagflat diff
-        dstack fft.fft fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft
-        fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn flip hstack i0 linalg.cholesky! linalg.det
-        linalg.eigh! linalg.eigvalsh! linalg.inv! linalg.matrix_norm! linalg.matrix_power! linalg.multi_dot linalg.norm!
-        linalg.pinv! linalg.qr linalg.slogdet linalg.svd! linalg.svdvals! linalg.trace linalg.vector_norm max mean
-        median min nan_to_num nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar pad partition argpartition
-        prod ptp repeat round sinc sort split array_split hsplit vsplit dsplit stack std sum tile trace tril triu
-        unstack unwrap vander var vstack angle
-    """,
-    2: """
-        append convolve corrcoef correlate cov cross dot inner isclose isin kron linalg.cross linalg.matmul
-        linalg.outer linalg.solve! linalg.tensordot linalg.vecdot linspace nanpercentile! nanquantile! outer percentile!
-        polyval quantile! roll searchsorted digitize! take! take_along_axis! tensordot trapezoid vdot
-    """,
-    3: "choose! clip interp select where",
-}  # fmt: skip
 ARRAY_OPTIONS = frozenset({"where", "weights", "prepend", "append", "initial", "x", "default", "min", "max"})
-
-
-def find(name: str) -> Any:
-    """The function of NumPy of that name; None in a NumPy that does not have it yet."""
-    found: Any = np
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
-
-
-FIXED = {find(name.rstrip("!")): n for n, names in POSITIONS.items() for name in names.split()}
-FIXED.pop(None, None)
-# What may raise an error for some values is made in every run, too: eager code makes it even if nothing reads it.
-RAISING = {find(name[:-1]) for names in POSITIONS.values() for name in names.split() if name[-1] == "!"}
 
 
 def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
@@ -102,23 +69,11 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
 # ---------------------------------------------------------------- kinds of functions, and what is refused
 
 
-REDUCTIONS: dict[Any, Any] = {
-    np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.amax: np.maximum,
-    np.amin: np.minimum, np.any: np.logical_or, np.all: np.logical_and,
-}  # fmt: skip
-SAME_ORDER = frozenset({np.reshape, np.ravel, np.squeeze, np.expand_dims})
-PERMUTING = frozenset({np.transpose, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis})
-OTHER_VIEWS = {np.broadcast_to, np.flip, np.fliplr, np.flipud, np.rot90, np.diagonal, np.real, np.imag}
-VIEWS = SAME_ORDER | PERMUTING | OTHER_VIEWS
-SLICING = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})  # written in Python, with slices
-# Attributes that are known without the numbers.
-FACTS = frozenset({
-    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
-    np.min_scalar_type, np.may_share_memory, np.shares_memory,
-})  # fmt: skip
-MEMORY = frozenset({np.may_share_memory, np.shares_memory})
+SAME_ORDER, PERMUTING, SLICING = of_kind("shapes"), of_kind("permutes"), of_kind("slices")
+VIEWS = of_kind("shapes", "permutes", "shows")
+FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
 FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
-UNWRITTEN = frozenset({np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal})
+UNWRITTEN = of_kind("writes")
 VALUES = frozenset(["item", "tolist", "tobytes", "tofile", "dump", "dumps"])
 WRITING = frozenset(["resize", "setfield", "setflags", "byteswap"])  # the others are methods of Traced
 ARRAYS = (np.ndarray, np.generic, *NUMBERS)
