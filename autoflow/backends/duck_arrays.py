@@ -8,14 +8,16 @@ refuses with an error of its own what Python asks of numbers: ``refuse_number`` 
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .registry import NODE_TYPES, NodeTypes, families_changed
+from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 LOCK = threading.Lock()
@@ -31,9 +33,40 @@ UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": n
 # Methods by which Python asks for numbers, and how the user wrote the question.
 QUESTIONS = {
     "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
-    "index": "an index, a range or a shape", "contains": "the question `in`", "round": "round(x)",
+    "index": "an index, a range, a shape", "contains": "the question `in`", "round": "round(x)",
     "trunc": "math.trunc(x)",
 }  # fmt: skip
+TOLD = (
+    "item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__setstate__",
+    "__getstate__", "__sizeof__",
+)  # fmt: skip
+CLASS: Any = vars(object)["__class__"]  # what every object has
+
+
+def is_ours(depth: int = 2) -> bool:
+    """Was the caller's caller written by us? Rows and nodes may know more than a user's function."""
+    return sys._getframe(depth).f_globals.get("__name__", "").startswith("autoflow.")
+
+
+def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
+    """Nested lists, tuples, dicts and slices with ``do(leaf)`` in the place of each leaf.
+
+    >>> map_leaves([1, {"a": slice(2, None)}], lambda v: v and -v)
+    [-1, {'a': slice(-2, None, None)}]
+    """
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return kind([map_leaves(v, do) for v in x])
+    if kind is dict:
+        return {name: map_leaves(v, do) for name, v in x.items()}
+    return slice(*map_leaves((x.start, x.stop, x.step), do)) if kind is slice else do(x)
+
+
+def flat(x: Any) -> list[Any]:
+    """The leaves of nested lists, tuples, dicts and slices."""
+    found: list[Any] = []
+    map_leaves(x, found.append)
+    return found
 
 
 class DuckArray:
@@ -43,8 +76,30 @@ class DuckArray:
     shape: Any
     dtype: Any
     copy: Any
+    is_number: Any  # is it one of NumPy's numbers in eager code, and no 0-d array?
     is_numpys = True  # who computes in the end: see table/shapes.py
-    refuse_number: Callable[[str], Exception]  # a staticmethod: the error for those who want a number
+    refuse_number: Callable[[str], Exception]  # the error for those who want a number
+
+    def refuse_layout(self, what: str) -> Exception:
+        """The error for those who ask where numbers lie in memory."""
+        return self.refuse_number(what)
+
+    @property
+    def __class__(self) -> Any:
+        """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
+        what is really there."""
+        real = type(self)
+        if is_ours():
+            return real
+        return getattr(NODE_TYPES[np.ndarray], real.__name__) if hasattr(real, "role") else self.eager_class()
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        CLASS.__set__(self, kind)
+
+    def eager_class(self) -> type:
+        """The class of such an array in eager code."""
+        raise NotImplementedError
 
     def yields_to(self, y: Any) -> bool:
         """Is it the other operand that computes?"""
@@ -53,6 +108,10 @@ class DuckArray:
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y``; ``name`` is that of the operator, "add"."""
         raise NotImplementedError
+
+    def overwrite(self, new: Any) -> None:
+        """Become these numbers, in the shape and dtype that the array has."""
+        self[...] = new  # type: ignore[index]
 
     # -- facts
 
@@ -85,10 +144,10 @@ class DuckArray:
         raise self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __reduce__(self) -> Any:
         raise self.refuse_number("pickle")
@@ -98,6 +157,42 @@ class DuckArray:
     def transpose(self, *axes: Any) -> Any:
         """As in NumPy."""
         return NP.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """As in NumPy."""
+        return NP.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
+
+    def ravel(self, order: Any = "C") -> Any:
+        """As in NumPy."""
+        return NP.ravel(self, order=order)
+
+    def conjugate(self) -> Any:
+        """As in NumPy."""
+        return NP.conjugate(self) if self.dtype.kind == "c" else self
+
+    conj = conjugate
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """As in NumPy."""
+        return NP.compress(condition, self, axis=axis, out=out)
+
+    def fill(self, value: Any) -> None:
+        """As in NumPy."""
+        self[...] = value  # type: ignore[index]
+
+    def sort(self, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self.overwrite(NP.sort(self, axis=axis, **options))
+
+    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
+        """As in NumPy."""
+        self.overwrite(NP.partition(self, kth, axis=axis, **options))
+
+    def __ipow__(self, other: Any) -> Any:
+        if self.is_number:
+            return self**other
+        self.overwrite(self**other)
+        return self
 
     T = property(lambda self: NP.transpose(self))
     mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
@@ -130,13 +225,13 @@ def binary_operator(name: str, ufunc: np.ufunc) -> None:
         setattr(DuckArray, f"__i{name}__", lambda x, y: x.update(name, ufunc, y))
 
 
-def refusing(word: str) -> Any:
-    """A method that refuses what the user wrote as ``word``."""
+def refusing(word: str, refuse: str = "refuse_number") -> Any:
+    """A method that refuses what the user wrote as ``word``, by another method."""
 
-    def refuse(self: DuckArray, *_: Any, **__: Any) -> Any:
-        raise self.refuse_number(word)
+    def method(self: DuckArray, *_: Any, **__: Any) -> Any:
+        raise getattr(self, refuse)(word)
 
-    return refuse
+    return method
 
 
 for _name, _ufunc in OPERATORS.items():
@@ -145,6 +240,10 @@ for _name, _ufunc in UNARY.items():
     setattr(DuckArray, f"__{_name}__", lambda x, ufunc=_ufunc: ufunc(x))
 for _name, _word in QUESTIONS.items():
     setattr(DuckArray, f"__{_name}__", refusing(_word))
+for _name in TOLD:
+    setattr(DuckArray, _name, refusing(f"x.{_name}()"))
+for _name in ("data", "ctypes", "flat"):
+    setattr(DuckArray, _name, property(*[refusing(f"x.{_name}", "refuse_layout")] * 2))
 
 
 def other_methods(cls: type) -> Iterator[str]:
@@ -178,14 +277,13 @@ class Registration:
     calls are quicker.
 
     cls : the class.
-    types : makes its node classes, once.
+    how : ``from_numpy`` and ``to_numpy`` of its node classes (see ``registry.py``), and perhaps ``call``.
     users : who needs it now, in all threads, the latest last.
     """
 
-    def __init__(self, cls: type, make_types: Callable[[], NodeTypes]) -> None:
-        self.cls, self.make_types = cls, make_types
+    def __init__(self, cls: type, users: list[Any], **how: Any) -> None:
+        self.cls, self.how, self.users = cls, how, users
         self.types: NodeTypes | None = None
-        self.users: list[Any] = []
 
     @contextmanager
     def needed_by(self, user: Any) -> Iterator[None]:
@@ -193,7 +291,8 @@ class Registration:
         with LOCK:
             self.users.append(user)
             if self.types is None:
-                self.types = self.make_types()
+                self.types = join(self.cls, from_numpy=self.how["from_numpy"], to_numpy=self.how["to_numpy"])
+                vars(self.types).update(self.how)
             else:
                 NODE_TYPES[self.cls] = self.types
                 families_changed()
@@ -205,3 +304,16 @@ class Registration:
                 if not self.users:
                     NODE_TYPES.pop(self.cls, None)
                     families_changed()
+
+
+def guard_derivatives(run: Callable[..., Any]) -> Callable[[Any], Any]:
+    """What wraps ``open_record`` of backward passes: each derivative is called as ``run(vjp, name, g, saved)``."""
+
+    def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def open_guarded(pair: Any) -> Any:
+            g, vjps, saved, kept = open_record(pair)
+            return g, [vjp and partial(run, vjp, pair[0].rule.name) for vjp in vjps], saved, kept
+
+        return open_guarded
+
+    return wrap_open_record

@@ -29,11 +29,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, other_methods, store_results
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flat, is_ours, other_methods, refusing, store_results
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
-from ..nodes.nodes import NUMPY, NodeRole, gradient_target, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype as cast, flatten
 from ..table.facts import of_kind
@@ -41,22 +41,6 @@ from ..table.shapes import Array, name_out, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
-
-
-def flat(x: Any) -> list[Any]:
-    """The leaves of nested lists, tuples, dicts and slices."""
-    found, queue = [], [x]
-    for v in queue:
-        kind = type(v)
-        if kind is slice:
-            queue += (v.start, v.stop, v.step)
-        elif isinstance(v, dict):
-            queue += v.values()
-        elif isinstance(v, (list, tuple)):
-            queue += v
-        else:
-            found.append(v)
-    return found
 
 
 def layer_of(x: Any) -> Any:
@@ -129,11 +113,6 @@ def users_line() -> str:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "autoflow"):
         frame = frame.f_back
     return where(frame)
-
-
-def is_ours(depth: int = 2) -> bool:
-    """Was the caller's caller written by us? Rows and nodes may know where a batch lies in memory."""
-    return sys._getframe(depth).f_globals.get("__name__", "").startswith("autoflow.")
 
 
 def question(word: str, convert: Any) -> Any:
@@ -277,17 +256,32 @@ class Shared(np.ndarray):
         return array[()] if return_scalar else array.view(np.ndarray)
 
 
-# ---------------------------------------------------------------- arrays that hide a batch: methods and operators
+# ---------------------------------------------------------------- arrays that hide a batch
 
 
-class BatchedMethods(DuckArray):
-    """What :class:`Batched` has in common with ndarray."""
+class Batched(DuckArray):
+    """An array with the shape of one example that stands for a batch of them. See the top of this file."""
 
-    __slots__ = ()
-    inner: Any
-    mapped: bool
-    is_number: bool
+    __slots__ = ("__weakref__", "_base", "batch_layer", "inner", "is_number", "mapped")
+    inner: Any  # the array behind it; its first axis is the batch, if mapped, and the outermost in memory
+    mapped: bool  # False: a node of an outer layer, the same for all examples
     batch_layer: Layer
+    _base: Any
+    takes_primitives = True  # see table/table.py
+
+    def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
+        self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
+
+    @staticmethod
+    def adopt(x: Any, like: Batched) -> Any:
+        """Plain arrays may meet us in an operation as they are."""
+        return x
+
+    def eager_class(self) -> type:
+        """That of the array inside, or of one example."""
+        if isinstance(self.inner, NodeRole):
+            return type(self.inner)
+        return self.dtype.type if self.is_number else np.ndarray
 
     def refuse_number(self, what: str) -> NoReturn:
         """Python asks for what differs between examples."""
@@ -323,46 +317,9 @@ class BatchedMethods(DuckArray):
         """As in NumPy."""
         return self if self.is_number else NP.copy(self, order)
 
-    def __copy__(self) -> Any:
-        return self.copy("K")
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy("K")
-
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-        """As in NumPy."""
-        how = {} if copy is None else {"copy": copy}
-        return NP.reshape(self, shape[0] if len(shape) == 1 else shape, order=order, **how)
-
-    def ravel(self, order: Any = "C") -> Any:
-        """As in NumPy."""
-        return NP.ravel(self, order)
-
     def flatten(self, order: Any = "C") -> Any:
         """As in NumPy."""
         return flatten(self, order)
-
-    def conjugate(self) -> Any:
-        """As in NumPy."""
-        return NP.conjugate(self) if self.dtype.kind == "c" else self
-
-    conj = conjugate
-
-    def fill(self, value: Any) -> None:
-        """As in NumPy."""
-        self[...] = value  # type: ignore[index]
-
-    def sort(self, axis: int = -1, **options: Any) -> None:
-        """As in NumPy."""
-        self[...] = NP.sort(self, axis=axis, **options)  # type: ignore[index]
-
-    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
-        """As in NumPy."""
-        self[...] = NP.partition(self, kth, axis=axis, **options)  # type: ignore[index]
-
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
-        """As in NumPy."""
-        return NP.compress(condition, self, axis=axis, out=out)
 
     def __pow__(self, other: Any) -> Any:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
@@ -374,12 +331,6 @@ class BatchedMethods(DuckArray):
 
     def __rpow__(self, other: Any) -> Any:
         return NP.power(other, self)
-
-    def __ipow__(self, other: Any) -> Any:
-        if self.is_number:
-            return self**other
-        self[...] = self**other  # type: ignore[index]
-        return self
 
     def yields_to(self, y: Any) -> bool:
         """To a node of our layer, or of one inside."""
@@ -410,74 +361,6 @@ class BatchedMethods(DuckArray):
             y = y.reshape((y.shape[0], *(1,) * (self.inner.ndim - y.ndim), *y.shape[1:]))
         getattr(operator, f"i{name}")(self.inner, y)
         return self
-
-
-WORDS = QUESTIONS | {"index": "an index, a range, a shape"}
-CONVERT = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
-TOLD = ("item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__format__")
-
-
-def add_methods() -> None:
-    """Every other method of ndarray: the function of that name, or a doubt."""
-
-    def called(name: str) -> Any:
-        function: Any = getattr(np, name)
-        return lambda self, *args, **options: function(self, *args, **options)
-
-    def asked(name: str) -> Any:
-        return lambda self, *_, **__: self.refuse_number(f"x.{name}")
-
-    for name, convert in CONVERT.items():
-        setattr(BatchedMethods, f"__{name}__", question(WORDS[name], convert))
-    for name in TOLD:
-        setattr(BatchedMethods, name, asked(f"{name}()"))
-    for name in ("data", "ctypes", "flat"):
-        setattr(BatchedMethods, name, property(asked(name), asked(name)))
-    for name in other_methods(BatchedMethods):
-        setattr(BatchedMethods, name, called(name) if hasattr(np, name) else asked(f"{name}()"))
-
-
-add_methods()
-
-
-CLASS: Any = vars(object)["__class__"]  # what every object has
-
-
-class Batched(BatchedMethods):
-    """An array with the shape of one example that stands for a batch of them. See the top of this file."""
-
-    __slots__ = ("__weakref__", "_base", "batch_layer", "inner", "is_number", "mapped")
-    inner: Any  # the array behind it; its first axis is the batch, if mapped, and the outermost in memory
-    mapped: bool  # False: a node of an outer layer, the same for all examples
-    is_number: bool  # is an example's a NumPy number, and no 0-d array?
-    batch_layer: Layer
-    _base: Any
-    takes_primitives = True  # see table/table.py
-
-    def __init__(self, inner: Array, layer: Layer, mapped: bool = True, base: Any = None, number: bool = False) -> None:
-        self.inner, self.batch_layer, self.mapped, self._base, self.is_number = inner, layer, mapped, base, number
-
-    @staticmethod
-    def adopt(x: Any, like: Batched) -> Any:
-        """Plain arrays may meet us in an operation as they are."""
-        return x
-
-    @property
-    def __class__(self) -> Any:
-        """For ``isinstance`` and ``x.__class__`` in the function: the class that it finds for one example. Our own code
-        sees what is really there."""
-        real = type(self)
-        if is_ours():
-            return real
-        if real is not Batched:
-            return getattr(NUMPY, real.__name__)
-        if isinstance(self.inner, NodeRole):
-            return type(self.inner)
-        return self.dtype.type if self.is_number else np.ndarray
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        CLASS.__set__(self, kind)
 
     # -- facts
 
@@ -525,14 +408,11 @@ class Batched(BatchedMethods):
         return interface
 
     def __repr__(self) -> str:
-        if self.batch_layer.open and not is_ours():
+        if self.batch_layer.open:
             self.refuse_number("the text of an array")
         return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
 
-    def __str__(self) -> str:
-        if self.batch_layer.open and not is_ours():
-            self.refuse_number("the text of an array")
-        return repr(self)
+    __str__ = __repr__
 
     def __hash__(self) -> int:
         return object.__hash__(self) if is_ours() else self.refuse_number("a key")
@@ -638,6 +518,15 @@ class Batched(BatchedMethods):
         return self.refuse_number("x.view(dtype)")
 
 
+CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
+for _name, _convert in CONVERT.items():
+    setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
+for _name in other_methods(Batched):  # the function of that name, or a doubt
+    _same: Any = getattr(np, _name, None)
+    setattr(
+        Batched, _name,
+        refusing(f"x.{_name}()") if _same is None else lambda x, *args, same=_same, **how: same(x, *args, **how),
+    )  # fmt: skip
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.duck_arrays import run_masked
+from ..backends.duck_arrays import flat, guard_derivatives, run_masked
 from ..nodes.nodes import Array, NodeRole
 from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.table import COMPOSED, Rule
-from .batched import FORM_OF, Batched, Layer, flat, open_layer, whose_turn, wrap_batched
+from .batched import FORM_OF, Batched, Layer, open_layer, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, one_of, together
 from .settling import settled
 
@@ -165,27 +165,17 @@ def in_front(x: Any, layer: Layer) -> Array:
 # -- derivatives that look at numbers
 
 
-def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Around ``open_record`` of backward passes: a derivative that looks at numbers runs for each example."""
-
-    def open_guarded(pair: Any) -> Any:
-        g, vjps, saved, kept = open_record(pair)
-        return g, [vjp and guarded(vjp, pair[0].rule.name) for vjp in vjps], saved, kept
-
-    def guarded(vjp: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def safely(g: Any, saved: Any) -> Any:
-            layer, held = whose_turn(g, saved)
-            if layer is None or held:  # a pass that is recorded: it would have to be, for each example
-                return vjp(g, saved)
-            found = layer.attempt(vjp, g, saved)
-            if found is not NotImplemented:
-                return found
-            announce_loop(f"the derivative of {name}", layer)
-            return together([vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
-
-        return safely
-
-    return open_guarded
+def derive(vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
+    """A derivative in a backward pass: one that looks at numbers runs for each example."""
+    layer, held = whose_turn(g, saved)
+    if layer is None or held:  # a pass that is recorded: it would have to be, for each example
+        return vjp(g, saved)
+    found = layer.attempt(vjp, g, saved)
+    if found is not NotImplemented:
+        return found
+    announce_loop(f"the derivative of {name}", layer)
+    return together([vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
 
 
+wrap_open_record = guard_derivatives(derive)
 FORM_OF.update(ufunc=run_ufunc, masked=masked, function=run_function, row=run_row, loop=loop_over_batch)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import flat, map_leaves
 from ..nodes.versions import caller
 from ..table.outside import public_name
-from .batched import Batched, Layer, flat, open_layer, wrap_batched
+from .batched import Batched, Layer, open_layer, wrap_batched
 
 SAID: set[str] = set()  # what has been said of loops
 
@@ -17,7 +18,7 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
     """The function for each example, and a warning, once."""
     name = name or public_name(function)
     if not has_mapped((args, options), layer):
-        return wrapped_all(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer)
+        return wrap_batched(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer, False)
     announce_loop(name, layer)
     results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
     return together(results, layer, name, flat([args, options]))
@@ -37,17 +38,14 @@ def has_mapped(x: Any, layer: Layer) -> bool:
 
 def one_of(x: Any, layer: Layer, k: int) -> Any:
     """The arguments of example k."""
-    kind = type(x)
-    if kind in (tuple, list):
-        return kind([one_of(v, layer, k) for v in x])
-    if kind is dict:
-        return {name: one_of(v, layer, k) for name, v in x.items()}
-    if kind is slice:
-        return slice(*one_of((x.start, x.stop, x.step), layer, k))
-    inner, mapped = open_layer(x, layer)
-    if not mapped:
-        return inner
-    return inner[k] if x.shape or x.is_number else inner[k, ...]
+
+    def take(v: Any) -> Any:
+        inner, mapped = open_layer(v, layer)
+        if not mapped:
+            return inner
+        return inner[k] if v.shape or v.is_number else inner[k, ...]
+
+    return map_leaves(x, take)
 
 
 def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> Any:
@@ -68,11 +66,3 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made
-
-
-def wrapped_all(result: Any, layer: Layer) -> Any:
-    """A result that is the same for all examples."""
-    if isinstance(result, (tuple, list)):
-        parts = [wrapped_all(r, layer) for r in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return wrap_batched(result, layer, mapped=False)

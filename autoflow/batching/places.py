@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .along_axes import shift_axes
-from .batched import FORM_OF, Batched, Layer, flat, open_layer, sample, wrap_batched
+from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, batched, in_front
 from .looping import one_of
 from .settling import settled

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..backends.duck_arrays import flat, map_leaves
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, value_of
-from .batched import Batched, Layer, flat, open_layer, shares_memory
+from .batched import Batched, Layer, open_layer, shares_memory
 from .looping import loop_over_batch
 
 MANY = 4096  # kinds of calls that are remembered
@@ -94,9 +95,13 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
     plain = {id(x): example(x, layer) for x in arrays}
     if any([v is UNKNOWN for v in plain.values()]):
         return None
+
+    def put_in(x: Any) -> Any:
+        return plain.get(id(x), x)
+
     with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
         warnings.simplefilter("ignore")
-        one = function(*put_in(args, plain), **put_in(options, plain))
+        one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
     try:
         return compare(function, result, one, layer, [(x, plain[id(x)]) for x in arrays])
     except WrongFormError:
@@ -118,18 +123,6 @@ def example(x: Any, layer: Layer) -> Any:
     if type(x) is not np.ndarray:
         return UNKNOWN if not isinstance(x, np.ndarray) else x
     return x[()] if number else x
-
-
-def put_in(x: Any, plain: dict[int, Any]) -> Any:
-    """The arguments with other arrays."""
-    if id(x) in plain:
-        return plain[id(x)]
-    kind = type(x)
-    if kind is tuple or kind is list:
-        return kind([put_in(v, plain) for v in x])
-    if kind is dict:
-        return {n: put_in(v, plain) for n, v in x.items()}
-    return slice(*put_in((x.start, x.stop, x.step), plain)) if kind is slice else x
 
 
 def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:

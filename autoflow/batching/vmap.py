@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import Registration
-from ..backends.registry import NodeTypes
 from ..backprop.snapshots import Trial, silence
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import NUMPY, Array, NodeRole, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import (
     along_axes,  # noqa: F401 - fill the table of forms
     forms,
@@ -36,17 +35,6 @@ from .definition import code_of, run_loop, same_as_one
 from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
-
-
-def make_types() -> NodeTypes:
-    """The classes of nodes on top of Batched arrays."""
-    types = NodeTypes(Batched, NUMPY.roles, NUMPY.slots)
-    types.from_numpy, types.to_numpy = for_all, numbers_of
-    types.call = lambda function, x: x.run_each(function, (x,), {}, "")  # type: ignore[method-assign]
-    return types
-
-
-RUNNING = Registration(Batched, make_types)
 
 
 @contextmanager
@@ -69,6 +57,11 @@ def numbers_of(x: Batched) -> Array:
     """Pictures, texts, and np.put on nodes want numbers."""
     return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
 
+
+RUNNING = Registration(
+    Batched, [], from_numpy=for_all, to_numpy=numbers_of,
+    call=lambda function, x: x.run_each(function, (x,), {}, ""),
+)  # fmt: skip
 
 # ---------------------------------------------------------------- af.vmap: the function of a batch
 

@@ -16,8 +16,6 @@ from autoflow.backends.duck_arrays import (
     other_methods,
     store_results,
 )
-from autoflow.backends.registry import NodeTypes
-from autoflow.nodes.nodes import NUMPY
 
 
 class Pretender(DuckArray):
@@ -36,7 +34,7 @@ class Pretender(DuckArray):
     def update(self, name, ufunc, y):
         return name, ufunc, y
 
-    def copy(self):
+    def copy(self, order="C"):
         return "a copy"
 
     def __getitem__(self, i):
@@ -93,8 +91,8 @@ def test_methods_are_functions_of_numpy_and_the_rest_is_named():
     assert (x.T, x.mT, x.sum(), x.mean(axis=0)) == (np.transpose, np.matrix_transpose, np.sum, np.mean)
     assert x.real is x
     names = set(other_methods(Pretender))
-    assert {"cumsum", "argmax", "tolist"} <= names
-    assert not names & {"sum", "copy", "T", "__add__"}
+    assert {"cumsum", "argmax"} <= names
+    assert not names & {"sum", "copy", "T", "__add__", "tolist"}
 
 
 def test_results_are_stored_where_out_names_an_array():
@@ -108,7 +106,7 @@ def test_a_class_is_registered_while_somebody_needs_it():
     class Array(np.ndarray):
         pass
 
-    registration = Registration(Array, lambda: NodeTypes(Array, NUMPY.roles, NUMPY.slots))
+    registration = Registration(Array, [], from_numpy=np.asarray, to_numpy=np.asarray)
     with registration.needed_by("one"):
         with registration.needed_by("two"):
             types = NODE_TYPES[Array]

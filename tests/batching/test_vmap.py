@@ -143,7 +143,7 @@ QUESTIONS = {
     "x.tolist()": lambda x: np.array(x.tolist()),
     "x.item()": lambda x: x * x[1].item(),
     "the question `in`": lambda x: x * (1.0 in x),
-    "x.__format__()": lambda x: x * len(f"{x[0]:.2f}"),
+    "a format": lambda x: x * len(f"{x[0]:.2f}"),
     "x.data": lambda x: x * x.data.ndim,
     "plain[i] = x": lambda x: written_into(np.zeros(4), slice(2), x[:2]),
     "np.put": lambda x: np.put(z := np.zeros(4), [0], x[0]) or z,

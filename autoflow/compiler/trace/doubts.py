@@ -68,8 +68,8 @@ class Settings:
 
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
     "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "adopt", "yields_to", "refuse_number",
-    "is_numpys", "__class__", "__hash__", "__len__", "__iter__", "__new__", "__init_subclass__", "__module__",
-    "__doc__", "__array_namespace__",
+    "refuse_layout", "is_numpys", "is_number", "eager_class", "__class__", "__hash__", "__len__", "__iter__", "__new__",
+    "__init_subclass__", "__module__", "__doc__", "__array_namespace__",
 })  # fmt: skip
 
 

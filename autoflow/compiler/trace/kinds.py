@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.duck_arrays import flat
 from ...base.errors import CompileError
 from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
@@ -48,11 +49,7 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
 
 def holds_place(x: Any) -> bool:
     """Is there a placeholder of an array in it?"""
-    if isinstance(x, dict):
-        return any([holds_place(v) for v in x.values()])
-    if isinstance(x, slice):
-        return holds_place((x.start, x.stop, x.step))
-    return isinstance(x, Place) or (isinstance(x, (tuple, list)) and any([holds_place(v) for v in x]))
+    return any([isinstance(v, Place) for v in flat(x)])
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
@@ -74,7 +71,6 @@ VIEWS = of_kind("shapes", "permutes", "shows")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
 FILLED: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 UNWRITTEN = of_kind("writes")
-VALUES = frozenset(["item", "tolist", "tobytes", "tofile", "dump", "dumps"])
 WRITING = frozenset(["resize", "setfield", "setflags", "byteswap"])  # the others are methods of Traced
 ARRAYS = (np.ndarray, np.generic, *NUMBERS)
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}

@@ -22,17 +22,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import Registration
-from ...backends.registry import NodeTypes
+from ...backends.duck_arrays import Registration, guard_derivatives
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
-from ...nodes.nodes import NUMPY, Array, NodeRole, value_of
+from ...nodes.nodes import Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
@@ -172,7 +172,7 @@ def record(
     try:
         with (
             RECORDING.needed_by(tape),
-            switched(wrap_open_record=wrap_backward(tape)),
+            switched(wrap_open_record=guard_derivatives(partial(derive, tape))),
             noting_readers() as readers,
         ):
             try:
@@ -213,35 +213,21 @@ def add_output(tape: Tape, x: Any) -> Any:
     return Place(len(tape.program.outputs) - 1)
 
 
-def wrap_backward(tape: Tape) -> Callable[[Any], Any]:
-    """What wraps ``open_record`` of backward passes: derivatives that look at numbers become one call each."""
-
-    def wrap_open_record(open_record: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def open_guarded(pair: Any) -> Any:
-            g, vjps, saved, kept = open_record(pair)
-            return g, [vjp and guarded(vjp) for vjp in vjps], saved, kept
-
-        return open_guarded
-
-    def guarded(vjp: Callable[..., Any]) -> Callable[..., Any]:
-        def safely(g: Any, saved: Any) -> Any:
-            if isinstance(g, NodeRole):  # nodes record it too
-                return vjp(g, saved)
-            before = tape.reason
-            with suppress(Doubt):
-                found = vjp(g, saved)
-                if tape.reason is before:
-                    return found
-            if before is not None:
-                raise Doubt
-            reason, tape.reason = tape.reason, None
-            if hasattr(g, "batch_layer"):
-                raise CompileError("af.vmap calls it for each example") from reason
-            return tape.call(vjp, (g, tuple(saved)), shares=True)
-
-        return safely
-
-    return wrap_open_record
+def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
+    """A derivative in a backward pass: one that looks at numbers becomes one call."""
+    if isinstance(g, NodeRole):  # nodes record it too
+        return vjp(g, saved)
+    before = tape.reason
+    with suppress(Doubt):
+        found = vjp(g, saved)
+        if tape.reason is before:
+            return found
+    if before is not None:
+        raise Doubt
+    reason, tape.reason = tape.reason, None
+    if hasattr(g, "batch_layer"):
+        raise CompileError("af.vmap calls it for each example") from reason
+    return tape.call(vjp, (g, tuple(saved)), shares=True)
 
 
 def check_nothing_stays(tape: Tape) -> None:
@@ -263,18 +249,6 @@ def check_nothing_stays(tape: Tape) -> None:
 # -- nodes on top of Traced arrays
 
 
-def make_types() -> NodeTypes:
-    """The classes of nodes on top of Traced arrays."""
-    types = NodeTypes(Traced, NUMPY.roles, NUMPY.slots)
-    types.from_numpy, types.to_numpy = on_this_tape, numbers_of
-    types.call = as_one_call  # type: ignore[method-assign]
-    return types
-
-
-RECORDING = Registration(Traced, make_types)
-RECORDING.users = RECORDINGS
-
-
 def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
     here = threading.get_ident()
@@ -282,11 +256,16 @@ def on_this_tape(array: Array) -> Any:
     return tape.borrow(tape.value(array))
 
 
-def as_one_call(function: Any, x: Any) -> Any:
-    """A function that NumPy knows nothing of, as one call of the program."""
-    return x.tape.call(function, (x,))
-
-
 def numbers_of(x: Any) -> Array:
     """What pictures and printing ask for."""
     raise x.tape.doubt(refuse_number("printing or drawing"))
+
+
+# A function that NumPy knows nothing of is one call of the program.
+RECORDING = Registration(
+    Traced,
+    RECORDINGS,
+    from_numpy=on_this_tape,
+    to_numpy=numbers_of,
+    call=lambda function, x: x.tape.call(function, (x,)),
+)

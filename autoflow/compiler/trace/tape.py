@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from ...backends.duck_arrays import map_leaves
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ..matching import Place, Value
@@ -21,21 +22,19 @@ from ..program import NUMBERS, Program
 from .doubts import Doubt, Settings
 from .kinds import ARRAYS, PERMUTING, RAISING, SAME_ORDER, has_fixed_places, has_fixed_shape
 from .memory import set_items, write_down
-from .traced import Traced, is_number
+from .traced import Traced
 
 
 def strip(x: Any, found: list[Any]) -> Any:
     """``x`` with a Place for each array, also inside tuples, lists, dicts and slices; ``found`` gets the arrays."""
-    if isinstance(x, (Traced, np.ndarray)):
-        found.append(x)
+
+    def take(v: Any) -> Any:
+        if not isinstance(v, (Traced, np.ndarray)):
+            return v
+        found.append(v)
         return Place(len(found) - 1)
-    if type(x) is dict:
-        return {key: strip(v, found) for key, v in x.items()}
-    if type(x) is slice:
-        return slice(strip(x.start, found), strip(x.stop, found), strip(x.step, found))
-    if type(x) in (tuple, list):
-        return type(x)([strip(v, found) for v in x])
-    return x
+
+    return map_leaves(x, take)
 
 
 def is_ours(x: Any) -> bool:
@@ -45,13 +44,7 @@ def is_ours(x: Any) -> bool:
 
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The opposite: the arrays in place of the Slots."""
-    if type(x) is Place:
-        return arrays[x.k]
-    if type(x) is dict:
-        return {key: fill_slots(v, arrays) for key, v in x.items()}
-    if type(x) is slice:
-        return slice(fill_slots(x.start, arrays), fill_slots(x.stop, arrays), fill_slots(x.step, arrays))
-    return type(x)([fill_slots(v, arrays) for v in x]) if type(x) in (tuple, list) else x
+    return map_leaves(x, lambda v: arrays[v.k] if type(v) is Place else v)
 
 
 RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last
@@ -205,7 +198,7 @@ class Tape:
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)
-        if is_number(x) and not found:
+        if x.is_number and not found:
             return self.view_of_number(function, x, args, options)
 
         def take(a: Array) -> Any:

@@ -9,22 +9,20 @@ masks too: what a graph of records would take for constant is computed anew in e
 What cannot be written down is the value itself. Python asks for it in ``if x > 0``, ``float(x)``, ``np.asarray(x)``,
 ``plain[i] = x``: since a Traced is no ndarray, all of these arrive here, and are refused with the line.
 
-First come the methods and operators that a Traced has in common with ndarray, each recorded or refused; none computes
-anything. Then the class itself.
+What a Traced has in common with ndarray is recorded or refused; nothing computes anything.
 """
 
 from __future__ import annotations
 
 import operator
-import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import NP, DuckArray, other_methods, refusing, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, other_methods, run_masked, store_results
 from ...base.errors import CompileError
-from ...nodes.nodes import NUMPY, NodeRole
+from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ...table.shapes import name_out
 from ..matching import Place, Value, layout_of
@@ -37,7 +35,6 @@ from .kinds import (
     SCALAR_POWERS,
     SLICING,
     UNWRITTEN,
-    VALUES,
     VIEWS,
     WRITING,
     check_caller_is_ours,
@@ -61,88 +58,6 @@ from .memory import (
     write_into_copy,
 )
 
-# ---------------------------------------------------------------- the methods and operators of ndarray
-
-
-class TracedMethods(DuckArray):
-    """What :class:`Traced` has in common with ndarray."""
-
-    __slots__ = ()
-    expr: Any  # a Value
-    tape: Any
-    _assign: Any
-    refuse_number = staticmethod(refuse_number)
-
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
-        """As in NumPy."""
-        if np.dtype(dtype) == self.dtype:
-            return self.copy(order) if copy else self
-        dtype = np.dtype(dtype)
-        how: Any = dtype, order, casting
-        call = write_down(lambda x: cast(x, *how), cast, (Place(0), *how), {})
-        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
-        return self.tape.new_traced(value)
-
-    def copy(self, order: str = "C") -> Any:
-        """As in NumPy."""
-        if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
-            return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
-        return self.tape.new_traced(self.expr)
-
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-        """As in NumPy."""
-        new: Any = shape[0] if len(shape) == 1 else shape
-        return self.tape.view(np.reshape, self, (new,), {"order": order})
-
-    def flatten(self, order: Any = "C") -> Any:
-        """As in NumPy."""
-        return self.tape.call(flatten, (self, order), fixed=True)
-
-    def dot(self, other: Any, out: Any = None) -> Any:
-        """As in NumPy."""
-        return NP.dot(self, other, out=out)
-
-    def __pow__(self, other: Any) -> Any:
-        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
-        if isinstance(other, NodeRole):
-            return NotImplemented
-        number = is_number(self)
-        if type(other) in (int, float) and self.dtype.kind == "f" and not number:
-            quick: Any = SCALAR_POWERS.get(other, np.power)
-            x = np.asarray(self.expr.sample)
-            if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
-                return quick(self) if quick.nin == 1 else quick(self, other)
-        function = operator.pow if number else power_of_arrays
-        return self.tape.call(function, (self, other), fixed=True, raises=self.dtype.kind in "iu")
-
-    def __rpow__(self, other: Any) -> Any:
-        function = operator.pow if is_number(self) else power_of_arrays
-        return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
-
-    def __ipow__(self, other: Any) -> Any:
-        if is_number(self):
-            return self**other
-        self._assign(self**other)
-        return self
-
-    def yields_to(self, y: Any) -> bool:
-        """To nodes, of which our numbers are operands."""
-        return isinstance(y, NodeRole)
-
-    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
-        """``x += y``. Numbers are not written into: the name gets another one."""
-        if is_number(self):
-            return ufunc(self, y)
-        self._assign(ufunc(self, y))
-        return self
-
-
-def is_number(x: TracedMethods) -> bool:
-    """Is it one of NumPy's numbers in eager code? 0-d results are, but those of nodes; powers have other last bits."""
-    return isinstance(x.expr.sample, np.generic) and not getattr(x, "under", False)
-
 
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
@@ -151,66 +66,15 @@ def power_of_arrays(x: Any, y: Any) -> Any:
 
 def assign(x: Any, new: Any) -> None:
     """``out=x``: the array becomes the result."""
-    if not isinstance(x, TracedMethods):
+    if not isinstance(x, Traced):
         raise into_outside()
-    x._assign(new)
-
-
-def add_methods(cls: type) -> None:
-    """Every other method of ndarray: recorded as a call, or refused. (Not by ``__getattr__``: nodes ask for slots that
-    are empty, and that would be slow.)"""
-
-    def recorded(name: str) -> Any:
-        function: Any = getattr(np, name, None)
-        if function in REDUCTIONS or function in VIEWS:
-            return lambda self, *args, **options: function(self, *args, **options)
-        method = method_of(name)
-
-        def call(self: Any, *args: Any, **options: Any) -> Any:
-            named, options = name_out(function, (self, *args), options)
-            out = options.pop("out", None)
-            result = self.tape.call(method, named, options, like=function)
-            return result if out is None else store_results((out,), result, assign)
-
-        return call
-
-    def asked(name: str) -> Any:
-        return refusing(f"x.{name}()")
-
-    def written(name: str) -> Any:
-        def refuse(self: Any, *_: Any, **__: Any) -> Any:
-            raise CompileError(
-                f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, or say "
-                f"af.compile(f, fallback=True)."
-            )
-
-        return refuse
-
-    def hidden(name: str) -> Any:
-        def refuse(self: Any, *_: Any) -> Any:
-            raise layout_refused(f"x.{name}")
-
-        return property(refuse, refuse)
-
-    for name in ("data", "ctypes", "flat"):
-        setattr(cls, name, hidden(name))
-    for name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
-        setattr(cls, name, property(DuckArray.__array__))
-    setattr(cls, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too
-    for name in ("__dlpack__", "__dlpack_device__", "__setstate__", "__getstate__", "__sizeof__"):
-        setattr(cls, name, asked(name))
-    for name in other_methods(cls):
-        make = asked if name in VALUES else written if name in WRITING else recorded
-        setattr(cls, name, make(name))
+    x.overwrite(new)
 
 
 # ---------------------------------------------------------------- Traced: an array that writes down its calls
 
 
-CLASS: Any = vars(object)["__class__"]  # what every object has
-
-
-class Traced(TracedMethods):
+class Traced(DuckArray):
     """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
     __slots__ = (
@@ -227,6 +91,7 @@ class Traced(TracedMethods):
     source: Traced | None  # of a view: the array that it looks into
     viewed: Any  # of a view: the function that takes it
     tape: Any  # tape.Tape: the recording that we are part of
+    refuse_number, refuse_layout = staticmethod(refuse_number), staticmethod(layout_refused)
     under: bool  # is there a node or view on top of it?
 
     @staticmethod
@@ -234,18 +99,14 @@ class Traced(TracedMethods):
         """An array of NumPy as one of ours: it meets us in an operation."""
         return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
-    @property
-    def __class__(self) -> Any:
-        """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
-        what is really there."""
-        real = type(self)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
-            return real
-        return getattr(NUMPY, real.__name__) if real is not Traced else type(self.expr.sample)
+    def eager_class(self) -> type:
+        """That of the recorded array."""
+        return type(self.expr.sample)
 
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        CLASS.__set__(self, kind)
+    @property
+    def is_number(self) -> bool:
+        """0-d results are, but those of nodes; powers have other last bits."""
+        return isinstance(self.expr.sample, np.generic) and not getattr(self, "under", False)
 
     @property
     def expr(self) -> Value:
@@ -393,7 +254,7 @@ class Traced(TracedMethods):
 
     # -- writing
 
-    def _assign(self, new: Any) -> None:
+    def overwrite(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
         program = self.tape.program
         value = self.tape.value(new)
@@ -406,29 +267,67 @@ class Traced(TracedMethods):
         write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        if is_number(self):
+        if self.is_number:
             raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         write(self, self.tape.set_items(self, index, new))
-
-    def fill(self, value: Any) -> None:
-        """As in NumPy."""
-        self[...] = value
-
-    def sort(self, axis: int = -1, **options: Any) -> None:
-        """As in NumPy."""
-        self._assign(np.sort(self, axis, **options))
-
-    def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
-        """As in NumPy."""
-        self._assign(np.partition(self, kth, axis, **options))
 
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         """As in NumPy."""
         self._write_by(np.put, (self, indices, values, mode), {})
 
     # -- ndarray's methods
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """As in NumPy."""
+        if np.dtype(dtype) == self.dtype:
+            return self.copy(order) if copy else self
+        dtype = np.dtype(dtype)
+        how: Any = dtype, order, casting
+        call = write_down(lambda x: cast(x, *how), cast, (Place(0), *how), {})
+        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
+        return self.tape.new_traced(value)
+
+    def copy(self, order: str = "C") -> Any:
+        """As in NumPy."""
+        if order == "F" or (order != "K" and self.expr.layout is not None) or not self.expr.is_dense:
+            return self.tape.call(np.ndarray.copy, (self, order), fixed=True)
+        return self.tape.new_traced(self.expr)
+
+    def flatten(self, order: Any = "C") -> Any:
+        """As in NumPy."""
+        return self.tape.call(flatten, (self, order), fixed=True)
+
+    def __pow__(self, other: Any) -> Any:
+        """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
+        if isinstance(other, NodeRole):
+            return NotImplemented
+        number = self.is_number
+        if type(other) in (int, float) and self.dtype.kind == "f" and not number:
+            quick: Any = SCALAR_POWERS.get(other, np.power)
+            x = np.asarray(self.expr.sample)
+            if np.array_equal(operator.pow(x, other), quick(x) if quick.nin == 1 else quick(x, other), equal_nan=True):
+                return quick(self) if quick.nin == 1 else quick(self, other)
+        function = operator.pow if number else power_of_arrays
+        return self.tape.call(function, (self, other), fixed=True, raises=self.dtype.kind in "iu")
+
+    def __rpow__(self, other: Any) -> Any:
+        function = operator.pow if self.is_number else power_of_arrays
+        return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
+
+    def yields_to(self, y: Any) -> bool:
+        """To nodes, of which our numbers are operands."""
+        return isinstance(y, NodeRole)
+
+    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
+        """``x += y``. Numbers are not written into: the name gets another one."""
+        if self.is_number:
+            return ufunc(self, y)
+        self.overwrite(ufunc(self, y))
+        return self
 
     def __getitem__(self, index: Any) -> Any:
         parts = index if type(index) is tuple else (index,)
@@ -438,7 +337,7 @@ class Traced(TracedMethods):
             if isinstance(sample, np.ndarray):
                 call = write_down(lambda a: a[index], operator.getitem, (Place(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
-                return self.tape.new_traced(value, None if is_number(self) else self, operator.itemgetter(index))
+                return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
     def view(self, *args: Any, **options: Any) -> Any:
@@ -461,5 +360,38 @@ def _samples(args: Any) -> Any:
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
-add_methods(Traced)
+def recorded(name: str) -> Any:
+    """A method of ndarray, written down as a call."""
+    function: Any = getattr(np, name, None)
+    if function in REDUCTIONS or function in VIEWS:
+        return lambda self, *args, **options: function(self, *args, **options)
+    method = method_of(name)
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        named, options = name_out(function, (self, *args), options)
+        out = options.pop("out", None)
+        result = self.tape.call(method, named, options, like=function)
+        return result if out is None else store_results((out,), result, assign)
+
+    return call
+
+
+def written(name: str) -> Any:
+    """A method that writes in place, refused."""
+
+    def refuse(self: Any, *_: Any, **__: Any) -> Any:
+        raise CompileError(
+            f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, or say "
+            f"af.compile(f, fallback=True)."
+        )
+
+    return refuse
+
+
+# Not by ``__getattr__``: nodes ask for slots that are empty, and that would be slow.
+for _name in other_methods(Traced):
+    setattr(Traced, _name, (written if _name in WRITING else recorded)(_name))
+for _name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
+    setattr(Traced, _name, property(DuckArray.__array__))
+setattr(Traced, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too
 guard_methods(Traced)
