@@ -89,7 +89,7 @@ class DuckArray:
         """For ``isinstance`` and ``x.__class__`` in the function: the class that eager code finds. Our own code sees
         what is really there."""
         real = type(self)
-        if is_ours():
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("autoflow."):
             return real
         return getattr(NODE_TYPES[np.ndarray], real.__name__) if hasattr(real, "role") else self.eager_class()
 

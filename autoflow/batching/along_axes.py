@@ -58,14 +58,14 @@ def along(
         given = {**defaults, **dict(zip(names, args, strict=False)), **options}
         x = given.pop(names[0])
         (inner, mapped), (where, masked) = open_layer(x, layer), open_layer(given.pop("where", None), layer)
-        if len(args) > len(names) or any_batched(*given.values()) or is_given(given.get("weights")):
+        if len(args) > len(names) or any_batched(*given.values()) or ("weights" in given and is_given(given["weights"])):
             return NotImplemented
         if not mapped and not masked:
             given = {**given, "where": where} if is_given(where) else given
             return wrap_batched(function(inner, **given), layer, False, x if view else None)
-        inner = in_front(x, layer)
+        inner = inner if mapped else in_front(x, layer)
         n = inner.ndim - 1
-        if is_given(where):
+        if where is not None and is_given(where):
             given["where"] = masks(where, masked, n)
         axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
         if not (whole and n) if axis is None else not n and axis in (0, -1, ()):

@@ -77,17 +77,10 @@ class Guards:
         self.states: list[tuple[Callable[[Any], Any], Any, Any]] = []  # of generators and iterators
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
-        self.functions: list[tuple[Any, Any, Any]] = []  # code, defaults
-        self.keywords: list[tuple[Any, Any]] = []  # keyword defaults
-        self.shadows: list[tuple[Any, set[str]]] = []  # namespaces of globals, and builtins that are not in them
-        self.namespaces: list[tuple[Any, int]] = []  # attributes of an object, and how many there were
-        self.cells: list[tuple[Any, Any]] = []
         self.items: list[tuple[Any, Any, Any]] = []
-        self.attributes: list[tuple[Any, str, Any]] = []
-        self.small: list[tuple[Any, bytes, Any, Any]] = []  # arrays, their bytes, shape and dtype
-        self.large: list[tuple[Callable[[], Any], Any]] = []
-        self.shapes: list[tuple[Any, Any, Any]] = []
-        self.nodes: list[tuple[Any, Any]] = []
+        self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
+        self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
+        self.others: list[tuple[Callable[[], Any], Any]] = []  # what is called, and what it returns
         self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
         self.roots = [*queue]
@@ -140,15 +133,15 @@ class Guards:
             self.collections.append((x, elements_of(x)))
         elif isinstance(x, types.FunctionType):
             if not is_ours(x):
-                self.functions.append((x, x.__code__, x.__defaults__))
-                if x.__code__.co_kwonlyargcount:
-                    self.keywords.append((x, x.__kwdefaults__))
-                self.shadows.append((x.__globals__, builtins_in(x)))
+                parts = ("__code__", "__defaults__", "__kwdefaults__")
+                self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+                if builtin := builtins_in(x):
+                    self.others.append((partial(x.__globals__.keys().isdisjoint, builtin), True))
                 self.note_names(x)
-        elif isinstance(x, (FunctionOfFunction, threading.local)):
-            pass
-        elif isinstance(getattr(x, "__dict__", None), dict):
-            self.namespaces.append((x.__dict__, len(x.__dict__)))
+        elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
+            getattr(x, "__dict__", None), dict
+        ):
+            self.others.append((x.__dict__.__len__, len(x.__dict__)))
 
     def note_names(self, f: types.FunctionType) -> None:
         """What the code of a function names. Raises CompileError for a door to what is no guard."""
@@ -158,7 +151,7 @@ class Guards:
             raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
         names = names_of(f.__code__).all
         if f.__dict__ or BY_TEXT & names:
-            self.namespaces.append((f.__dict__, len(f.__dict__)))
+            self.others.append((f.__dict__.__len__, len(f.__dict__)))
         self.named |= names
 
     def check_unchanged(self) -> None:
@@ -229,41 +222,26 @@ class Guards:
                 at = self.edges[at][3]
         for k in sorted(wanted):
             container, key, child, _ = self.edges[k]
-            if isinstance(container, types.CellType):
-                self.cells.append((container, child))
-            elif isinstance(container, HOLDERS):
-                self.large.append((partial(leads_to, container, child), True))
+            if isinstance(container, HOLDERS):
+                self.others.append((partial(leads_to, container, child), True))
             elif isinstance(key, str) and not isinstance(container, MAPPINGS):
                 self.attributes.append((container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
                 self.items.append((container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
-                self.nodes.append((holder, array))
-            if id(array) in ignored:
-                self.shapes.append((array, array.shape, array.dtype))
-            elif isinstance(mark, bytes) and isinstance(array, np.ndarray):
-                self.small.append((array, mark, array.shape, array.dtype))
-            else:
-                self.large.append((read, mark))
-                self.shapes += [(array, array.shape, array.dtype)] if isinstance(array, np.ndarray) else []
-        self.shadows = merge_shadows(self.shadows)
-        self.edges, self.states, self.contents, self.roots = [], [], {}, []
-        self.has_more = bool(
-            self.keywords or self.shadows or self.namespaces or self.collections or self.nodes or self.shapes
-            or self.large
-        )  # fmt: skip
+                self.attributes.append((holder, "_value", array))
+            seen = None if id(array) in ignored or not isinstance(mark, bytes) else mark
+            if isinstance(array, np.ndarray):
+                self.arrays.append((array, seen, array.shape, array.dtype))
+            if id(array) not in ignored and (seen is None or not isinstance(array, np.ndarray)):
+                self.others.append((read, mark))
+        self.others += [(partial(has_elements, *pair), True) for pair in self.collections]
+        self.edges, self.states, self.contents, self.roots, self.collections = [], [], {}, [], []
 
     def hold(self) -> bool:
-        """Do all watched edges lead where they led, and is what they lead to what it was?
-
-        Called before every run, so the most frequent kinds are written out here, and the rest only runs if there is
-        any.
-        """
+        """Do all watched edges lead where they led, and is what they lead to what it was? Called before every run."""
         try:
-            for cell, child in self.cells:
-                if cell.cell_contents is not child and not is_equal(cell.cell_contents, child):
-                    return False
             for container, key, child in self.items:
                 if container[key] is not child and not is_equal(container[key], child):
                     return False
@@ -272,29 +250,14 @@ class Guards:
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
-        for f, code, defaults in self.functions:
-            if f.__code__ is not code or f.__defaults__ is not defaults:
+        for array, mark, shape, dtype in self.arrays:
+            if (mark is not None and array.tobytes() != mark) or array.shape != shape or array.dtype is not dtype:
                 return False
-        for array, mark, shape, dtype in self.small:
-            if array.tobytes() != mark or array.shape != shape or array.dtype is not dtype:
-                return False
-        return not self.has_more or self.rest_holds()
-
-    def rest_holds(self) -> bool:
-        """The same for what is not so frequent."""
-        return (
-            all([f.__kwdefaults__ is defaults for f, defaults in self.keywords])
-            and all([builtins.isdisjoint(names) for names, builtins in self.shadows])
-            and all([len(namespace) == n for namespace, n in self.namespaces])
-            and all([has_elements(container, elements) for container, elements in self.collections])
-            and all([node._value is array for node, array in self.nodes])
-            and all([array.shape == shape and array.dtype is dtype for array, shape, dtype in self.shapes])
-            and all([read() == mark for read, mark in self.large])
-        )
+        return not self.others or all([read() == mark for read, mark in self.others])
 
     def watches(self) -> bool:
         """Is there anything to look at?"""
-        return bool(self.cells or self.items or self.attributes or self.functions or self.small or self.has_more)
+        return bool(self.items or self.attributes or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
@@ -318,14 +281,6 @@ def is_ours(f: types.FunctionType) -> bool:
 def is_scope(container: Any) -> bool:
     """The globals of a module?"""
     return isinstance(container, dict) and "__builtins__" in container
-
-
-def merge_shadows(shadows: list[tuple[Any, set[str]]]) -> list[tuple[Any, set[str]]]:
-    """One set of names for each namespace."""
-    found: dict[int, tuple[Any, set[str]]] = {}
-    for namespace, names in shadows:
-        found.setdefault(id(namespace), (namespace, set()))[1].update(names)
-    return [(namespace, names) for namespace, names in found.values() if names]
 
 
 def read_by(program: Program) -> set[int]:
