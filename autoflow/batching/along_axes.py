@@ -58,7 +58,11 @@ def along(
         given = {**defaults, **dict(zip(names, args, strict=False)), **options}
         x = given.pop(names[0])
         (inner, mapped), (where, masked) = open_layer(x, layer), open_layer(given.pop("where", None), layer)
-        if len(args) > len(names) or any_batched(*given.values()) or ("weights" in given and is_given(given["weights"])):
+        if (
+            len(args) > len(names)
+            or any_batched(*given.values())
+            or ("weights" in given and is_given(given["weights"]))
+        ):
             return NotImplemented
         if not mapped and not masked:
             given = {**given, "where": where} if is_given(where) else given
@@ -137,7 +141,7 @@ def among(function: Any, place: int) -> Form:
             return NotImplemented
         inner = [open_layer(v, layer)[0] for v in args]
         given = {name: open_layer(v, layer)[0] for name, v in options.items()}
-        return wrap_batched(function(*inner, **given), layer, open_layer(args[place], layer)[1])
+        return wrap_batched(function(*inner, **given), layer)
 
     return form
 

@@ -19,8 +19,7 @@ from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, open_layer, whose_turn, wrap_batched
-from .looping import announce_loop, loop_over_batch, one_of, together
-from .settling import settled
+from .looping import announce_loop, loop_over_batch, one_of, settled, together
 
 Form = Callable[..., Any]
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments

@@ -1,15 +1,29 @@
-"""One example after the other: what has no batched form is called for each of them."""
+"""Is a batched form right? And one example after the other: what has no form is called for each of them.
+
+NumPy is asked: the first call of a kind is made for one example, too. Calls are of one kind if functions, shapes,
+dtypes, layouts and options are the same. What is compared: values, shapes, dtypes. What is learnt, and holds for all
+calls of the kind: whether a result is a NumPy number or a 0-d array, in which order its axes lie in memory, whether it
+is a view of an argument, and whether it may be written into. A form that is wrong in one of these is not used for the
+kind.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backends.duck_arrays import flat, map_leaves
+from ..base.modes import switched
+from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
+from ..table.facts import of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, open_layer, wrap_batched
+from .batched import Batched, Layer, open_layer, shares_memory, wrap_batched
+
+# ---------------------------------------------------------------- one example after the other
 
 SAID: set[str] = set()  # what has been said of loops
 
@@ -18,7 +32,8 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
     """The function for each example, and a warning, once."""
     name = name or public_name(function)
     if not has_mapped((args, options), layer):
-        return wrap_batched(function(*one_of(args, layer, 0), **one_of(options, layer, 0)), layer, False)
+        result = function(*one_of(args, layer, 0), **one_of(options, layer, 0))
+        return wrap_batched(result, layer, False, args[0] if type(result) is np.ndarray else None)
     announce_loop(name, layer)
     results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
     return together(results, layer, name, flat([args, options]))
@@ -66,3 +81,201 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made
+
+
+# ---------------------------------------------------------------- is a form right?
+
+
+MANY = 4096  # kinds of calls that are remembered
+KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
+LOOP: Any = "for each example"
+UNKNOWN: Any = object()
+NEW = of_kind("likes")  # what they make may be written into
+FLOATS = (float, complex, np.float64)  # their value decides nothing that is learnt
+
+
+class Manner(NamedTuple):
+    """How the result of one example is there."""
+
+    number: bool  # a NumPy number?
+    order: Any  # the order of the axes in memory, if the form's is another one
+    copy: bool  # no view, though the form gives one?
+    locked: bool  # read-only, though the form's is not?
+
+
+class WrongFormError(Exception):
+    """The form gives something else than NumPy."""
+
+
+def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
+    """What the form gives, or what is right."""
+    kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
+    try:
+        how = KNOWN.get(kind)
+    except TypeError:  # what has no hash is no kind
+        kind = how = None
+    if how is None and function not in NEW and are_shared([args, options], layer):
+        how = remember(kind, LOOP)  # one call, whose result all examples share
+    if how is not LOOP:
+        result = form(layer, *args, **options)
+        if result is not NotImplemented:
+            if how is None and layer.size and result is not None:
+                how = remember(kind, learn(layer, function, args, options, result))
+            if how is not LOOP:
+                return result if how is None else brought(result, how)
+    return loop_over_batch(layer, function, args, options)
+
+
+def are_shared(x: Any, layer: Layer) -> bool:
+    """Are there arrays of the layer in these arguments, and none with a batch?"""
+    found = [v.mapped for v in flat(x) if type(v) is Batched and v.batch_layer is layer]
+    return bool(found) and not any(found)
+
+
+def remember(kind: Any, how: Any) -> Any:
+    """``how``, from now on known of this kind of calls."""
+    if kind is not None and how is not None:
+        if len(KNOWN) >= MANY:
+            KNOWN.clear()
+        KNOWN[kind] = how
+    return how
+
+
+# -- kinds of calls
+
+
+def part(x: Any, layer: Layer) -> Any:
+    """What matters of one argument: calls with the same parts are settled in the same way."""
+    kind = type(x)
+    if kind is Batched:
+        inner = x.inner
+        strides = inner.strides if type(inner) is np.ndarray else None
+        return inner.shape[1:], inner.dtype, strides and strides[1:], x.is_number, x.mapped, x.batch_layer is layer
+    if kind is tuple or kind is list:
+        return kind, *[part(v, layer) for v in x]
+    if kind is dict:
+        return tuple([(n, part(v, layer)) for n, v in x.items()])
+    if kind is slice:
+        return part((x.start, x.stop, x.step), layer)
+    if hasattr(x, "shape") and hasattr(x, "dtype") and kind is not np.dtype:
+        return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
+    return kind if kind in FLOATS else (kind, x)
+
+
+# -- what NumPy says
+
+
+def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> Any:
+    """How the results of calls of this kind are brought into their form. LOOP if the form is wrong."""
+    arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray, NodeRole))]
+    if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
+        return None  # a function of the user's is not called once more than for each example
+    plain = {id(x): example(x, layer) for x in arrays}
+    if any([v is UNKNOWN for v in plain.values()]):
+        return None
+
+    def put_in(x: Any) -> Any:
+        return plain.get(id(x), x)
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
+        warnings.simplefilter("ignore")
+        one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
+    try:
+        return compare(function, result, one, layer, [(x, plain[id(x)]) for x in arrays])
+    except WrongFormError:
+        return LOOP
+
+
+def example(x: Any, layer: Layer) -> Any:
+    """The numbers of one example of the layer: plain, without nodes and outer layers."""
+    number = type(x) is Batched and x.batch_layer is layer and x.is_number
+    while True:
+        if isinstance(x, NodeRole):
+            x = value_of(x)
+        elif type(x) is Batched:
+            if x.mapped and not len(x.inner):
+                return UNKNOWN
+            x = x.inner[0, ...] if x.mapped else x.inner
+        else:
+            break
+    if type(x) is not np.ndarray:
+        return UNKNOWN if not isinstance(x, np.ndarray) else x
+    return x[()] if number else x
+
+
+def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:
+    """The manner in which NumPy gives ``one``; WrongFormError if the result of the form is none of that kind."""
+    if isinstance(one, (tuple, list)):
+        if not isinstance(result, (tuple, list)) or len(result) != len(one):
+            raise WrongFormError
+        return [compare(function, r, v, layer, arrays) for r, v in zip(result, one, strict=True)]
+    if type(result) is not Batched or result.batch_layer is not layer:
+        if np.shape(result) != np.shape(one):
+            raise WrongFormError
+        return None
+    if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
+        raise WrongFormError
+    inner = result.inner
+    mine = example(result, layer)
+    if mine is UNKNOWN:
+        return None
+    if function is not np.empty_like and not close(mine, one):
+        raise WrongFormError
+    if not isinstance(one, np.ndarray):
+        return Manner(True, None, False, False)
+    is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])
+    places = [open_layer(x, layer)[0] for x, _ in arrays if type(x) is Batched and not x.is_number]
+    mine_is_view = any([shares_memory(inner, place) for place in places])
+    if is_view and not mine_is_view and one.flags.writeable:
+        raise WrongFormError
+    copy = mine_is_view and not is_view and one.size > 0
+    order = None
+    if type(inner) is np.ndarray and one.ndim > 1 and not is_view:
+        wanted = in_memory(one.shape, one.strides)
+        order = wanted if in_memory(one.shape, inner.strides[result.mapped :]) != wanted or copy else None
+    locked = type(inner) is np.ndarray and inner.flags.writeable and not one.flags.writeable
+    return Manner(False, order, copy, locked)
+
+
+def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes in the order in which they lie in memory, the outermost first; those of length 1 do not matter."""
+    axes = [k for k, n in enumerate(shape) if n > 1]
+    ones = [k for k, n in enumerate(shape) if n <= 1]
+    return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal but for rounding?"""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "fc":
+        return bool(np.all(a == b))
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
+        tolerance = np.finfo(a.dtype).eps ** 0.5
+        return bool(np.all((a == b) | ((a != a) & (b != b)) | (np.abs(a - b) <= tolerance * (np.abs(b) + scale))))
+
+
+# -- and is done
+
+
+def brought(result: Any, how: Any) -> Any:
+    """The result in that manner."""
+    if type(how) is list:
+        parts = [brought(r, h) for r, h in zip(result, how, strict=True)]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if how is None or type(result) is not Batched:
+        return result
+    result.is_number = how.number
+    if how.copy or how.order:
+        result = laid(result, how.order)
+    if how.locked:
+        result.inner.flags.writeable = False
+    return result
+
+
+def laid(x: Batched, order: Any) -> Batched:
+    """A copy whose axes lie in this order in memory."""
+    if order is None or type(x.inner) is not np.ndarray:
+        return Batched(x.inner.copy(), x.batch_layer, x.mapped)
+    turned = x.inner.transpose((0, *[k + 1 for k in order])).copy()
+    return Batched(turned.transpose((0, *[order.index(k) + 1 for k in range(len(order))])), x.batch_layer)

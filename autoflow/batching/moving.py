@@ -17,7 +17,6 @@ from ..rules.structure import astype, constant_with_history, flatten
 from ..table.facts import of_kind
 from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
-from ..table.shapes import Array
 from .along_axes import any_batched, shift_axes
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front, ndim_of
@@ -38,12 +37,8 @@ def whole(shape: Any) -> tuple[int, ...]:
 @batched(np.reshape)
 def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """``order="F"`` is C order of the axes turned round."""
-    inner, mapped = open_layer(a, layer)
-    if not mapped and order != "C":
-        return NotImplemented
-    if not mapped:
-        return wrap_batched(inner.reshape(shape).copy() if copy else inner.reshape(shape), layer, False, a)
-    shape, n = whole(shape), inner.ndim - 1
+    inner, shape = open_layer(a, layer)[0], whole(shape)
+    n = inner.ndim - 1
     if -1 in shape:  # of no elements NumPy would not know, with a batch in front, what is meant
         known = math.prod([k for k in shape if k != -1])
         rest = math.prod(inner.shape[1:]) // known if known else 0
@@ -59,8 +54,8 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any 
 @batched(np.ravel)
 def ravel(layer: Layer, a: Any, order: str = "C") -> Any:
     """One axis: a view only if the numbers of an example lie one behind the other, as in NumPy."""
-    inner, mapped = open_layer(a, layer)
-    steps = list(zip(inner.shape[mapped:], inner.strides[mapped:], strict=True))
+    inner = open_layer(a, layer)[0]
+    steps = list(zip(inner.shape[1:], inner.strides[1:], strict=True))
     size, dense = inner.itemsize, True
     for n, step in steps if order == "F" else steps[::-1]:
         dense, size = dense and (n == 1 or step == size), size * n
@@ -76,12 +71,11 @@ def flat_copy(layer: Layer, a: Any, order: str = "C") -> Any:
 @batched(np.transpose)
 def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     """The batch stays where it is."""
-    inner, mapped = open_layer(a, layer)
-    n = inner.ndim - mapped
+    n = a.ndim
     order = tuple(range(n))[::-1] if axes is None else normalize_axis_tuple(axes, n)
     if len(order) != n:
         raise ValueError("axes don't match array")
-    return wrap_batched(inner.transpose((0, *[k + 1 for k in order]) if mapped else order), layer, mapped, a)
+    return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 
 @batched(np.matrix_transpose, np.linalg.matrix_transpose)
@@ -101,30 +95,23 @@ def rollaxis(layer: Layer, a: Any, axis: int, start: int = 0) -> Any:
 @batched(np.squeeze)
 def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     """The batch stays, also if there is one example."""
-    inner, mapped = open_layer(a, layer)
-    n = inner.ndim - mapped
-    gone = [k for k in range(n) if inner.shape[k + mapped] == 1] if axis is None else normalize_axis_tuple(axis, n)
-    return wrap_batched(np.squeeze(inner, tuple([k + mapped for k in gone])), layer, mapped, a)
+    gone = tuple([k for k, n in enumerate(a.shape) if n == 1]) if axis is None else axis
+    return wrap_batched(np.squeeze(a.inner, shift_axes(gone, a.ndim)), layer, view_of=a)
 
 
 @batched(np.expand_dims)
 def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
     """New axes behind the batch."""
-    inner, mapped = open_layer(a, layer)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    new = normalize_axis_tuple(axes, inner.ndim - mapped + len(axes))
-    return wrap_batched(np.expand_dims(inner, tuple([k + mapped for k in new])), layer, mapped, a)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    return wrap_batched(np.expand_dims(a.inner, shift_axes(axes, a.ndim + len(axes))), layer, view_of=a)
 
 
 @batched(np.broadcast_to, broadcast_view)
 def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     """Axes are aligned at their end."""
-    inner, mapped = open_layer(array, layer)
-    shape = whole(shape)
-    if not mapped:
-        return wrap_batched(np.broadcast_to(inner, shape), layer, False, array)
-    new = len(shape) - inner.ndim + 1
-    inner = inner.reshape((layer.size, *(1,) * new, *inner.shape[1:])) if new > 0 else inner
+    inner, shape = array.inner, whole(shape)
+    new = len(shape) - array.ndim
+    inner = inner.reshape((layer.size, *(1,) * new, *array.shape)) if new > 0 else inner
     return wrap_batched(np.broadcast_to(inner, (layer.size, *shape)), layer, view_of=array)
 
 
@@ -134,8 +121,7 @@ def of_all(function: Any, view: bool = False) -> Form:
     def form(layer: Layer, x: Any, *args: Any, **options: Any) -> Any:
         if any_batched(*args, *options.values()):
             return NotImplemented
-        inner, mapped = open_layer(x, layer)
-        return wrap_batched(function(inner, *args, **options), layer, mapped, x if view else None)
+        return wrap_batched(function(x.inner, *args, **options), layer, view_of=x if view else None)
 
     return form
 
@@ -144,10 +130,9 @@ for function in (*of_kind("elements"), astype):
     FORMS[function] = of_all(function)
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
 FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy())
-FORMS[constant_with_history] = lambda layer, x, y: of_all(constant_with_history)(layer, x, open_layer(y, layer)[0])
-
-
-# -- diagonals, triangles
+FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
+    constant_with_history(open_layer(x, layer)[0], open_layer(y, layer)[0]), layer, open_layer(x, layer)[1]
+)
 
 
 @batched(np.diag)
@@ -176,69 +161,48 @@ FORMS[np.flipud] = lambda layer, m: np.flip(m, 0)
 @batched(np.tile)
 def tile(layer: Layer, A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
     """The batch once."""
-    inner, mapped = open_layer(A, layer)
-    if not mapped or any_batched(reps):
+    if any_batched(reps):
         return NotImplemented
-    reps, n = whole(reps), inner.ndim - 1
-    inner = inner.reshape((layer.size, *(1,) * (len(reps) - n), *inner.shape[1:])) if len(reps) > n else inner
+    reps, n = whole(reps), A.ndim
+    inner = A.inner.reshape((layer.size, *(1,) * (len(reps) - n), *A.shape)) if len(reps) > n else A.inner
     return wrap_batched(np.tile(inner, (1, *(1,) * (inner.ndim - 1 - len(reps)), *reps)), layer)
 
 
 @batched(pad_row)
 def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     """Nothing in front of the batch, and nothing behind it."""
-    inner, mapped = open_layer(x, layer)
-    if not mapped or any_batched(constant_values) or not isinstance(mode, str) or np.ndim(constant_values):
+    if any_batched(constant_values) or not isinstance(mode, str) or np.ndim(constant_values):
         return NotImplemented
-    widths = np.broadcast_to(np.asarray(pad_width), (inner.ndim - 1, 2)).tolist()
-    return wrap_batched(pad_row(inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    return wrap_batched(pad_row(x.inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
 
 
 @batched(sliding_window_view)
 def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options: Any) -> Any:
     """Of the axes of an example."""
-    inner, mapped = open_layer(x, layer)
     if options.get("writeable"):
         layer.doubt("sliding_window_view(writeable=True)")
-    if not mapped:
-        return NotImplemented
-    n = inner.ndim - 1
-    axes = range(n) if axis is None else normalize_axis_tuple(axis, n, allow_duplicate=True)
-    axis = tuple([k + 1 for k in axes])
-    return wrap_batched(sliding_window_view(inner, window_shape, axis), layer)
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    return wrap_batched(sliding_window_view(x.inner, window_shape, tuple([k + 1 for k in axes])), layer)
 
 
 # ---------------------------------------------------------------- putting arrays together, making new ones
 
 
-# -- several arrays
-
-
-def all_in_front(layer: Layer, arrays: Any) -> tuple[list[Array], bool]:
-    """What is behind several arrays: if one has the batch, all have it."""
-    found = [open_layer(x, layer) for x in arrays]
-    if not any([mapped for _, mapped in found]):
-        return [x for x, _ in found], False
-    return [in_front(x, layer) for x in arrays], True
-
-
 @batched(np.concatenate)
 def concatenate(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
     """Behind the batch."""
-    inner, mapped = all_in_front(layer, list(arrays))
-    if not mapped:
-        return wrap_batched(np.concatenate(inner, axis, **options), layer, False)
+    inner = [in_front(x, layer) for x in arrays]
     if axis is None:
-        return wrap_batched(np.concatenate([x.reshape((layer.size, -1)) for x in inner], 1, **options), layer)
+        inner, axis = [x.reshape((layer.size, -1)) for x in inner], 0
     return wrap_batched(np.concatenate(inner, shift_axes(axis, inner[0].ndim - 1), **options), layer)
 
 
 @batched(np.stack)
 def stack(layer: Layer, arrays: Any, axis: int = 0, **options: Any) -> Any:
     """A new axis behind the batch."""
-    inner, mapped = all_in_front(layer, list(arrays))
-    n = ndim_of(inner[0]) + 1 - mapped
-    return wrap_batched(np.stack(inner, shift_axes(axis, n) if mapped else axis, **options), layer, mapped)
+    inner = [in_front(x, layer) for x in arrays]
+    return wrap_batched(np.stack(inner, shift_axes(axis, inner[0].ndim), **options), layer)
 
 
 # -- new arrays
@@ -285,9 +249,10 @@ def spaced_between(function: Any) -> Form:
         layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
     ) -> Any:
         ends, mapped = align(layer, [start, stop])
-        axis = shift_axes(axis, max([ndim_of(x) for x in ends]) - mapped + 1) if mapped else axis
-        result = function(*ends, num, endpoint, dtype, axis)
-        return wrap_batched(one_behind_another(result) if mapped else result, layer, mapped)
+        if not mapped:
+            return NotImplemented
+        axis = shift_axes(axis, max([ndim_of(x) for x in ends]))
+        return wrap_batched(one_behind_another(function(*ends, num, endpoint, dtype, axis)), layer)
 
     return form
 

@@ -15,11 +15,10 @@ import numpy as np
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
-from .along_axes import shift_axes
+from .along_axes import along, shift_axes
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, batched, in_front
-from .looping import one_of
-from .settling import settled
+from .looping import one_of, settled
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
@@ -201,9 +200,6 @@ def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
 @batched(put_back)
 def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     """Zeros of ``shape`` with x added at i."""
-    inner, mapped = open_layer(x, layer)
-    if not mapped and not is_mapped(i, layer):
-        return wrap_batched(put_back(inner, Index(layer, i, len(shape), False).inside, shape), layer, False)
     how = Index(layer, i, len(shape), True)
     return wrap_batched(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
 
@@ -245,31 +241,27 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
 FORMS["at"] = at
 
 
+TAKE = along(np.take)
+
+
 @batched(np.take)
 def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Places along one axis, the same for all examples or others for each."""
-    inner, mapped = open_layer(a, layer)
-    places, places_mapped = open_layer(indices, layer)
-    if axis is None:
-        return take(layer, np.reshape(a, -1), indices, 0, None, mode)
-    if not places_mapped:
-        if not mapped:
-            return wrap_batched(NP.take(inner, places, axis, mode=mode), layer, False)
-        return wrap_batched(NP.take(inner, places, shift_axes(axis, inner.ndim - 1), mode=mode), layer)
+    if not isinstance(indices, Batched):
+        return TAKE(layer, a, indices, axis, mode=mode)
+    a, axis = (np.reshape(a, -1), 0) if axis is None else (a, axis)
     n = np.shape(a)[axis]
     if mode != "raise":
-        places = places % n if mode == "wrap" else np.clip(places, 0, n - 1)
-    lead = (slice(None),) * (shift_axes(axis, np.ndim(a)) - 1)
-    return read(layer, a, (*lead, wrap_batched(places, layer)))
+        indices = indices % n if mode == "wrap" else np.clip(indices, 0, n - 1)
+    return read(layer, a, (*(slice(None),) * (shift_axes(axis, np.ndim(a)) - 1), indices))
 
 
 @batched(np.take_along_axis)
 def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Both have the axes of one example."""
-    x, places = np.reshape(arr, -1) if axis is None else arr, indices
-    axis = 0 if axis is None else axis
-    inner, where = in_front(x, layer), in_front(places, layer)
-    return wrap_batched(np.take_along_axis(inner, where, shift_axes(axis, inner.ndim - 1)), layer)
+    arr, axis = (np.reshape(arr, -1), 0) if axis is None else (arr, axis)
+    inner, places = in_front(arr, layer), in_front(indices, layer)
+    return wrap_batched(np.take_along_axis(inner, places, shift_axes(axis, inner.ndim - 1)), layer)
 
 
 @batched(np.put_along_axis)

@@ -78,8 +78,6 @@ def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, .
     here, there = [np.shape(x)[k] for k in xs], [np.shape(y)[k] for k in ys]
     if here != there:
         raise ValueError(f"shapes {np.shape(x)} and {np.shape(y)} not aligned: axes of {here} and {there}")
-    if not (a_mapped or b_mapped):
-        return wrap_batched(np.tensordot(a, b, (xs, ys)), layer, False)
     a, left = as_matrix(a, a_mapped, xs, last=True)
     b, right = as_matrix(b, b_mapped, ys, last=False)
     return wrap_batched(product(a, b, a_mapped, b_mapped).reshape((layer.size, *left, *right)), layer)
@@ -131,11 +129,10 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
     if new is None:
         return NotImplemented
     inputs, _, output = letters.partition("->")
-    mapped = any([m for _, m in found])
     terms = [new + term if m else term for term, (_, m) in zip(inputs.split(","), found, strict=True)]
-    subscripts = ",".join(terms) + "->" + (new if mapped else "") + output
+    subscripts = ",".join(terms) + "->" + new + output
     result = np.einsum(subscripts, *[x for x, _ in found], optimize=optimize, **options)
-    return wrap_batched(result, layer, mapped, arrays[0] if len(arrays) == 1 else None)  # ij->ji is a view
+    return wrap_batched(result, layer, view_of=arrays[0] if len(arrays) == 1 else None)  # ij->ji is a view
 
 
 # -- linear algebra

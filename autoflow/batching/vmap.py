@@ -29,9 +29,18 @@ from . import (
     places,  # noqa: F401 - fill the table of forms
     products,  # noqa: F401 - fill the table of forms
 )
-from .axes import Axes, axes_of_arguments, checked_axis, common_length, is_array, spread_axes
 from .batched import Batched, Doubt, Layer, Shared, users_line
-from .definition import code_of, run_loop, same_as_one
+from .definition import (
+    Axes,
+    axes_of_arguments,
+    checked_axis,
+    code_of,
+    common_length,
+    is_array,
+    run_loop,
+    same_as_one,
+    spread_axes,
+)  # fmt: skip
 from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
