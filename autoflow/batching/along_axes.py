@@ -58,15 +58,9 @@ def along(
         given = {**defaults, **dict(zip(names, args, strict=False)), **options}
         x = given.pop(names[0])
         (inner, mapped), (where, masked) = open_layer(x, layer), open_layer(given.pop("where", None), layer)
-        if (
-            len(args) > len(names)
-            or any_batched(*given.values())
-            or ("weights" in given and is_given(given["weights"]))
-        ):
+        has_weights = "weights" in given and is_given(given["weights"])
+        if has_weights or len(args) > len(names) or any_batched(*given.values()):
             return NotImplemented
-        if not mapped and not masked:
-            given = {**given, "where": where} if is_given(where) else given
-            return wrap_batched(function(inner, **given), layer, False, x if view else None)
         inner = inner if mapped else in_front(x, layer)
         n = inner.ndim - 1
         if where is not None and is_given(where):

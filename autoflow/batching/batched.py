@@ -29,15 +29,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flat, is_ours, other_methods, refusing, store_results
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flat, is_ours, other_methods, refusing
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype as cast, flatten
-from ..table.facts import of_kind
-from ..table.shapes import Array, name_out, without_history
+from ..table.shapes import Array, without_history
 from ..table.table import Rule
 
 # ---------------------------------------------------------------- questions about arrays that hide a batch
@@ -109,10 +108,7 @@ def has_nodes_inside(x: Any) -> bool:
 
 def users_line() -> str:
     """File and line of the first frame outside of autoflow and NumPy."""
-    frame = user_frame()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "autoflow"):
-        frame = frame.f_back
-    return where(frame)
+    return where(user_frame("numpy"))
 
 
 def question(word: str, convert: Any) -> Any:
@@ -138,7 +134,6 @@ def question(word: str, convert: Any) -> Any:
 # ---------------------------------------------------------------- layers, and what they cannot know
 
 
-FACTS = of_kind("asks")
 SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also while they are recorded
 
 
@@ -221,9 +216,23 @@ class Layer:
         self.reason = None
         return NotImplemented
 
-    def runs_alone(self, args: Any) -> Any:
-        """See :meth:`Batched.runs_alone`."""
-        return Batched.runs_alone(args)
+    @staticmethod
+    def runs_alone(args: Any) -> Batched | None:
+        """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
+        inside? These must see the call, so it is made for each example, by ``run_each`` of what is returned.
+
+        If nodes of this layer are arguments, too, they want one call: a doubt.
+        """
+        arrays = [x for x in flat(args) if isinstance(x, Batched)]
+        if not arrays:
+            return None
+        layer, held = whose_turn(*arrays)
+        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
+        if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
+            return None
+        if held:
+            layer.doubt("an af.Function whose result is differentiated both inside and outside")
+        return next(x for x in arrays if layer_of(x) is layer)
 
     def lifted(self, x: Any) -> Any:
         """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""
@@ -250,7 +259,7 @@ class Shared(np.ndarray):
             return NotImplemented  # nodes are asked, too
         if layer is None:
             return super().__array_function__(function, types, args, options)
-        return layer.run(function, run_function, function, args, options)
+        return layer.run(function, FORM_OF["function"], function, args, options)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else array.view(np.ndarray)
@@ -291,10 +300,6 @@ class Batched(DuckArray):
         """Another array of the same examples."""
         return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
 
-    def same(self, name: str, form: Callable[[Array], Array]) -> Any:
-        """``form`` of what is behind us, which leaves shapes alone."""
-        return self.batch_layer.run(name, lambda layer: self.again(form(self.inner)))
-
     def without_history(self) -> Any:
         """The same numbers: nodes of outer layers have no part in them."""
         return self.again(without_history(value_of(self.inner)))
@@ -326,7 +331,7 @@ class Batched(DuckArray):
         if self.yields_to(other):
             return NotImplemented
         if type(other) in (int, float):
-            return self.same("power", lambda inner: inner**other)
+            return self.batch_layer.run("power", lambda layer: self.again(self.inner**other))
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -430,13 +435,13 @@ class Batched(DuckArray):
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
         if held:
             return NotImplemented
-        return layer.run(ufunc, run_ufunc, ufunc, method, inputs, options)
+        return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         layer, held = whose_turn(self, args, options)  # of like= only we are left
         if held:
             return NotImplemented
-        return layer.run(function, run_function, function, args, options)
+        return layer.run(function, FORM_OF["function"], function, args, options)
 
     @classmethod
     def run_row(
@@ -467,31 +472,15 @@ class Batched(DuckArray):
                 constants.pop(k, None)
         return layer, is_held
 
-    @staticmethod
-    def runs_alone(args: Any) -> Batched | None:
-        """For a function whose derivative is its own (``af.Function``): does an argument have nodes of an outer layer
-        inside? These must see the call, so it is made for each example, by :meth:`run_each` of what is returned.
-
-        If nodes of this layer are arguments, too, they want one call: a doubt.
-        """
-        arrays = [x for x in flat(args) if isinstance(x, Batched)]
-        if not arrays:
-            return None
-        layer, held = whose_turn(*arrays)
-        nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
-        if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
-            return None
-        if held:
-            layer.doubt("an af.Function whose result is differentiated both inside and outside")
-        return next(x for x in arrays if layer_of(x) is layer)
-
     def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
         return self.batch_layer.run(name, FORM_OF["loop"], function, args, options, name)
 
     def detached(self) -> Any:
-        """The numbers alone: without nodes inside."""
-        return detach(self)
+        """The numbers alone, on the same memory: without nodes inside."""
+        inner = value_of(self.inner) if isinstance(self.inner, NodeRole) else self.inner
+        inner = inner.detached() if type(inner) is Batched else inner
+        return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
     def backward(self, *_: Any, **__: Any) -> None:
         """Only of an example."""
@@ -528,50 +517,6 @@ for _name in other_methods(Batched):  # the function of that name, or a doubt
         refusing(f"x.{_name}()") if _same is None else lambda x, *args, same=_same, **how: same(x, *args, **how),
     )  # fmt: skip
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
-
-
-def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: Any, options: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods, and where its results go."""
-    if not options:
-        return FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
-    out = options.pop("out", None)
-    if out is not None and method == "__call__" and options.get("where", True) is not True:
-        result = FORM_OF["masked"](layer, ufunc, inputs, options, out)
-    else:
-        result = FORM_OF["ufunc"](layer, ufunc, method, inputs, options)
-    return result if out is None else store_results(out, result, storing(layer, options.get("casting", "same_kind")))
-
-
-def run_function(layer: Layer, function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """The same of a function of NumPy's or of ours."""
-    if function in (np.may_share_memory, np.shares_memory):
-        if type(args[0]) is type(args[1]) is Batched and args[0].inner is args[1].inner:
-            return bool(args[0].size)
-        if is_ours(4):
-            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
-        layer.doubt("a question about memory")
-    if function in FACTS:
-        return function(*[sample(x) for x in args], **{k: sample(v) for k, v in options.items()})
-    args, options = name_out(function, args, options)
-    if options.get("out") is not None:
-        out = options.pop("out")
-        store = storing(layer, options.get("casting", "same_kind"))
-        return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), store)
-    return FORM_OF["function"](layer, function, args, options)
-
-
-def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
-    """What writes a result into ``out=``: only into an array of all examples, of a shape and dtype that fits."""
-
-    def store(x: Any, new: Any) -> None:
-        if layer_of(x) is not layer:
-            layer.doubt("a result written into an array that may be shared")
-        dtype, shape = np.result_type(sample(new)), np.shape(new)
-        if not np.can_cast(dtype, x.dtype, casting) or np.broadcast_shapes(shape, x.shape) != x.shape:
-            raise TypeError("out=")
-        x[...] = new
-
-    return store
 
 
 def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
@@ -613,12 +558,3 @@ def one_behind_another(x: Array) -> Array:
     if sorted_x.flags.c_contiguous:
         return x
     return sorted_x.copy().transpose((0, *[axes.index(k) + 1 for k in range(1, x.ndim)]))
-
-
-def detach(x: Any) -> Any:
-    """The numbers alone, on the same memory: without the nodes inside."""
-    while isinstance(x, NodeRole):
-        x = value_of(x)
-    if type(x) is Batched:
-        return Batched(detach(x.inner), x.batch_layer, x.mapped, x._base, x.is_number)
-    return x

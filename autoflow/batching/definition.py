@@ -82,15 +82,18 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "shape") or pytree.is_number(x)
 
 
-def common_length(given: list[tuple[Any, Any]], args: Any) -> int:
-    """How many examples there are."""
+def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
+    """The leaves of the arguments, each with its axis or None, and how many examples there are."""
+    axes = axes_of_arguments(in_axes, args, flat)
+    leaves = args if flat else pytree.tree_leaves(args)
+    given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
     lengths = {k: x.shape[axis] for k, (x, axis) in enumerate(given) if axis is not None}
     if not lengths:
         raise InputError("af.vmap has nothing to map over: all arguments are shared (in_axes=None), or there are none")
     if len(set(lengths.values())) > 1:
         said = ", ".join([f"{n} in argument {word_of(args, k)}" for k, n in lengths.items()])
         raise InputError(f"the mapped axes have different lengths: {said}. All count the same examples.")
-    return int(next(iter(lengths.values())))
+    return given, int(next(iter(lengths.values())))
 
 
 # ---------------------------------------------------------------- the definition, and the comparison with it

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.duck_arrays import flat, guard_derivatives, run_masked
+from ..backends.duck_arrays import flat, guard_derivatives, is_ours, run_masked, store_results
 from ..nodes.nodes import Array, NodeRole
 from ..rules import RULES
 from ..rules.variants import METHODS
+from ..table.facts import of_kind
+from ..table.shapes import name_out
 from ..table.table import COMPOSED, Rule
-from .batched import FORM_OF, Batched, Layer, open_layer, whose_turn, wrap_batched
+from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, one_of, settled, together
 
 Form = Callable[..., Any]
+ASKS, PLACES = of_kind("asks"), of_kind("places")
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
 
 
@@ -36,7 +39,20 @@ def batched(*functions: Any) -> Callable[[Form], Form]:
 
 
 def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``function(*args, **options)`` for all examples."""
+    """``function(*args, **options)`` for all examples, and where its results go."""
+    if function in PLACES:
+        if type(args[0]) is type(args[1]) is Batched and args[0].inner is args[1].inner:
+            return bool(args[0].size)
+        if is_ours(4):
+            return shares_memory(*[x.inner if type(x) is Batched else x for x in args[:2]])
+        layer.doubt("a question about memory")
+    if function in ASKS:
+        return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
+    args, options = name_out(function, args, options)
+    if options.get("out") is not None:
+        out = options.pop("out")
+        store = storing(layer, options.get("casting", "same_kind"))
+        return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), store)
     form = FORMS.get(function)
     if form is not None:
         return settled(layer, function, form, args, options)
@@ -73,7 +89,16 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
 
 
 def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods."""
+    """A ufunc, or one of its methods, and where its results go."""
+    if options and (out := options.pop("out", None)) is not None:
+        is_masked = method == "__call__" and options.get("where", True) is not True
+        store = storing(layer, options.get("casting", "same_kind"))
+        result = (
+            masked(layer, ufunc, inputs, options, out)
+            if is_masked
+            else run_ufunc(layer, ufunc, method, inputs, options)
+        )
+        return store_results(out, result, store)
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
     function = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -86,6 +111,20 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     if method == "at":
         return given(layer, *inputs, **options)
     return settled(layer, function, given, inputs, options)
+
+
+def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
+    """What writes a result into ``out=``: only into an array of all examples, of a shape and dtype that fits."""
+
+    def store(x: Any, new: Any) -> None:
+        if layer_of(x) is not layer:
+            layer.doubt("a result written into an array that may be shared")
+        dtype, shape = np.result_type(sample(new)), np.shape(new)
+        if not np.can_cast(dtype, x.dtype, casting) or np.broadcast_shapes(shape, x.shape) != x.shape:
+            raise TypeError("out=")
+        x[...] = new
+
+    return store
 
 
 def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:
@@ -177,4 +216,4 @@ def derive(vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
 
 
 wrap_open_record = guard_derivatives(derive)
-FORM_OF.update(ufunc=run_ufunc, masked=masked, function=run_function, row=run_row, loop=loop_over_batch)
+FORM_OF.update(ufunc=run_ufunc, function=run_function, row=run_row, loop=loop_over_batch)

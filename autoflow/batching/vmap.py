@@ -22,25 +22,9 @@ from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
-from . import (
-    along_axes,  # noqa: F401 - fill the table of forms
-    forms,
-    moving,  # noqa: F401 - fill the table of forms
-    places,  # noqa: F401 - fill the table of forms
-    products,  # noqa: F401 - fill the table of forms
-)
+from . import along_axes, forms, moving, places, products  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, users_line
-from .definition import (
-    Axes,
-    axes_of_arguments,
-    checked_axis,
-    code_of,
-    common_length,
-    is_array,
-    run_loop,
-    same_as_one,
-    spread_axes,
-)  # fmt: skip
+from .definition import Axes, code_of, is_array, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -171,11 +155,8 @@ class Batch:
 
     def __init__(self, f: Any, args: Any, options: Any, in_axes: Axes) -> None:
         self.flat = not any([pytree.is_container(x) for x in args])
-        axes = axes_of_arguments(in_axes, args, self.flat)
-        leaves = args if self.flat else pytree.tree_leaves(args)
         self.f, self.args, self.options = f, args, options
-        self.given = [(x, checked_axis(x, axis, args, k)) for k, (x, axis) in enumerate(zip(leaves, axes, strict=True))]
-        self.size = common_length(self.given, args)
+        self.given, self.size = mapped_leaves(in_axes, args, self.flat)
         self.leaves = [(x, None) if axis is None else (in_front(x, axis), axis) for x, axis in self.given]
 
     def arguments(self, take: Callable[[Any], Any], share: Callable[[Any], Any] = lambda x: x) -> Any:

@@ -350,12 +350,9 @@ def calling_module() -> str | None:
     return user_frame().f_globals.get("__name__")
 
 
-def user_frame() -> Any:
-    """The first frame outside autoflow; the outermost one if there is none."""
+def user_frame(*others: str) -> Any:
+    """The first frame outside autoflow, and outside other packages; the outermost one if there is none."""
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module != PACKAGE and not module.startswith(PACKAGE + "."):
-            break
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (PACKAGE, *others):
         frame = frame.f_back
     return frame
