@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,24 @@ def flat(x: Any) -> list[Any]:
     return found
 
 
+def flags_of(x: Any, **known: bool) -> SimpleNamespace:
+    """What rows and writes ask of memory like that of x."""
+    flags = getattr(x, "flags", None)
+    order = {name: getattr(flags, name, name[0] == "c") for name in ("c_contiguous", "f_contiguous")}
+    return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
+
+
+def private(name: str, read: Callable[[Any], Any]) -> property:
+    """An attribute for our own code: a question about memory."""
+
+    def get(self: DuckArray) -> Any:
+        if not self.is_asked_by_us(f"x.{name}"):
+            raise self.refuse_layout(f"x.{name}")
+        return read(self)
+
+    return property(get)
+
+
 class DuckArray:
     """What arrays that pretend have in common with ndarray."""
 
@@ -83,6 +102,10 @@ class DuckArray:
     def refuse_layout(self, what: str) -> Exception:
         """The error for those who ask where numbers lie in memory."""
         return self.refuse_number(what)
+
+    def is_asked_by_us(self, what: str) -> bool:
+        """Is the caller's caller our own code?"""
+        return is_ours(3)
 
     @property
     def __class__(self) -> Any:

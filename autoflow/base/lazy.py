@@ -65,7 +65,7 @@ MOVED = owners({
     "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
     "compiler.llvm.words": "compiler.llvm.formulas",
     "compiler.passes": "compiler.passes.rematerialise compiler.passes.tiling", "compiler.report": "compiler.profile",
-    "compiler.run.buffers": "compiler.run.reports", "compiler.trace.kinds": "compiler.trace.fixed_shape",
+    "compiler.run.buffers": "compiler.run.reports", "compiler.trace.tape": "compiler.trace.fixed_shape",
     "compiler.trace.reachable": "compiler.trace.identity", "extending.ops": "ops",
     "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
     "forward.naming": "pictures.model.callers", "forward.node_methods": "forward.python_protocols",

@@ -24,12 +24,11 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flat, is_ours, other_methods, refusing
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, other_methods, private, refusing
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
@@ -381,28 +380,14 @@ class Batched(DuckArray):
     shape = shape.setter(told_of_shape)  # type: ignore[attr-defined]
     dtype = property(lambda self: self.inner.dtype, told_of_shape)
 
-    @property
-    def strides(self) -> Any:
-        """For our own code, as all that follows: a question about memory."""
-        return self.inner.strides[self.mapped :] if is_ours() else self.refuse_number("x.strides")
+    # For our own code, as all that follows: questions about memory.
+    strides = private("strides", lambda x: x.inner.strides[x.mapped :]).setter(told_of_shape)
+    base = private("base", lambda x: x._base)  # the Batched whose memory this one shows, as ndarray.base
+    flags = private("flags", lambda x: flags_of(value_of(x.inner), f_contiguous=False, writeable=x.is_writeable()))
 
-    strides = strides.setter(told_of_shape)  # type: ignore[attr-defined]
-
-    @property
-    def base(self) -> Any:
-        """The Batched whose memory this one shows, as ndarray.base."""
-        return self._base if is_ours() else self.refuse_number("x.base")
-
-    @property
-    def flags(self) -> Any:
-        """What rows and writes ask of memory."""
-        if not is_ours():
-            self.refuse_number("x.flags")
-        flags = getattr(value_of(self.inner), "flags", None)
-        return SimpleNamespace(
-            writeable=getattr(flags, "writeable", True), c_contiguous=getattr(flags, "c_contiguous", True),
-            f_contiguous=False, forc=False, carray=False, owndata=False,
-        )  # fmt: skip
+    def is_writeable(self) -> bool:
+        """May the batch be written into?"""
+        return bool(getattr(getattr(value_of(self.inner), "flags", None), "writeable", True))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 trace/     from a function to a program
     traced.py          arrays that write down what NumPy does with them
-    doubts.py          what ends a recording, so that eager code decides
+    doubts.py          what ends a recording, so that eager code decides, and what is refused
     memory.py          who looks at whose memory; each call as data
     tape.py            from each such call to a value of the program
-    kinds.py           which functions have results of a fixed shape, which are reductions or views
     recorded.py        one call of the function with such arrays, and what can go wrong with it
     guards.py          what the function sees besides its arguments must not change
-    reachable.py       finds that: closures, globals, attributes, and the contents of arrays
-    fresh.py           what may differ from call to call: generators, and doors to what is no guard
+    reachable.py       finds that: closures, globals, attributes, and the contents of arrays; and what may differ from
+                       call to call: generators, and doors to what is no guard
 matching.py            the values of a program; takes arguments apart and puts results together
 program.py             the program as data, and which calls can be saved without changing a bit
 passes.py              from a program to a better one: many small products as one large one, computing once more

@@ -23,8 +23,8 @@ from support import rows, values_of
 
 import autoflow as af
 from autoflow.compiler.jax import table
-from autoflow.compiler.trace.kinds import FIXED
 from autoflow.errors import CompileError
+from autoflow.table.facts import FIXED
 from autoflow.table.table import COMPOSED, RULES
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,6 +13,7 @@ raises, or ``warnings.catch_warnings``. Being silent is no doubt: a program comp
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
 from ..run.buffers import callers_state
 
@@ -69,7 +71,7 @@ class Settings:
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
     "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "adopt", "yields_to", "refuse_number",
     "refuse_layout", "is_numpys", "is_number", "eager_class", "__class__", "__hash__", "__len__", "__iter__", "__new__",
-    "__init_subclass__", "__module__", "__doc__", "__array_namespace__",
+    "__init_subclass__", "__module__", "__doc__", "__array_namespace__", "is_asked_by_us",
 })  # fmt: skip
 
 
@@ -103,3 +105,45 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             raise tape.doubt(error) from error
 
     return call
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def refuse_number(what: str) -> CompileError:
+    """Python asks for a number that is not known yet."""
+    return CompileError(
+        f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
+        f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
+        f"the signature), take that part out of the compiled function, or say af.compile(f, fallback=True)."
+    )
+
+
+def layout_refused(what: str) -> CompileError:
+    """A question about memory."""
+    return CompileError(
+        f"{what} asks where numbers lie in memory (at {caller()}), and a program has memory of its own. Bring arrays "
+        f"into the layout that you want outside of the compiled function, or say af.compile(f, fallback=True)."
+    )
+
+
+def is_ours(what: str, depth: int) -> bool:
+    """Does our own code ask where numbers lie in memory, ``depth`` calls up, and not the user by way of a node?"""
+    module: str = sys._getframe(depth).f_globals.get("__name__", "")
+    return module.startswith("autoflow.") and module != (dispatch if what.startswith("np.") else array_methods).__name__
+
+
+def axes_out_of_order() -> CompileError:
+    """A write that would change which of the functions after it return a view."""
+    return CompileError(
+        f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, x.copy(), "
+        f"make a new array, or say af.compile(f, fallback=True)."
+    )
+
+
+def into_outside() -> CompileError:
+    """A write that would happen only once."""
+    return CompileError(
+        f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
+        f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"
+    )

@@ -32,25 +32,8 @@ from ...nodes.nodes import NodeRole
 from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
-from .fresh import GENERATORS, door_of, door_to, is_shared, may_have_drawn, state_of
-from .reachable import (
-    BUFFERS,
-    BY_TEXT,
-    COLLECTIONS,
-    HOLDERS,
-    MAPPINGS,
-    NUMBERS,
-    builtins_in,
-    edges_of,
-    elements_of,
-    follow,
-    foreign,
-    has_elements,
-    is_equal,
-    is_the_users,
-    names_of,
-    reader,
-)
+from . import reachable
+from .reachable import BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, NUMBERS, is_equal
 
 FUNCTIONS = (
     types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,
@@ -89,8 +72,8 @@ class Guards:
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
             self.note_contents(x)
-            for container, key in list(edges_of(x)):
-                child = follow(container, key)
+            for container, key in list(reachable.edges_of(x)):
+                child = reachable.follow(container, key)
                 if isinstance(x, (tuple, *COLLECTIONS)) and isinstance(child, NUMBERS):
                     continue  # a tuple stays what it is, of the others all elements are compared
                 self.edges.append((container, key, child, found[id(x)]))
@@ -102,17 +85,17 @@ class Guards:
                         f"changes. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
                     )
                 found[id(child)] = len(self.edges) - 1
-                if callable(child) and (what := door_to(child, frozenset())):
+                if callable(child) and (what := reachable.door_to(child, frozenset())):
                     raise behind_a_door(what, f"by {item_name(container, key)}")
                 self.note_state(child)
                 self.note_array(child)
-                if not isinstance(child, (*NUMBERS, *OPAQUE)) and not foreign(child):
+                if not isinstance(child, (*NUMBERS, *OPAQUE)) and not reachable.foreign(child):
                     queue.append(child)
 
     def note_state(self, x: Any) -> None:
         """Remember where a generator or an iterator is."""
-        if isinstance(x, GENERATORS) or x is random:
-            self.states.append((state_of, x, state_of(x)))
+        if isinstance(x, reachable.GENERATORS) or x is random:
+            self.states.append((reachable.state_of, x, reachable.state_of(x)))
         elif is_iterator(type(x)):
             if place_of(x) is None:
                 raise CompileError(
@@ -125,17 +108,17 @@ class Guards:
         """Remember what is in an array or a buffer."""
         array = array_in(x)
         if isinstance(array, (np.ndarray, *BUFFERS)):
-            self.contents.setdefault(id(array), (x, array, *reader(array)))
+            self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
 
     def note_contents(self, x: Any) -> None:
         """Remember how many attributes an object has, what is in a collection, and the parts of a function."""
         if isinstance(x, COLLECTIONS):
-            self.collections.append((x, elements_of(x)))
+            self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
             if not is_ours(x):
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
                 self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                if builtin := builtins_in(x):
+                if builtin := reachable.builtins_in(x):
                     self.others.append((partial(x.__globals__.keys().isdisjoint, builtin), True))
                 self.note_names(x)
         elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
@@ -145,20 +128,21 @@ class Guards:
 
     def note_names(self, f: types.FunctionType) -> None:
         """What the code of a function names. Raises CompileError for a door to what is no guard."""
-        if not is_the_users(sys.modules.get(f.__globals__.get("__name__", ""))):
+        if not reachable.is_the_users(sys.modules.get(f.__globals__.get("__name__", ""))):
             return
-        if what := door_of(f):
+        if what := reachable.door_of(f):
             raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
-        names = names_of(f.__code__).all
-        if f.__dict__ or BY_TEXT & names:
+        names = reachable.names_of(f.__code__).all
+        if f.__dict__ or reachable.BY_TEXT & names:
             self.others.append((f.__dict__.__len__, len(f.__dict__)))
         self.named |= names
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
         for look_at, x, state in self.states:
-            if look_at(x) != state and look_at is state_of:
-                if is_shared(x) and not may_have_drawn(self.named, self.reached()):  # another thread has
+            if look_at(x) != state and look_at is reachable.state_of:
+                if reachable.is_shared(x) and not reachable.may_have_drawn(self.named, self.reached()):
+                    # Another thread has.
                     continue
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
@@ -170,15 +154,15 @@ class Guards:
                     f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
                 )
         for container, key, child, _ in self.edges:
-            if follow(container, key) is not child:
+            if reachable.follow(container, key) is not child:
                 raise CompileError(
                     f"the compiled function changes {item_name(container, key)}, which it found outside: that would "
                     f"happen in the first call only. Make it an argument and a result, or say "
                     f"af.compile(f, fallback=True)."
                 )
         for container, elements in self.collections:
-            if not has_elements(container, elements):
-                what = "length" if len(elements_of(container)) != len(elements) else "elements"
+            if not reachable.has_elements(container, elements):
+                what = "length" if len(reachable.elements_of(container)) != len(elements) else "elements"
                 raise CompileError(
                     f"the compiled function changes the {what} of a {type(container).__name__} from outside: that "
                     f"would happen in the first call only. Return what it collects."
@@ -236,7 +220,7 @@ class Guards:
                 self.arrays.append((array, seen, array.shape, array.dtype))
             if id(array) not in ignored and (seen is None or not isinstance(array, np.ndarray)):
                 self.others.append((read, mark))
-        self.others += [(partial(has_elements, *pair), True) for pair in self.collections]
+        self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         self.edges, self.states, self.contents, self.roots, self.collections = [], [], {}, [], []
 
     def hold(self) -> bool:
@@ -270,7 +254,7 @@ def behind_a_door(what: str, where: str) -> CompileError:
 
 def leads_to(container: Any, child: Any) -> bool:
     """Does it still hold that object?"""
-    return is_equal(follow(container, None), child)
+    return is_equal(reachable.follow(container, None), child)
 
 
 def is_ours(f: types.FunctionType) -> bool:

@@ -30,7 +30,7 @@ from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.indexing import put_view
 from ..matching import Place
-from .kinds import axes_out_of_order
+from .doubts import axes_out_of_order
 
 # ---------------------------------------------------------------- calls as data, also those that write
 

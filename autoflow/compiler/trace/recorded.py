@@ -36,74 +36,60 @@ from ...nodes.nodes import Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
-from .doubts import Doubt
+from .doubts import Doubt, refuse_number
 from .guards import Guards
-from .kinds import refuse_number
 from .tape import RECORDINGS, Tape
 from .traced import Traced
 
 # ---------------------------------------------------------------- parameters in whose place others were put
 
 LOCK = threading.Lock()
-READERS: list[Readers] = []  # of recordings that run
-
-
-class Readers:
-    """The attributes of modules that were read outside of ``functional_call``, by the thread that records."""
-
-    def __init__(self, inside: Any) -> None:
-        self.inside = inside  # the code of functional_call
-        self.thread = threading.get_ident()
-        self.seen: set[tuple[int, str]] = set()
-
-    def note(self, module: Any, name: str, value: Any) -> None:
-        """``module.name`` was read, and is ``value``."""
-        if (name == "__dict__" or isinstance(value, (NodeRole, np.ndarray))) and not self.is_inside():
-            self.seen.add((id(module), name))
-
-    def is_inside(self) -> bool:
-        """Are we inside a functional_call?"""
-        frame: Any = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code is self.inside:
-                return True
-            frame = frame.f_back
-        return False
+# Of recordings that run: the thread, the code of functional_call, and the attributes that were read outside of it.
+READERS: list[tuple[int, Any, set[tuple[int, str]]]] = []
 
 
 def read_attribute(self: Any, name: str) -> Any:
     """``Module.__getattribute__`` during a recording."""
     value = object.__getattribute__(self, name)
-    here = threading.get_ident()
-    for readers in READERS:
-        if readers.thread == here:
-            readers.note(self, name, value)
+    if name == "__dict__" or isinstance(value, (NodeRole, np.ndarray)):
+        here = threading.get_ident()
+        for thread, inside, seen in READERS:
+            if thread == here and not is_running(inside):
+                seen.add((id(self), name))
     return value
 
 
+def is_running(code: Any) -> bool:
+    """Is one of the calls around us a call of that code?"""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
+
+
 @contextmanager
-def noting_readers() -> Iterator[Readers | None]:
-    """Note who reads attributes of modules; None if there are no modules in this process."""
+def noting_readers() -> Iterator[set[tuple[int, str]] | None]:
+    """Note the attributes of modules that are read; None if there are no modules in this process."""
     file = sys.modules.get(NN_MODULE)
     if file is None:
         yield None
         return
-    readers = Readers(file.functional_call.__code__)
+    reader: Any = (threading.get_ident(), file.functional_call.__code__, set())
     with LOCK:
-        READERS.append(readers)
+        READERS.append(reader)
         file.Module.__getattribute__ = read_attribute
     try:
-        yield readers
+        yield reader[2]
     finally:
         with LOCK:
-            READERS.remove(readers)
+            READERS[:] = [other for other in READERS if other is not reader]
             if not READERS:
                 del file.Module.__getattribute__
 
 
-def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None) -> set[int]:
+def only_stood_in(edges: list[Any], replaced: set[int], seen: Any) -> set[int]:
     """The ids of replaced arrays that decide nothing: reachable only as an attribute that was not read."""
-    if readers is None or not replaced:
+    if seen is None or not replaced:
         return set()
     Module = sys.modules[NN_MODULE].Module  # noqa: N806 - a class
     plain: Any = object.__getattribute__
@@ -120,7 +106,7 @@ def only_stood_in(edges: list[Any], replaced: set[int], readers: Readers | None)
         read = (
             module is None
             or type(module).__getattribute__ is not plain
-            or {(id(module), key), (id(module), "__dict__")} & readers.seen
+            or {(id(module), key), (id(module), "__dict__")} & seen
         )
         if id(array) in replaced and not read and id(container) not in reached:
             fine.setdefault(owner, set()).add(id(array))
@@ -173,7 +159,7 @@ def record(
         with (
             RECORDING.needed_by(tape),
             switched(wrap_open_record=guard_derivatives(partial(derive, tape))),
-            noting_readers() as readers,
+            noting_readers() as seen,
         ):
             try:
                 result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
@@ -193,7 +179,7 @@ def record(
     asks = not ASKING.isdisjoint(guards.named)
     outside = frozenset(guards.contents)
     check_nothing_stays(tape)
-    stood_in = only_stood_in(guards.edges, tape.replaced, readers)
+    stood_in = only_stood_in(guards.edges, tape.replaced, seen)
     guards.watch(program, stood_in if watch else tape.replaced, watch)
     return Recorded(program, tree, guards, asks, outside)
 

@@ -2,6 +2,12 @@
 
 A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), with
 a :class:`~..matching.Place` where each was. So any function of NumPy can be a call of a program.
+
+The shape of a result may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the dtype
+of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or branched
+by them, and it is not known where that went. Such a call is therefore made in every run, needed or not, and its result
+is compared with the recording (``run/buffers.py``). Which shapes follow from those of the arrays alone is said in
+``table/facts.py``; a function that is missing there is only called more often.
 """
 
 from __future__ import annotations
@@ -14,13 +20,13 @@ from weakref import ref
 
 import numpy as np
 
-from ...backends.duck_arrays import map_leaves
+from ...backends.duck_arrays import flat, map_leaves
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
+from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import Place, Value
 from ..program import NUMBERS, Program
 from .doubts import Doubt, Settings
-from .kinds import ARRAYS, PERMUTING, RAISING, SAME_ORDER, has_fixed_places, has_fixed_shape
 from .memory import set_items, write_down
 from .traced import Traced
 
@@ -45,6 +51,45 @@ def is_ours(x: Any) -> bool:
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The opposite: the arrays in place of the Slots."""
     return map_leaves(x, lambda v: arrays[v.k] if type(v) is Place else v)
+
+
+SAME_ORDER, PERMUTING = of_kind("shapes"), of_kind("permutes")
+ARRAYS = (np.ndarray, np.generic, *NUMBERS)
+ARRAY_OPTIONS = frozenset({"where", "weights", "prepend", "append", "initial", "x", "default", "min", "max"})
+
+
+def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
+    """``args`` and ``options`` with a Place for each array.
+
+    >>> has_fixed_shape(np.repeat, (Place(0), 2), {}), has_fixed_shape(np.repeat, (Place(0), Place(1)), {})
+    (True, False)
+    >>> has_fixed_shape(np.where, (Place(0),), {})
+    False
+    """
+    if isinstance(function, np.ufunc):
+        return function.signature is None or not options
+    if function is np.einsum:
+        return not isinstance(args[0], Place) and not holds_place(options)
+    if function not in FIXED or (function is np.where and len(args) < 3):
+        return False
+    rest = [v for name, v in options.items() if name not in ARRAY_OPTIONS]
+    return not holds_place(args[FIXED[function] :]) and not holds_place(rest)
+
+
+def holds_place(x: Any) -> bool:
+    """Is there a placeholder of an array in it?"""
+    return any([isinstance(v, Place) for v in flat(x)])
+
+
+def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
+    """Does ``x[index]`` have as many elements for all values in ``index``? Masks and slices by arrays have not.
+
+    index : with a Place for each array. arrays : these arrays.
+    """
+    parts = index if type(index) is tuple else (index,)
+    return all([
+        arrays[p.k].dtype.kind in "iu" if isinstance(p, Place) else not holds_place(p) for p in parts
+    ])  # fmt: skip
 
 
 RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last

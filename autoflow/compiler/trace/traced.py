@@ -15,35 +15,18 @@ What a Traced has in common with ndarray is recorded or refused; nothing compute
 from __future__ import annotations
 
 import operator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, other_methods, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, other_methods, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
-from ...table.shapes import name_out
+from ...table.facts import REDUCTIONS, of_kind
+from ...table.shapes import is_given, name_out
 from ..matching import Place, Value, layout_of
-from .doubts import guard_methods
-from .kinds import (
-    FACTS,
-    FILLED,
-    MEMORY,
-    REDUCTIONS,
-    SCALAR_POWERS,
-    SLICING,
-    UNWRITTEN,
-    VIEWS,
-    WRITING,
-    check_caller_is_ours,
-    into_outside,
-    layout_refused,
-    mean,
-    plain_reduction,
-    refuse_number,
-)
+from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
     flatten,
@@ -57,6 +40,30 @@ from .memory import (
     write_down,
     write_into_copy,
 )
+
+VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
+FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
+LIKES, UNWRITTEN = of_kind("likes"), of_kind("writes")
+WRITING = frozenset(["resize", "setfield", "setflags", "byteswap"])  # the others are methods of Traced
+SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
+
+
+def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[Any, bool] | None:
+    """The axis of a reduction, and keepdims; None if more is given."""
+    axis, keep = given.get("axis", usual), given.get("keepdims")
+    known = {name for name, v in given.items() if is_given(v) and v is not ...}
+    is_plain = axis is None or all(
+        [isinstance(a, (int, np.integer)) for a in (axis if isinstance(axis, tuple) and axis else (axis,))]
+    )
+    if not is_plain or dtype == np.float16 or not known <= {"axis", "keepdims"}:
+        return None
+    return axis, is_given(keep) and bool(keep)
+
+
+def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """np.mean of float64 or float32: the sum over the count, as in NumPy."""
+    total = np.sum(x, axis=axis, keepdims=keepdims)
+    return np.divide(total, x.size // max(total.size, 1))
 
 
 def power_of_arrays(x: Any, y: Any) -> Any:
@@ -130,30 +137,14 @@ class Traced(DuckArray):
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
 
-    @property
-    def strides(self) -> Any:
-        """Of the recorded array, for our own code."""
-        check_caller_is_ours("x.strides")
-        return np.asarray(self.expr.sample).strides
+    def is_asked_by_us(self, what: str) -> bool:
+        """For the sake of speed, not by the user."""
+        return is_ours(what, 4)  # behind the guard of the property
 
-    @property
-    def base(self) -> Any:
-        """The array whose memory we look into, for our own code."""
-        check_caller_is_ours("x.base")
-        return None if self.source is None else root(self)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where we would lie in memory, as ``nodes/versions.py`` asks arrays that are not NumPy's."""
-        check_caller_is_ours("x.__cuda_array_interface__")
-        return place_of(self).__array_interface__
-
-    @property
-    def flags(self) -> Any:
-        """Those of the recorded array, for our own code; setting one changes nothing."""
-        check_caller_is_ours("x.flags")
-        flags = np.asarray(self.expr.sample).flags
-        return SimpleNamespace(writeable=True, c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+    strides = private("strides", lambda x: np.asarray(x.expr.sample).strides)
+    base = private("base", lambda x: None if x.source is None else root(x))
+    flags = private("flags", lambda x: flags_of(np.asarray(x.expr.sample)))  # setting one changes nothing
+    __cuda_array_interface__ = private("__cuda_array_interface__", lambda x: place_of(x).__array_interface__)
 
     def __repr__(self) -> str:
         if self.tape.open:
@@ -184,12 +175,9 @@ class Traced(DuckArray):
             if ufunc is np.matmul and len(values[0].shape) == 2 == len(values[1].shape):
                 return tape.new_traced(tape.program.product(*values))
         if method == "reduce" and isinstance(inputs[0], Traced):
-            where = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | options
-            if plain_reduction(where, self.dtype):
-                axis = where.get("axis", 0)
-                return tape.new_traced(
-                    tape.program.reduce(ufunc, inputs[0].expr, axis, bool(where.get("keepdims", False)))
-                )
+            given = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | options
+            if (how := plain_axes(given, self.dtype, 0)) is not None:
+                return tape.new_traced(tape.program.reduce(ufunc, inputs[0].expr, *how))
         if method == "at":
             target = inputs[0]
             if not isinstance(target, Traced):
@@ -205,7 +193,8 @@ class Traced(DuckArray):
         tape = self.tape
         x = args[0] if args else None
         if function in MEMORY:
-            check_caller_is_ours(f"np.{function.__name__}")
+            if not is_ours(f"np.{function.__name__}", 3):
+                raise layout_refused(f"np.{function.__name__}")
             return function(*[place_of(a) if isinstance(a, Traced) else a for a in args])
         if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
@@ -220,18 +209,16 @@ class Traced(DuckArray):
         if options.get("out") is not None:
             out = options.pop("out")
             return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
-        if function in FILLED or function in (np.empty_like, np.full_like):
+        if function in LIKES:
             return self._filled(function, args, options)
         if isinstance(x, Traced):
-            if function in REDUCTIONS:
-                where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
-                if len(args) < 4 and plain_reduction(where, x.dtype):
-                    axes, keep = where.get("axis"), where.get("keepdims", False)
-                    return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, axes, keep is True))
-            if function is np.mean and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                where = dict(zip(("axis", "dtype"), args[1:], strict=False)) | options
-                if len(args) < 4 and plain_reduction(where, x.dtype):
-                    return mean(x, where.get("axis"), where.get("keepdims") is True)
+            how = None
+            if (function in REDUCTIONS or function is np.mean) and len(args) < 4:
+                how = plain_axes(dict(zip(("axis", "dtype"), args[1:], strict=False)) | options, x.dtype)
+            if how is not None and function in REDUCTIONS:
+                return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
+            if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
+                return mean(x, *how)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
             if function in SLICING:
