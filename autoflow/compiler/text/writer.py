@@ -35,22 +35,30 @@ class Writer:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.known: dict[Value, Any] = {}
-        missing: dict[str, None] = {}  # in order, each once
-        refused: set[Value] = set()
-        for v in program.order():
-            if not refused.isdisjoint(v.args):
-                refused.add(v)
-                continue
-            try:
-                self.known[v] = getattr(self, f"write_{v.kind}")(v, *[self.known[x] for x in v.args])
-            except RefusedError as error:
-                refused.add(v)
-                missing[f"{error}{written_at(v)}"] = None
-        if missing:
+        self.missing: dict[str, None] = {}  # in order, each once
+        self.refused: set[Value] = set()
+        self.walk(program)
+        if missing := [*self.missing]:
             raise CompileError(
-                f"this program cannot be written as {self.language}: {'; '.join([*missing][:MOST])}"
+                f"this program cannot be written as {self.language}: {'; '.join(missing[:MOST])}"
                 + (f"; and {len(missing) - MOST} more" if len(missing) > MOST else "")
             )
+
+    def walk(self, program: Program) -> None:
+        """Write all that is not written yet, each value by the method for its kind."""
+        for v in program.order():
+            if v not in self.known and self.refused.isdisjoint(v.args):
+                try:
+                    self.known[v] = getattr(self, f"write_{v.kind}")(v, *[self.known[x] for x in v.args])
+                except RefusedError as error:
+                    self.refuse(v, error)
+            elif v not in self.known:
+                self.refused.add(v)
+
+    def refuse(self, v: Value, error: RefusedError) -> None:
+        """Note what cannot be written, and go on: there may be more."""
+        self.refused.add(v)
+        self.missing[f"{error}{written_at(v)}"] = None
 
 
 def written_at(v: Value) -> str:
