@@ -78,6 +78,7 @@ class JavaScript(Writer):
         self.data: list[str] = []
         self.names = count(1)
         super().__init__(program)
+        self.write()
 
     # -- buffers
 
@@ -183,9 +184,6 @@ class JavaScript(Writer):
 
     def write_view(self, v: Value, x: Any) -> Any:
         return x.broadcast(v.shape) if isinstance(x, Number) else self.moved(v, v.function, [x])
-
-    def write_item(self, v: Value, parts: Any) -> Any:
-        return parts[v.options]
 
     def write_stack(self, v: Value, *operands: Any) -> Any:
         return self.moved(v, lambda *arrays: np.stack(arrays), operands)
