@@ -79,13 +79,7 @@ class Value:
             return self._strong
         sample = self._weak()
         if sample is None:
-            samples = [x.sample for x in self.args]
-            if self.kind == ITEM:
-                sample = samples[0][self.options]
-            elif self.kind == REDUCE:
-                sample = self.function.reduce(samples[0], self.options[0], keepdims=self.options[1])
-            else:
-                sample = self.function(*samples)
+            sample = self.compute(*[x.sample for x in self.args])
             self._weak = ref(sample)
         return sample
 
@@ -93,6 +87,14 @@ class Value:
     def sample(self, array: Any) -> None:
         large = type(array) is np.ndarray and array.size > LARGE and self.kind not in (INPUT, CAPTURED, CONSTANT)
         self._strong, self._weak = (None, ref(array)) if large else (array, None)
+
+    def compute(self, *arrays: Any) -> Any:
+        """What NumPy computes for these operands."""
+        if self.kind == ITEM:
+            return arrays[0][self.options]
+        if self.kind == REDUCE:
+            return self.function.reduce(arrays[0], self.options[0], keepdims=self.options[1])
+        return np.stack(arrays) if self.kind == STACK else self.function(*arrays)
 
     @property
     def is_dense(self) -> bool:

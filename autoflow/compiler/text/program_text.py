@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base import pytree
 from ...table.shapes import positional
-from ..matching import Place, Value, assembler
+from ..matching import Value, assembler
 from ..signature import is_array
 from ..trace.recorded import record
 from .javascript import to_javascript
@@ -181,6 +181,7 @@ class Word(str):
 def result_text(tree: Any, names: list[str]) -> str:
     """The results in their containers.
 
+    >>> from autoflow.compiler.matching import Place
     >>> result_text((Place(0), {"w": Place(1)}), ["value", "grad_w"])
     "value, {'w': grad_w}"
     """
