@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,19 @@ VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: 
 RUNS = itertools.count(1)
 
 
-def check_options(checkpointing: Any, cache: Any, own_functions: bool) -> None:
+def options(how: dict[str, Any]) -> dict[str, Any]:
     """Raise ImportError without JAX, and ValueError for what is of other engines."""
     load_package("jax", MISSING)
-    if checkpointing is not None:
+    if how["checkpointing"] is not None:
         raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
-    if cache is not None or own_functions:
+    if how["cache"] is not None or how["own_functions"]:
         raise ValueError('cache and own_functions are for engine="llvm"')
+    return {}
+
+
+def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
+    """The engine: one program of XLA, for all threads."""
+    return Executable(program).plan
 
 
 def with_64_bits(jax: Any) -> Any:

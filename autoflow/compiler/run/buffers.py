@@ -256,11 +256,13 @@ class Plan(Watched):
     buffers : the blocks of memory that results are written into.
     """
 
-    def __init__(self, program: Program, targets: dict[Value, Value] | None = None) -> None:
+    def __init__(
+        self, program: Program, targets: dict[Value, Value] | None = None, order: list[Value] | None = None
+    ) -> None:
         """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
         super().__init__()
         self.program, self.targets = program, targets or {}
-        order = sort_values([*program.outputs, *program.checks, *self.targets])
+        order = order or sort_values([*program.outputs, *program.checks, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call

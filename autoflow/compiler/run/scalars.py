@@ -72,12 +72,6 @@ def computes_in(function: np.ufunc, given: list[Any]) -> Any:
         return object()  # equal to nothing
 
 
-def scalar_plan(program: Program) -> Slots | None:
-    """The quick plan of a program of numbers; None for any other."""
-    order = program.order()
-    return Slots(program, order) if of_numbers(order, program.outputs) else None
-
-
 class Slots(Watched):
     """A list of numbers, and what is done with them one after the other."""
 

@@ -72,8 +72,6 @@ class Python(Writer):
             return text
         name = self.names.get(v) or self.fresh(v)
         self.lines.append(f"{name} = {text.text}")
-        if place := getattr(v, "place", None):
-            self.lines[-1] += f"  # {place}"
         return Text(name)
 
     def fresh(self, v: Value) -> str:

@@ -64,8 +64,7 @@ class Writer:
                 self.known[v] = write(v, *[self.known[x] for x in v.args])
             except RefusedError as error:
                 self.refused.add(v)
-                place = getattr(v, "place", None)
-                self.missing[f"{error}{f' ({place})' if place else ''}"] = None
+                self.missing[str(error)] = None
 
     def write_call(self, v: Value, *operands: Any) -> Any:
         """A call of NumPy."""
