@@ -240,6 +240,18 @@ def new_value(
     return v
 
 
+def results_of_call(
+    function: Any, args: tuple[Value, ...], results: list[Value], number: float
+) -> dict[Value, Value]:  # fmt: skip
+    """One call that computes all of ``results``, as new arrays: each of them -> what replaces it."""
+    call = new_value(CALL, function, args, None, (), number)
+    call.dtype = None
+    new = {v: new_value(ITEM, None, (call,), k, v.shape, v.number) for k, v in enumerate(results)}
+    for v, item in new.items():
+        item.dtype, item.layout, item.owned = v.dtype, v.layout, True
+    return new
+
+
 def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
     """The outputs of the program in which ``new[v]`` replaces v, renumbered as near to the old order as possible.
 
