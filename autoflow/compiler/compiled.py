@@ -7,12 +7,12 @@ short way: only shapes and dtypes are compared.
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -57,7 +57,7 @@ def engine_of(name: str) -> Any:
     """The engine, see ``run/engine.py``, imported when it is asked for."""
     if name not in ENGINES:
         raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
-    return importlib.import_module(f"{__package__}.{ENGINES[name]}")
+    return import_module(f"{__package__}.{ENGINES[name]}")
 
 
 class Compiled(FunctionOfFunction, Generic[P, R]):

@@ -149,19 +149,17 @@ def power(trace: Lowering, x: Any, y: Any) -> Array:
     return trace.ufunc(np.power, dtypes, [x, y])
 
 
-def cholesky(trace: Lowering, a: Array, /, *, upper: bool = False) -> Array:
-    """Of one triangle, as in NumPy: JAX takes the mean of both."""
-    return trace.find(np.linalg.cholesky)(a, upper=upper, symmetrize_input=False)
+def of_one_triangle(function: Any) -> Callable[..., Any]:
+    """JAX's counterpart of a function of symmetric matrices."""
+
+    def form(trace: Lowering, a: Array, *args: Any, **options: Any) -> Any:
+        """Of one triangle, as in NumPy: JAX takes the mean of both."""
+        return trace.find(function)(a, *args, symmetrize_input=False, **options)
+
+    return form
 
 
-def eigh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """Of one triangle, as in NumPy: JAX takes the mean of both."""
-    return trace.find(np.linalg.eigh)(a, UPLO=UPLO, symmetrize_input=False)
-
-
-def eigvalsh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """Of one triangle."""
-    return eigh(trace, a, UPLO)[0]
+cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.eigh)
 
 
 FORMS: dict[Any, Callable[..., Any]] = {
@@ -181,7 +179,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
     power_of_arrays: power,
     np.linalg.cholesky: cholesky,
     np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
 }
 
 

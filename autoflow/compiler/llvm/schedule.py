@@ -22,9 +22,9 @@ from typing import Any
 from ..matching import CALL, PRODUCT, STACK, UFUNC, Value, behind_views
 from ..program import new_value
 from .engine import has_fma
-from .functions import Numbers, Text
+from .functions import Numbers, Text, is_float
 from .loops import Access, LoopText, Places, load, store
-from .words import Formula, code, formula_of, is_float, is_number, reduction_of, written_at
+from .words import Formula, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- products of small matrices
 

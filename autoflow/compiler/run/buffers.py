@@ -181,47 +181,30 @@ def view_of(v: Value) -> Callable[..., Any]:
 def checked_call(v: Value) -> Callable[..., Any]:
     """A call whose result must have the shape and dtype that it had: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
-    if parts is not None:
-        return checked_parts(function, parts, name)
-    if dtype is None:
-        return function
 
     def call(*arrays: Array) -> Array:
         z = function(*arrays)
         if z.shape != shape or z.dtype != dtype:
-            raise another_shape(name, (z.shape, z.dtype), (shape, dtype))
+            raise another_result(name, describe_value(z), (shape, dtype))
         return z
 
-    return call
-
-
-def checked_parts(function: Callable[..., Any], parts: list[Any], name: str) -> Callable[..., Any]:
-    """The same for a call that returns several arrays."""
-
-    def call(*arrays: Array) -> Any:
+    def call_for_several(*arrays: Array) -> Any:
         results = function(*arrays)
-        found = [describe_value(z) for z in results]
-        if found != parts:
-            new, old = next((pair for pair in zip(found, parts, strict=False) if pair[0] != pair[1]), (found, parts))
-            raise another_shape(name, new, old) if new is not found else another_number(name, found, parts)
+        if (found := [describe_value(z) for z in results]) != parts:
+            if len(found) != len(parts):
+                raise another_result(name, found, parts)
+            raise another_result(name, *next(pair for pair in zip(found, parts, strict=True) if pair[0] != pair[1]))
         return results
 
-    return call
+    return call_for_several if parts is not None else call if dtype is not None else function
 
 
-def another_shape(name: str, new: Any, old: Any) -> CompileError:
-    """The CompileError; ``new`` and ``old`` are pairs of shape and dtype."""
+def another_result(name: str, new: Any, old: Any) -> CompileError:
+    """The CompileError; ``new`` and ``old`` are pairs of shape and dtype, or lists of several."""
+    told = [f"{len(x)} arrays" if isinstance(x, list) else f"{x[1]} of shape {x[0]}" for x in (new, old)]
     return CompileError(
-        f"{name} returned {new[1]} of shape {new[0]}, and {old[1]} of shape {old[0]} when it was recorded: "
-        f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
-    )
-
-
-def another_number(name: str, new: list[Any], old: list[Any]) -> CompileError:
-    """The CompileError for a call that returns more or fewer arrays."""
-    return CompileError(
-        f"{name} returned {len(new)} arrays, and {len(old)} when it was recorded: that depends on values, so it cannot "
-        f"be compiled. Take it out of the function, or say fallback=True."
+        f"{name} returned {told[0]}, and {told[1]} when it was recorded: that depends on values, so it cannot be "
+        f"compiled. Take it out of the function, or say fallback=True."
     )
 
 
