@@ -448,8 +448,8 @@ def compile(
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
     how: dict[str, Any] = {
-        "checkpointing": checkpointing, "watch": watch, "engine": engine, "cache": cache,
-        "own_functions": own_functions, "fallback": fallback, "verify": verify, "limit": limit,
+        "checkpointing": checkpointing, "watch": watch, "engine": engine, "fallback": fallback, "verify": verify,
+        "limit": limit,
     }  # fmt: skip
-    how |= engine_of(engine).options(how)
+    how |= engine_of(engine).options(how | {"cache": cache, "own_functions": own_functions})
     return (CompiledByXla if engine == "jax" else Compiled)(f, how)

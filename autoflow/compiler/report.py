@@ -372,15 +372,15 @@ def put_clocks(plan: Any) -> list[Timer]:
         return []
     timers: list[Timer] = []
 
-    def clocked(call: Callable[..., Any]) -> Timer:
-        inside = look_inside(call)
-        timers.append(Timer(call if inside is None else inside, inside))
-        return timers[-1]
-
-    plan.segments = [([*map(clocked, bound)], clocked(function), *rest) for bound, function, *rest in plan.segments]
-    plan.tail = [*map(clocked, plan.tail)]
-    steps = zip(timers[len(plan.copied) :], plan.steps, strict=True)
-    return [timer for timer, step in steps if step.value.kind not in (INPUT, CAPTURED, CONSTANT)]
+    for k, step in enumerate(plan.steps):
+        inside = look_inside(step.function)
+        timers.append(Timer(step.function if inside is None else inside, inside))
+        plan.space[f"f{k}"] = timers[-1]
+    return [
+        timer
+        for timer, step in zip(timers, plan.steps, strict=True)
+        if step.value.kind not in (INPUT, CAPTURED, CONSTANT)
+    ]
 
 
 def look_inside(call: Any) -> Any:

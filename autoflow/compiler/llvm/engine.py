@@ -296,14 +296,14 @@ DEFAULT = Settings()
 def options(how: dict[str, Any]) -> dict[str, Any]:
     """The options as they are kept; an error if they do not fit. engine="auto" takes LLVM where it is."""
     if how["engine"] == "auto" and not is_there():
-        return {"engine": "numpy", "cache": None}
+        return {"engine": "numpy"}
     machine()
     if how["own_functions"] and not has_fma():
         raise RuntimeError(NO_FMA)
     folder = os.path.abspath(os.path.expanduser(how["cache"])) if how["cache"] is not None else None
     if folder is not None:
         objects_in(folder)
-    return {"engine": "llvm", "cache": folder}
+    return {"engine": "llvm", "cache": folder, "own_functions": how["own_functions"]}
 
 
 def settings_of(how: dict[str, Any]) -> Settings:

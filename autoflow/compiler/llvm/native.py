@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import count, starmap
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ import numpy as np
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run import engine as numpy_engine
-from ..run.buffers import Step, Watched, callers_state, shape_buffer, take_places
+from ..run.buffers import Step, Watched, callers_state, shape_buffer
 from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text, options, settings_of
 from .functions import Text
 from .loops import Access, Places
@@ -397,8 +398,8 @@ class Direct(Watched):
         self.steps = [Step(call, self.native, list(call.args), None)]
         self.fixed = [np.asarray(v.sample) for v in call.args if v.kind != INPUT]
         numbers = iter(range(len(program.inputs), len(program.inputs) + len(self.fixed)))
-        self.take = take_places([v.options if v.kind == INPUT else next(numbers) for v in call.args])
-        self.give = take_places([v.options for v in program.outputs])
+        self.take = take([v.options if v.kind == INPUT else next(numbers) for v in call.args])
+        self.give = take([v.options for v in program.outputs])
         self.mask, self.uncertain = 0, False
 
     def adapt(self, state: Any) -> None:
@@ -414,6 +415,11 @@ class Direct(Watched):
         if raised & self.mask or self.uncertain:
             self.noticed.any = True
         return self.give(results)
+
+
+def take(places: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """The function that takes these out of a list, as a tuple."""
+    return itemgetter(*places) if len(places) > 1 else lambda found: (found[places[0]],)
 
 
 def direct_plan(program: Program) -> Direct | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
 from ..program import Program
-from .buffers import Watched, callers_state, checked_call
+from .buffers import Watched, callers_state, checked_call, compile_lines, define
 
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
@@ -83,8 +83,8 @@ class Slots(Watched):
         inputs, captured = ([v for v in order if v.kind == kind] for kind in (INPUT, CAPTURED))
         self.inputs, self.captured = [v.options for v in inputs], [v.sample for v in captured]
         known = {names[v]: float(v.sample) for v in order if v.kind == CONSTANT}
-        lines = [f"def compute({', '.join([names[v] for v in (*inputs, *captured)])}):"]
         functions: dict[str, Any] = {}
+        lines = []
         for v in self.steps:
             form = PYTHON.get(v.function)
             if form is None or any([x.dtype is BOOL for x in v.args]):
@@ -93,13 +93,12 @@ class Slots(Watched):
             lines.append(f"{names[v]} = {form.format(*[names[x] for x in v.args])}")
         results, seen = (", ".join([names[v] for v in values]) for values in (
             program.outputs, not_passed_on(order, program.outputs)))  # fmt: skip
-        code = compile("\n ".join([*lines, f"return [{results}], sum([{seen}])"]), "<program of numbers>", "exec")
+        parameters = [names[v] for v in (*inputs, *captured)]
+        code = compile_lines(parameters, [*lines, f"return [{results}], sum([{seen}])"])
         quick: dict[str, Any] = {**known, **functions, "double": float, "truth": bool}
         exact: dict[str, Any] = {k: np.float64(x) for k, x in known.items()} | functions
         exact["double"] = exact["truth"] = lambda x: x
-        exec(code, quick)  # noqa: S102 - the text above
-        exec(code, exact)  # noqa: S102
-        self.quick, self.exact = quick.pop("compute"), exact.pop("compute")
+        self.quick, self.exact = define(code, quick), define(code, exact)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results for these inputs, as new 0-d arrays."""
