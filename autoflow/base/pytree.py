@@ -124,7 +124,10 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
     """The same containers with the next leaves of ``new``."""
     if not is_container(tree):
         return next(new)
-    inside = [fill_containers(child, new) if is_container(child) else next(new) for child in branches(tree)]
+    inside = [
+        next(new) if isinstance(child, np.ndarray) or not is_container(child) else fill_containers(child, new)
+        for child in branches(tree)
+    ]
     if isinstance(tree, (list, tuple)):
         return type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)  # a namedtuple takes them singly
     other = copy.copy(tree)  # a shallow copy runs no __init__, which might refuse what is not a parameter

@@ -7,12 +7,12 @@ short way: only shapes and dtypes are compared.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -23,10 +23,8 @@ from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Place, assembler, has_dtype, matcher
-from .passes import join, recompute, tile_program
 from .report import Report, count_phrase
-from .run.buffers import Plan, Reported
-from .run.scalars import scalar_plan
+from .run.buffers import Reported
 from .signature import is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
 from .trace.recorded import Recorded, record
@@ -50,6 +48,16 @@ DIFFERS = (
     "isinstance(x, np.ndarray) for type(x), or say af.compile(f, fallback=True)."
 )
 ANOTHER = object()  # the answer of a plan when a call needs another program
+
+
+ENGINES = {"numpy": "run.engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
+
+
+def engine_of(name: str) -> Any:
+    """The engine, see ``run/engine.py``, imported when it is asked for."""
+    if name not in ENGINES:
+        raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
+    return import_module(f"{__package__}.{ENGINES[name]}")
 
 
 class Compiled(FunctionOfFunction, Generic[P, R]):
@@ -96,7 +104,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             with self.lock:
                 entry = self.look_up(key, args, options)
                 if entry is not None and (inside := entry.found_outside(arrays)) != entry.inside:
-                    key = (key, inside)
+                    key = (*key, inside)
                     entry = self.look_up(key, args, options, inside)
         except Exception as error:
             return self.handle_failure(error, args, options)
@@ -283,41 +291,9 @@ class Entry:
             [ACCURACY.get(getattr(v.dtype, "char", "d"), 1e-10) for v in self.program.order()], default=0
         )
         self.assemble = assembler(recorded.tree)
-        self.executable: Any = None
-        self.improve_program()
+        self.plan: Callable[[], Any] = engine_of(how["engine"]).prepare(self.program, how)
         self.free: list[Any] = [self.plan()]
         self.program.forget_samples()
-
-    def improve_program(self) -> None:
-        """The passes of the engine. XLA has its own."""
-        if self.how.get("engine") == "jax":
-            from .jax.engine import Executable
-
-            self.executable = Executable(self.program)
-            return
-        join(self.program)
-        if self.how.get("checkpointing"):
-            recompute(self.program)
-        if self.how.get("engine") == "llvm":
-            from .llvm.engine import settings_of
-            from .llvm.native import use_loops, use_loops_in_block
-
-            settings = settings_of(self.how)
-            tile_program(self.program, functools.partial(use_loops_in_block, settings=settings))
-            use_loops(self.program, settings)
-        else:
-            tile_program(self.program)
-
-    def plan(self) -> Any:
-        """Memory and calls for one more run at the same time."""
-        if self.executable is not None:
-            return self.executable.plan()
-        if self.how.get("engine") == "llvm":
-            from .llvm.native import direct_plan
-
-            if (direct := direct_plan(self.program)) is not None:
-                return direct
-        return scalar_plan(self.program) or Plan(self.program)
 
     def quick(self, args: tuple[Any, ...]) -> Any:
         """The result for arguments like those of the recording; ``ANOTHER`` if this is not the program for them."""
@@ -471,14 +447,9 @@ def compile(
         raise ValueError(f'verify is "second", True, False or a positive integer, not {verify!r}')
     if checkpointing not in (None, "balanced"):
         raise ValueError(f'checkpointing is None or "balanced", not {checkpointing!r}')
-    how: dict[str, Any] = {"checkpointing": checkpointing, "watch": watch, "engine": engine}
-    if engine == "jax":
-        from .jax.engine import check_options
-
-        check_options(checkpointing, cache, own_functions)
-    elif engine != "numpy" or cache is not None or own_functions:
-        from .llvm.engine import choose
-
-        how.update(choose(engine, cache, own_functions))
-    how.update(fallback=fallback, verify=verify, limit=limit)
+    how: dict[str, Any] = {
+        "checkpointing": checkpointing, "watch": watch, "engine": engine, "fallback": fallback, "verify": verify,
+        "limit": limit,
+    }  # fmt: skip
+    how |= engine_of(engine).options(how | {"cache": cache, "own_functions": own_functions})
     return (CompiledByXla if engine == "jax" else Compiled)(f, how)

@@ -51,16 +51,16 @@ class Value:
     """
 
     __slots__ = (
-        "_strong", "_weak", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts",
+        "_weak", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts", "sample",
         "shape", "shares",
     )  # fmt: skip
 
-    _strong: Any
-    _weak: Any
-
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, args, options
-        self.sample = sample
+        if type(sample) is ndarray and sample.size > LARGE and kind not in (INPUT, CAPTURED, CONSTANT):
+            self._weak = ref(sample)
+        else:
+            self.sample = sample
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
@@ -71,28 +71,24 @@ class Value:
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.owned = False  # of calls: is the result an array that is used nowhere else?
 
-    @property
-    def sample(self) -> Any:
-        """The array of the recording. A large one stays as long as the recorded function holds it, as in eager code; if
-        it is wanted once more, it is computed once more."""
-        if self._strong is not None or self._weak is None:
-            return self._strong
+    def __getattr__(self, name: str) -> Any:
+        """The sample, the array of the recording. A large one stays as long as the recorded function holds it, as in
+        eager code; if it is wanted once more, it is computed once more."""
+        if name != "sample":
+            raise AttributeError(name)
         sample = self._weak()
         if sample is None:
-            samples = [x.sample for x in self.args]
-            if self.kind == ITEM:
-                sample = samples[0][self.options]
-            elif self.kind == REDUCE:
-                sample = self.function.reduce(samples[0], self.options[0], keepdims=self.options[1])
-            else:
-                sample = self.function(*samples)
+            sample = self.compute(*[x.sample for x in self.args])
             self._weak = ref(sample)
         return sample
 
-    @sample.setter
-    def sample(self, array: Any) -> None:
-        large = type(array) is np.ndarray and array.size > LARGE and self.kind not in (INPUT, CAPTURED, CONSTANT)
-        self._strong, self._weak = (None, ref(array)) if large else (array, None)
+    def compute(self, *arrays: Any) -> Any:
+        """What NumPy computes for these operands."""
+        if self.kind == ITEM:
+            return arrays[0][self.options]
+        if self.kind == REDUCE:
+            return self.function.reduce(arrays[0], self.options[0], keepdims=self.options[1])
+        return np.stack(arrays) if self.kind == STACK else self.function(*arrays)
 
     @property
     def is_dense(self) -> bool:

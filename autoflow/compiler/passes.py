@@ -60,8 +60,8 @@ from typing import Any
 
 import numpy as np
 
-from .matching import CALL, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
-from .program import Program, new_value
+from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
+from .program import Program, new_value, results_of_call
 from .run.tiles import Improve, Phase
 
 __path__: list[str] = []  # Python looks for autoflow.compiler.passes.tiling, an old name, in packages only
@@ -422,12 +422,7 @@ class Phases:
                 continue
             self.chosen |= inside
             phase = Phase(self.n, members, results, self.need, self.parts, improve)
-            call = new_value(CALL, phase, tuple(phase.sources), None, (), members[-1].number)
-            call.dtype = None
-            for k, v in enumerate(results):
-                item = new_value(ITEM, None, (call,), k, v.shape, v.number)
-                item.dtype, item.owned = v.dtype, True
-                new[v] = item
+            new.update(results_of_call(phase, tuple(phase.sources), results, members[-1].number))
         return new
 
     def reads_whole(self, user: Value, v: Value, inside: set[Value]) -> bool:

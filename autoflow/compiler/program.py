@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UF
 # ---------------------------------------------------------------- programs: values in order, each made once
 
 NUMBERS = (bool, int, float, complex)
+kind_of, number_of, sample_of, dtype_of = map(attrgetter, ("kind", "number", "sample", "dtype"))
 
 
 class Program:
@@ -87,10 +89,10 @@ class Program:
         """``function(*args)``, element by element."""
         if len(args) == 2 and args[0].number > args[1].number and commutes(function, *args):
             args = args[1], args[0]
-        key = function, *[a.number for a in args]
+        key = function, *map(number_of, args)
         found = self.made.get(key)
         if found is None:
-            sample = function(*[a.sample for a in args])
+            sample = function(*map(sample_of, args))
             found = simpler(self, function, args, sample)
             if found is None:
                 found = self.add(Value(UFUNC, function, args, (), sample))
@@ -226,7 +228,7 @@ def sort_values(outputs: Iterable[Value]) -> list[Value]:
             if x not in seen:
                 seen.add(x)
                 stack.append(x)
-    return sorted(seen, key=lambda v: v.number)
+    return sorted(seen, key=number_of)
 
 
 def new_value(
@@ -236,6 +238,18 @@ def new_value(
     v = Value(kind, function, args, options, None)
     v.shape, v.dtype, v.number = shape, args[0].dtype, number
     return v
+
+
+def results_of_call(
+    function: Any, args: tuple[Value, ...], results: list[Value], number: float
+) -> dict[Value, Value]:  # fmt: skip
+    """One call that computes all of ``results``, as new arrays: each of them -> what replaces it."""
+    call = new_value(CALL, function, args, None, (), number)
+    call.dtype = None
+    new = {v: new_value(ITEM, None, (call,), k, v.shape, v.number) for k, v in enumerate(results)}
+    for v, item in new.items():
+        item.dtype, item.layout, item.owned = v.dtype, v.layout, True
+    return new
 
 
 def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value] | None:
@@ -316,17 +330,18 @@ def unspread(x: Value) -> Value:
 
 def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value | None:
     """A cheaper value with the bits of ``f(*args)``; None if there is none."""
-    if all([a.kind == "constant" for a in args]):
+    kinds = {*map(kind_of, args)}
+    if kinds == {CONSTANT}:
         return p.constant(sample)
-    spread = tuple([unspread(a) for a in args])
-    if spread != args:
+    if VIEW in kinds and (spread := tuple(map(unspread, args))) != args:
         value = p.ufunc(f, spread)
         found = value if value.shape == sample.shape else p.broadcast(value, sample.shape, sample)
         if found is not value or same_kind(found, sample):
             return found
-    of_floats = sample.dtype.kind == "f" and all([a.dtype in (sample.dtype, None) for a in args])
-    found_by_rule = RULES[f](p, *args) if of_floats and f in RULES else None
-    return found_by_rule if found_by_rule is not None and same_kind(found_by_rule, sample) else None
+    if f not in RULES or sample.dtype.kind != "f" or not {*map(dtype_of, args)} <= {sample.dtype, None}:
+        return None
+    by_rule = RULES[f](p, *args)
+    return by_rule if by_rule is not None and same_kind(by_rule, sample) else None
 
 
 def same_kind(x: Value, sample: Any) -> bool:

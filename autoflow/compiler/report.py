@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
+from itertools import starmap
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,13 +113,11 @@ class Report:
         natives = {n: s.value.function for n, s in enumerate(self.steps, 1) if hasattr(s.value.function, "describe")}
         if not natives:
             return []
-        from .llvm.native import reason_why_not
-
-        lines = []
+        lines, why = [], next(iter(natives.values())).reason_why_not
         for n, native in natives.items():
             lines += [f"loops of {n}:", *native.describe()]
         others = [(n, s.value) for n, s in enumerate(self.steps, 1) if n not in natives and s.value.kind not in UNASKED]
-        return lines + [f"{n} is NumPy's: {reason_why_not(v)}" for n, v in others]
+        return lines + [f"{n} is NumPy's: {why(v)}" for n, v in others]
 
     __repr__ = __str__
 
@@ -135,35 +134,19 @@ class Report:
 
     def svg(self, theme: str = "light") -> str:
         """The picture, of at most the first 60 calls."""
-        from ..pictures.model.style import THEMES
-
-        color = THEMES[theme]
         spans = [span for span in self.spans() if span[1] < WIDEST] if self.rows else []
         rows = sorted({b for b, *_ in spans})
         columns = min(self.calls, WIDEST)
-        width, height = LEFT + columns * COLUMN + 12, 40 + len(rows) * ROW + 12
-        text = f'font-family="system-ui, sans-serif" font-size="11" fill="{color["sub"]}"'
-        parts = [f'<rect width="{width}" height="{height}" fill="{color["bg"]}"/>',
-                 f'<text x="12" y="18" {text}>{escape(str(self).partition(chr(10))[0])}</text>']  # fmt: skip
-        for k in range(0, columns, 5 if columns > 20 else 1):
-            parts.append(f'<text x="{LEFT + k * COLUMN + 4}" y="34" {text}>{k + 1}</text>')
-        for y, b in enumerate(rows):
-            top = 40 + y * ROW
-            size = f"{self.buffers[b].nbytes:,} B"
-            parts.append(f'<text x="{LEFT - 8}" y="{top + 15}" text-anchor="end" {text}>{size}</text>')
-            for _, first, end, name in [span for span in spans if span[0] == b]:
-                x, w = LEFT + first * COLUMN, (min(end, columns - 1) - first + 1) * COLUMN - 2
-                label = name if len(name) * 6.5 < w - 6 else ""
-                parts.append(
-                    f'<g><title>{first + 1} {escape(name)}</title><rect x="{x}" y="{top + 2}" width="{w}" '
-                    f'height="{ROW - 5}" rx="2" fill="{color["op-fill"]}" stroke="{color["op-line"]}"/>'
-                    f'<text x="{x + 4}" y="{top + 15}" font-family="system-ui, sans-serif" font-size="11" '
-                    f'fill="{color["op-text"]}">{escape(label)}</text></g>'
-                )
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-            f'role="img" aria-label="buffers over time">{"".join(parts)}</svg>'
-        )
+        step = 5 if columns > 20 else 1
+        texts: list[Any] = [(LEFT + k * COLUMN + 4, 34, f"{k + 1}") for k in range(0, columns, step)]
+        texts += [(LEFT - 8, 55 + y * ROW, f"{self.buffers[b].nbytes:,} B", "sub", "end") for y, b in enumerate(rows)]
+        bars = []
+        for b, first, end, name in spans:
+            x, y, w = LEFT + first * COLUMN, 40 + rows.index(b) * ROW, (min(end, columns - 1) - first + 1) * COLUMN - 2
+            label = name if len(name) * 6.5 < w - 6 else ""
+            bars.append(((x, y + 2, w, ROW - 5), "op-fill", f"{first + 1} {name}", [(x + 4, y + 15, label, "op-text")]))
+        size = LEFT + columns * COLUMN + 12, 40 + len(rows) * ROW + 12
+        return draw(theme, size, "buffers over time", [(12, 18, str(self).partition("\n")[0]), *texts], bars)
 
     def _repr_html_(self) -> str:
         table = f"<pre>{escape(str(self))}</pre>"
@@ -175,6 +158,29 @@ class Report:
 def count_phrase(n: int, what: str) -> str:
     """``1 buffer``, ``2 buffers``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def draw(theme: str, size: tuple[float, float], label: str, texts: Sequence[Any], bars: Sequence[Any]) -> str:
+    """An SVG. texts : (x, y, words), and its colour and where it is anchored. bars : (x, y, width, height), colour,
+    what it says when it is pointed at, and the texts that belong to it."""
+    from ..pictures.model.style import THEMES
+
+    color, (width, height) = THEMES[theme], size
+
+    def written(x: float, y: float, words: str, fill: str = "sub", anchor: str = "start") -> str:
+        look = f'text-anchor="{anchor}" font-family="system-ui, sans-serif" font-size="11" fill="{color[fill]}"'
+        return f'<text x="{x}" y="{y}" {look}>{escape(words)}</text>'
+
+    drawn = [
+        f'<g><title>{escape(tip)}</title><rect x="{x}" y="{y}" width="{w}" height="{h}" rx="2" fill="{color[fill]}" '
+        f'stroke="{color["op-line"]}"/>{"".join(starmap(written, inside))}</g>'
+        for (x, y, w, h), fill, tip, inside in bars
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{label}"><rect width="{width}" height="{height}" fill="{color["bg"]}"/>'
+        f"{''.join([*starmap(written, texts), *drawn])}</svg>"
+    )
 
 
 # ---------------------------------------------------------------- the profile: how long each call takes
@@ -293,31 +299,17 @@ class Profile(Report):
 
     def svg(self, theme: str = "light") -> str:
         """A bar for each piece, in the order in which they run; what lies in a call is set in."""
-        from ..pictures.model.style import THEMES
-
-        color = THEMES[theme]
         pieces = self.pieces()[:WIDEST_TABLE] or [Piece("all", self.seconds, 0, 1.0)]
         longest = max([x.share for x in pieces]) or math.inf
-        width, height = TABLE_LEFT + BAR + 90, 34 + TABLE_ROW * len(pieces) + 10
-        font = 'font-family="system-ui, sans-serif" font-size="11"'
-        title = f"{in_units(self.seconds)} a run"
-        parts = [f'<rect width="{width}" height="{height}" fill="{color["bg"]}"/>',
-                 f'<text x="12" y="20" {font} fill="{color["sub"]}">{escape(title)}</text>']  # fmt: skip
+        bars = []
         for k, x in enumerate(pieces):
             y, long, words = 34 + TABLE_ROW * k, x.share / longest * BAR, 42 - 3 * x.depth
-            shown = x.name if len(x.name) <= words else x.name[: words - 1] + "…"
-            parts.append(
-                f'<g><title>{escape(x.name)}: {escape(in_units(x.seconds))}</title>'
-                f'<text x="{12 + 14 * x.depth}" y="{y + 14}" {font} fill="{color["op-text"]}">{escape(shown)}</text>'
-                f'<rect x="{TABLE_LEFT}" y="{y + 3}" width="{max(long, 1):.1f}" height="{TABLE_ROW - 6}" rx="2" '
-                f'fill="{color["bg" if x.depth else "op-fill"]}" stroke="{color["op-line"]}"/>'
-                f'<text x="{TABLE_LEFT + long + 6:.1f}" y="{y + 14}" {font} fill="{color["sub"]}">'
-                f'{escape(in_units(x.seconds))}</text></g>'
-            )  # fmt: skip
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-            f'role="img" aria-label="time of each piece">{"".join(parts)}</svg>'
-        )
+            name, time = x.name if len(x.name) <= words else x.name[: words - 1] + "…", in_units(x.seconds)
+            texts = [(12 + 14 * x.depth, y + 14, name, "op-text"), (round(TABLE_LEFT + long + 6, 1), y + 14, time)]
+            box = TABLE_LEFT, y + 3, round(max(long, 1), 1), TABLE_ROW - 6
+            bars.append((box, "bg" if x.depth else "op-fill", f"{x.name}: {time}", texts))
+        size = TABLE_LEFT + BAR + 90, 34 + TABLE_ROW * len(pieces) + 10
+        return draw(theme, size, "time of each piece", [(12, 20, f"{in_units(self.seconds)} a run")], bars)
 
 
 def within(timer: Timer, share: float = 1.0) -> list[Piece]:
@@ -380,23 +372,19 @@ def put_clocks(plan: Any) -> list[Timer]:
         return []
     timers: list[Timer] = []
 
-    def clocked(call: Callable[..., Any]) -> Timer:
-        inside = look_inside(call)
-        timers.append(Timer(call if inside is None else inside, inside))
-        return timers[-1]
-
-    plan.segments = [([*map(clocked, bound)], clocked(function), *rest) for bound, function, *rest in plan.segments]
-    plan.tail = [*map(clocked, plan.tail)]
-    steps = zip(timers[len(plan.copied) :], plan.steps, strict=True)
-    return [timer for timer, step in steps if step.value.kind not in (INPUT, CAPTURED, CONSTANT)]
+    for k, step in enumerate(plan.steps):
+        inside = look_inside(step.function)
+        timers.append(Timer(step.function if inside is None else inside, inside))
+        plan.space[f"f{k}"] = timers[-1]
+    return [
+        timer
+        for timer, step in zip(timers, plan.steps, strict=True)
+        if step.value.kind not in (INPUT, CAPTURED, CONSTANT)
+    ]
 
 
 def look_inside(call: Any) -> Any:
     """What does the same and tells of its pieces; None if there are none."""
     if isinstance(call, Phase):
         return Blocks(call)
-    if hasattr(call, "schedule"):
-        from .llvm.native import Timed
-
-        return Timed(call)
-    return None
+    return call.timed() if hasattr(call, "timed") else None

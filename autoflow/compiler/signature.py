@@ -49,18 +49,17 @@ def key_of_modes() -> Any:
 def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
     """Equal for calls that share a program."""
     parts: list[Any] = []
+    arrays = []
     for x in leaves:
         if is_array(x):
+            arrays.append(x)
             x = value_of(x)
             if isinstance(x, (np.ma.MaskedArray, np.matrix)):
                 raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
             parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
         else:
             parts.append(key_of(x))
-    return (
-        tuple(pytree.tree_paths([args, options])), shape_of([args, options]), tuple(parts), key_of_modes(),
-        aliases([x for x in leaves if is_array(x)]),
-    )  # fmt: skip
+    return shape_of(args), shape_of(options), tuple(parts), key_of_modes(), aliases(arrays)
 
 
 def layout_key(x: Array) -> tuple[int, ...] | None:
@@ -99,8 +98,9 @@ def key_of(x: Any) -> Any:
 
 
 def shape_of(tree: Any) -> Any:
-    """The classes of the containers, and the keys of dicts."""
+    """The classes of the containers, and the keys of dicts and fields of others."""
     if not pytree.is_container(tree):
         return None
-    keys = tuple([key_of(key) for key in tree]) if isinstance(tree, dict) else ()
-    return (type(tree), keys, *[shape_of(x) for _, x in pytree.children(tree)])
+    steps = [key_of(key) for key in tree] if isinstance(tree, dict) else [step for step, _ in pytree.children(tree)]
+    inside = [None if isinstance(x, np.ndarray) else shape_of(x) for x in pytree.branches(tree)]
+    return type(tree), tuple(steps), *inside

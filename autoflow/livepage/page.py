@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from functools import cache
 from html import escape
@@ -16,7 +15,7 @@ import numpy as np
 from ..base.errors import CompileError
 from ..base.modes import modes
 from ..pictures.model.style import clean, clip
-from ..pictures.pages.html import PLAIN, image, pack_file, policy, wrap_script
+from ..pictures.pages.html import PLAIN, document, image, pack_file, save_page, wrap_script
 from ..pictures.pages.stepper import bundle, wanted_kinds
 from ..pictures.render.svg import properties
 from .cards import describe, draw
@@ -104,14 +103,9 @@ class LivePage:
         full : False gives the content of its body.
         """
         text, program = self.fragment(full)
-        if not full:
-            return text
-        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
-        head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        head += f'<meta name="color-scheme" content="light dark"><title>{escape(self.title)}</title>'
-        body = "background:var(--bg);margin:0 auto;padding:12px 14px 30px;max-width:1500px"
-        head += f"<style>{properties('autoflow-page', 'auto')}body{{{body}}}</style>"
-        return f'<!doctype html>\n<html lang="en">{head}\n<body class="autoflow-page">{text}</body></html>\n'
+        body = "body{background:var(--bg);margin:0 auto;padding:12px 14px 30px;max-width:1500px}"
+        styles = properties("autoflow-page", "auto") + body
+        return document(self.title, text, program, styles, attributes=' class="autoflow-page"') if full else text
 
     def fragment(self, full: bool) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
@@ -129,11 +123,7 @@ class LivePage:
 
     def save(self, path: Any) -> Path:
         """Write the page, light or dark as the reader's screen. Returns the path."""
-        target = Path(os.fspath(path))
-        if target.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"a live page can be saved as .html; not as {clip(repr(target.name), 60)}")
-        target.write_text(self.to_html(), encoding="utf-8")
-        return target
+        return save_page(self, path, "a live page")
 
     def __repr__(self) -> str:
         shapes = ", ".join([f"{name} {np.shape(p)}" for name, p in self.params.items()])

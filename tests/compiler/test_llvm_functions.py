@@ -9,7 +9,7 @@ pytest.importorskip("llvmlite")
 
 from autoflow.compiler.llvm import engine
 from autoflow.compiler.llvm.engine import Library, module_text
-from autoflow.compiler.llvm.functions import Text, type_of
+from autoflow.compiler.llvm.functions import Numbers, Text, type_of
 from autoflow.compiler.llvm.words import ROWS
 
 NAMES = ("exp", "log", "tanh", "sin", "cos")
@@ -22,7 +22,7 @@ def make(name, width):
     t, kind = Text(), type_of("double", width)
     loop = t.begin_for(0, COUNT, width)
     p, q = [t.let(f"getelementptr double, ptr %{a}, i64 {loop.index}") for a in "xz"]
-    z = ROWS[getattr(np, name)][1](t, "double", width, [t.let(f"load {kind}, ptr {p}, align 8")])
+    z = ROWS[getattr(np, name)][1](Numbers(t, width), t.let(f"load {kind}, ptr {p}, align 8"))
     t.say(f"store {kind} {z}, ptr {q}, align 8")
     t.end_for(loop)
     library = Library(module_text([f"define void @run(ptr %x, ptr %z) #0 {{\nentry:\n{t}\n  ret void\n}}"], [t]), 1)

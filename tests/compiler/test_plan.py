@@ -129,7 +129,7 @@ def test_sums_add_in_the_order_of_memory():
         assert compiled(x) == f(x)
 
 
-def test_arguments_that_are_read_often_are_copied():
+def test_arguments_that_are_read_often():
     def f(w):
         h = w
         for _ in range(30):
@@ -140,7 +140,6 @@ def test_arguments_that_are_read_often_are_copied():
     w = np.random.default_rng(0).standard_normal((8, 8))
     for k in range(3):
         np.testing.assert_array_equal(compiled(w + k), f(w + k))
-    assert len(plan_of(compiled).copied) == 1
 
 
 # -- programs of numbers ------------------------------------------------------------------------------------------

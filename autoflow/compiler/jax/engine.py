@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,22 @@ VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: 
 RUNS = itertools.count(1)
 
 
-def check_options(checkpointing: Any, cache: Any, own_functions: bool) -> None:
+def options(how: dict[str, Any]) -> dict[str, Any]:
     """Raise ImportError without JAX, and ValueError for what is of other engines."""
     load_package("jax", MISSING)
-    if checkpointing is not None:
+    if how["checkpointing"] is not None:
         raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')
-    if cache is not None or own_functions:
+    if how["cache"] is not None or how["own_functions"]:
         raise ValueError('cache and own_functions are for engine="llvm"')
+    return {}
+
+
+def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
+    """The engine: one program of XLA, for all threads."""
+    jax = load_package("jax", MISSING)
+    lowering = Lowering(program, jax)
+    compiled = jax.jit(lowering.trace)
+    return lambda: XlaPlan(lowering, compiled)
 
 
 def with_64_bits(jax: Any) -> Any:
@@ -63,27 +72,14 @@ class Alarm(Exception):  # noqa: N818 - no error: eager code decides
     """NumPy would raise an error for these values, or does what JAX does not."""
 
 
-class Executable:
-    """A program compiled by XLA, for all threads."""
-
-    def __init__(self, program: Program) -> None:
-        self.jax = load_package("jax", MISSING)
-        self.program, self.lowering = program, Lowering(program, self.jax)
-        self.run = self.jax.jit(self.lowering.trace)
-
-    def plan(self) -> XlaPlan:
-        """For one thread more: it has no memory of its own."""
-        return XlaPlan(self)
-
-
 class XlaPlan(Watched):
     """What ``af.compile`` runs, and ``plan()`` shows."""
 
-    def __init__(self, executable: Executable) -> None:
+    def __init__(self, lowering: Lowering, compiled: Any) -> None:
         super().__init__()
-        self.executable, self.program = executable, executable.program
+        self.lowering, self.compiled, self.program = lowering, compiled, lowering.program
         self.buffers: list[Array] = []
-        order = executable.lowering.order
+        order = lowering.order
         self.steps = [
             Step(v, v.function, list(v.args), None) for v in order if v.kind not in (INPUT, CAPTURED, CONSTANT, ITEM)
         ]
@@ -96,11 +92,11 @@ class XlaPlan(Watched):
         """
         if (state := callers_state()) is not self.state:
             self.adapt(state)
-        jax, lowering = self.executable.jax, self.executable.lowering
+        jax, lowering = self.lowering.jax, self.lowering
         number = next(RUNS) % 2**31
         with with_64_bits(jax):
             outside = [np.asarray(v.sample) for v in lowering.outside]
-            results, alarm, finite = self.executable.run(np.int32(number), list(arrays), outside)
+            results, alarm, finite = self.compiled(np.int32(number), list(arrays), outside)
             on_device = any([is_on_device(x) for x in arrays])
             if lowering.left:
                 jax.block_until_ready((results, alarm))
@@ -116,7 +112,7 @@ class XlaPlan(Watched):
 
     def notes(self) -> list[str]:
         """Lines for ``plan()``: what NumPy computes, and why."""
-        left = self.executable.lowering.left
+        left = self.lowering.left
         return [f"{k} is NumPy's: {left[s.value]}" for k, s in enumerate(self.steps, 1) if s.value in left]
 
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value
+from ..matching import CALL, CAPTURED, CONSTANT, UFUNC, Array, Value
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
-from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy, written_call
-from ..trace.tape import fill_slots
+from ..text.writer import Writer, call_of
+from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
 from . import table
 from .table import LeftToNumPy, counterpart
@@ -149,19 +149,17 @@ def power(trace: Lowering, x: Any, y: Any) -> Array:
     return trace.ufunc(np.power, dtypes, [x, y])
 
 
-def cholesky(trace: Lowering, a: Array, /, *, upper: bool = False) -> Array:
-    """Of one triangle, as in NumPy: JAX takes the mean of both."""
-    return trace.find(np.linalg.cholesky)(a, upper=upper, symmetrize_input=False)
+def of_one_triangle(function: Any) -> Callable[..., Any]:
+    """JAX's counterpart of a function of symmetric matrices."""
+
+    def form(trace: Lowering, a: Array, *args: Any, **options: Any) -> Any:
+        """Of one triangle, as in NumPy: JAX takes the mean of both."""
+        return trace.find(function)(a, *args, symmetrize_input=False, **options)
+
+    return form
 
 
-def eigh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """Of one triangle, as in NumPy: JAX takes the mean of both."""
-    return trace.find(np.linalg.eigh)(a, UPLO=UPLO, symmetrize_input=False)
-
-
-def eigvalsh(trace: Lowering, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    """Of one triangle."""
-    return eigh(trace, a, UPLO)[0]
+cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.eigh)
 
 
 FORMS: dict[Any, Callable[..., Any]] = {
@@ -181,7 +179,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
     power_of_arrays: power,
     np.linalg.cholesky: cholesky,
     np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
 }
 
 
@@ -282,7 +280,7 @@ REDUCED: dict[Any, str] = {
 ACCUMULATED: dict[Any, str] = {np.add: "cumsum", np.multiply: "cumprod"}
 
 
-class Lowering:
+class Lowering(Writer):
     """A program, as a function that JAX can trace.
 
     left : what NumPy keeps, and why; known when the function has been traced.
@@ -291,18 +289,18 @@ class Lowering:
     """
 
     def __init__(self, program: Program, jax: Any) -> None:
-        self.program, self.jax, self.np = program, jax, jax.numpy
+        super().__init__(program)
+        self.jax, self.np = jax, jax.numpy
         self.order = program.order()
         for v in self.order:
             check_dtype(v)
-        self.outside = [v for v in self.order if v.kind in (CAPTURED, CONSTANT) and self.is_passed(v)]
+        self.outside = [
+            v for v in self.order
+            if v.kind == CAPTURED or (v.kind == CONSTANT and v.dtype is not None and np.size(v.sample) > LARGE)
+        ]  # fmt: skip
         self.left: dict[Value, str] = {}
         self.alarms: list[Array] = []
         self.failures: dict[int, Exception] = {}  # run -> what NumPy raised in a callback
-
-    def is_passed(self, v: Value) -> bool:
-        """Is it an argument of XLA's function?"""
-        return v.kind == CAPTURED or (v.dtype is not None and np.size(v.sample) > LARGE)
 
     def trace(self, run: Array, inputs: Sequence[Array], outside: Sequence[Array]) -> tuple[Any, ...]:
         """What JAX records: the results; would NumPy raise an error? are all results finite?
@@ -310,55 +308,38 @@ class Lowering:
         run : the number of this run, under which ``failures`` notes what NumPy raises.
         """
         self.left.clear()
-        self.alarms = []
+        self.alarms, self.run = [], run
+        self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
         precision = self.jax.config.jax_default_matmul_precision or "highest"  # on TPU and GPU others round to 8 bits
         with self.jax.default_matmul_precision(precision):
-            known = dict(zip(self.outside, outside, strict=True))
-            for v in self.order:
-                if v.kind == INPUT:
-                    known[v] = inputs[v.options]
-                elif v.kind == CONSTANT and v not in known:
-                    known[v] = v.sample
-                elif v not in known:
-                    known[v] = self.value(v, [known[x] for x in v.args], run)
-        results = [self.fit(known[v], v) for v in self.program.outputs]
+            self.walk(self.program)
+        results = [self.np.asarray(self.known[v], v.dtype) for v in self.program.outputs]
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
         alarm = self.np.array(False)
         for a in self.alarms:
             alarm = alarm | a
         return results, alarm, self.np.stack(finite).all() if finite else self.np.array(True)
 
-    def value(self, v: Value, args: list[Any], run: Array) -> Any:
-        """One value, given its operands."""
-        if v.kind == ITEM:
-            return args[0][v.options]
+    def write_constant(self, v: Value) -> Any:
+        """Part of XLA's program."""
+        return v.sample
+
+    def write_call(self, v: Value, *args: Any) -> Any:
+        """By functions of JAX; what these do not compute, or answer with another shape, by NumPy."""
         try:
-            return self.check(v, self.attempt(v, args))
+            return self.check(v, self.attempt(v, [*args]))
         except Exception as error:
             self.left[v] = reason_of(error)
-        return self.by_numpy(v, args, run)
+        return self.by_numpy(v, args)
 
     def attempt(self, v: Value, args: list[Any]) -> Any:
         """The value by functions of JAX."""
         if v.kind == UFUNC:
             return self.ufunc(v.function, [x.dtype for x in v.args], args)
-        if v.kind == REDUCE:
-            axis, keepdims = v.options
-            return self.reduce(v.function, args[0], v.dtype, axis=axis, keepdims=keepdims)
-        if v.kind == PRODUCT:
-            return self.np.matmul(*[self.cast(x, v.dtype) for x in args])
-        if v.kind == STACK:
-            return self.np.stack([self.cast(x, v.dtype) for x in args])
-        if v.kind == VIEW and v.options[0] in ("broadcast", "reshape", "transpose"):
-            name, how = v.options
-            return getattr(self.np, "broadcast_to" if name == "broadcast" else name)(self.np.asarray(args[0]), how)
-        function, positions, options = written_call(v.function, len(v.args))
-        operands = fill_slots(positions, tuple(args)), fill_slots(options, tuple(args))
         try:
-            return self.check(v, self.call(function, *operands))
+            return self.check(v, self.call(*call_of(v, args)))
         except WrongDtypeError:
-            casted = tuple(self.promoted(v, args))
-            return self.call(function, fill_slots(positions, casted), fill_slots(options, casted))
+            return self.call(*call_of(v, self.promoted(v, args)))
 
     def call(self, function: Any, args: Any, options: Any) -> Any:
         """``function(*args, **options)`` by its form, or by its name."""
@@ -412,27 +393,19 @@ class Lowering:
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
         return self.cast(z, loop[-1])
 
-    def reduce(self, function: np.ufunc, x: Array, dtype: Any, **options: Any) -> Array:
-        """``function.reduce(x)``."""
-        if function not in REDUCED:
-            raise LeftToNumPy(f"no counterpart of np.{function.__name__}.reduce")
-        if function is np.add:
-            return without_sign(self, self.np.sum(self.cast(x, dtype), **options))
-        if function is np.multiply:
-            return self.np.prod(self.cast(x, dtype), **options)
-        return getattr(self.np, REDUCED[function])(x, **options)
-
     def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Array:
         """``np.add.reduce(x, axis=0, initial=1.0)``, ``np.add.accumulate(x)``, ``np.multiply.outer(x, y)``."""
+        x = self.np.asarray(args[0])
         if name == "outer" and not options:
-            x, y = [self.np.asarray(a) for a in args]
+            y = self.np.asarray(args[1])
             return self.ufunc(ufunc, [x.dtype, y.dtype], [x.reshape(x.shape + (1,) * y.ndim), y])
         names = ACCUMULATED if name == "accumulate" else REDUCED if name == "reduce" else {}
         if ufunc not in names:
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
         given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
         given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        return getattr(self.np, names[ufunc])(args[0], **given)
+        z: Array = getattr(self.np, names[ufunc])(x, **given)
+        return without_sign(self, z) if ufunc is np.add and name == "reduce" else z
 
     def promoted(self, v: Value, args: list[Any]) -> list[Any]:
         """The operands in the dtype of the result, where NumPy promotes them and JAX does not."""
@@ -447,31 +420,19 @@ class Lowering:
         """``x`` in that dtype."""
         return x if getattr(x, "dtype", None) == dtype and not isinstance(x, np.generic) else self.np.asarray(x, dtype)
 
-    def fit(self, x: Any, v: Value) -> Array:
-        """A result of the program."""
-        return self.np.asarray(x, v.dtype)
-
     def check(self, v: Value, z: Any) -> Any:
-        """``z`` if it has the shape and dtype of the recording."""
-        if v.parts is not None:
-            parts = list(z)
-            if [(np.shape(part), np.dtype(d)) for part, (_, d) in zip(parts, v.parts, strict=True)] != [
-                (shape, np.dtype(d)) for shape, d in v.parts
-            ]:
-                raise LeftToNumPy("its results have other shapes in JAX")
-            if any([part.dtype != d for part, (_, d) in zip(parts, v.parts, strict=True)]):
-                raise WrongDtypeError("its results have other dtypes in JAX")
-            return parts
-        if z.shape != v.shape:
+        """``z`` if it has the shape and dtype of the recording, or several of them."""
+        found, wanted = (list(z), v.parts) if v.parts is not None else ([z], [(v.shape, v.dtype)])
+        if [np.shape(part) for part in found] != [shape for shape, _ in wanted]:
             raise LeftToNumPy("its result has another shape in JAX")
-        if z.dtype != v.dtype:
+        if any([part.dtype != dtype for part, (_, dtype) in zip(found, wanted, strict=True)]):
             raise WrongDtypeError("its result has another dtype in JAX")
-        return z
+        return found if v.parts is not None else z
 
-    def by_numpy(self, v: Value, args: list[Any], run: Array) -> Any:
+    def by_numpy(self, v: Value, args: Sequence[Any]) -> Any:
         """The value by NumPy on the host, in the midst of the others."""
         passed = [k for k, x in enumerate(v.args) if x.dtype is not None]
-        others, compute = list(args), numpys_function(v)
+        others, compute = list(args), checked_call(v) if v.kind == CALL else v.compute
         shapes = [(shape, np.dtype(dtype)) for shape, dtype in v.parts or [(v.shape, v.dtype)]]
 
         def call(run: Any, *arrays: Any) -> list[Array]:
@@ -490,7 +451,8 @@ class Lowering:
         operands = [table.from_device(self.jax, self.np.asarray(args[k])) for k in passed]
         described = [self.jax.ShapeDtypeStruct(*table.described(shape, dtype)) for shape, dtype in shapes]
         # XLA leaves out a callback whose results are empty or not needed, so there is one more.
-        *found, quiet = self.jax.pure_callback(call, [*described, self.jax.ShapeDtypeStruct((), bool)], run, *operands)
+        described.append(self.jax.ShapeDtypeStruct((), bool))
+        *found, quiet = self.jax.pure_callback(call, described, self.run, *operands)
         self.alarms.append(quiet)
         found = [table.to_device(self.jax, x, shape, dtype) for x, (shape, dtype) in zip(found, shapes, strict=True)]
         return found if v.parts else found[0]
@@ -509,16 +471,6 @@ class WrongDtypeError(LeftToNumPy):
 def is_default(name: str, x: Any) -> bool:
     """Does the option say nothing, so that JAX need not have it? (Its sorts are stable.)"""
     return name in DEFAULTS and (x is None or isinstance(x, (str, bool))) and x in DEFAULTS[name]
-
-
-def numpys_function(v: Value) -> Callable[..., Any]:
-    """What NumPy calls for a value, as a function of its operands."""
-    if v.kind == REDUCE:
-        axis, keepdims = v.options
-        return lambda x: v.function.reduce(x, axis, keepdims=keepdims)
-    if v.kind == STACK:
-        return lambda *arrays: np.stack(arrays)
-    return checked_call(v) if v.kind == CALL else v.function
 
 
 def in_layout(x: Array, v: Value) -> Array:

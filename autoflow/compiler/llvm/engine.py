@@ -171,17 +171,6 @@ def is_there() -> bool:
         return False
 
 
-def choose_engine(name: str) -> str:
-    """The engine that the user asks for; "auto" takes LLVM where it is."""
-    if name == "auto":
-        return "llvm" if is_there() else "numpy"
-    if name not in ("numpy", "llvm"):
-        raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
-    if name == "llvm":
-        machine()
-    return name
-
-
 @functools.cache
 def machine() -> tuple[Any, str, str]:
     """LLVM for this processor: its target, the processor's name and what it has."""
@@ -288,8 +277,6 @@ def module_text(functions: list[str], texts: list[Text]) -> str:
 # ---------------------------------------------------------------- settings: the options of this engine
 
 
-ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm" as well.'
-
 NO_FMA = "own_functions=True needs a processor that multiplies and adds in one (fma); this one does not."
 
 
@@ -306,18 +293,17 @@ class Settings:
 DEFAULT = Settings()
 
 
-def choose(engine: str, cache: str | os.PathLike[str] | None, own_functions: bool) -> dict[str, Any]:
-    """The options as they are kept; an error if they do not fit."""
-    for name, value in (("cache", cache), ("own_functions", own_functions)):
-        if value and engine == "numpy":
-            raise ValueError(ONLY_LLVM.format(name=name))
-    chosen = choose_engine(engine)
-    if own_functions and chosen == "llvm" and not has_fma():
+def options(how: dict[str, Any]) -> dict[str, Any]:
+    """The options as they are kept; an error if they do not fit. engine="auto" takes LLVM where it is."""
+    if how["engine"] == "auto" and not is_there():
+        return {"engine": "numpy"}
+    machine()
+    if how["own_functions"] and not has_fma():
         raise RuntimeError(NO_FMA)
-    folder = os.path.abspath(os.path.expanduser(cache)) if cache is not None and chosen == "llvm" else None
+    folder = os.path.abspath(os.path.expanduser(how["cache"])) if how["cache"] is not None else None
     if folder is not None:
         objects_in(folder)
-    return {"engine": chosen, "cache": folder, "own_functions": own_functions}
+    return {"engine": "llvm", "cache": folder, "own_functions": how["own_functions"]}
 
 
 def settings_of(how: dict[str, Any]) -> Settings:

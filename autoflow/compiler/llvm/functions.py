@@ -68,10 +68,15 @@ def number(scalar: str, x: Any) -> str:
     >>> number("double", 1.0), number("float", 0.1), number("i1", True), number("i8", -3)
     ('0x3FF0000000000000', '0x3FB99999A0000000', 'true', '-3')
     """
-    if scalar in ("double", "float"):
+    if is_float(scalar):
         wide = float(x) if scalar == "double" else float(np.float32(x))
         return f"0x{struct.unpack('<Q', struct.pack('<d', wide))[0]:016X}"
     return ("true" if x else "false") if scalar == "i1" else str(int(x))
+
+
+def is_float(scalar: str) -> bool:
+    """Of LLVM's types."""
+    return scalar in ("double", "float")
 
 
 def constant(scalar: str, x: Any, width: int) -> str:
@@ -125,6 +130,12 @@ class Text:
         """Call a function of LLVM's, or of the C library: (type, name) of each argument."""
         self.declared.add(f"declare {result} @{function}({', '.join([kind for kind, _ in args])})")
         return self.let(f"call {result} @{function}({', '.join([f'{kind} {name}' for kind, name in args])})")
+
+    def at(self, p: str, *steps: tuple[str, int]) -> str:
+        """The pointer ``p``, moved by index · stride for each pair."""
+        for i, stride in steps:
+            p = self.let(f"getelementptr i8, ptr {p}, i64 {self.let(f'mul i64 {i}, {stride}')}") if stride else p
+        return p
 
     def splat(self, scalar: str, x: str, width: int) -> str:
         """The number ``x`` in every lane."""
@@ -185,41 +196,48 @@ FAR = 2.0**20  # from here on the reduction of sin and cos loses bits: the C lib
 
 
 class Numbers:
-    """Arithmetic of float64 at one width, as methods."""
+    """Arithmetic of one type at one width, as methods: float64, unless a row of ``words.py`` is for others, too."""
 
-    def __init__(self, t: Text, w: int) -> None:
-        self.t, self.w = t, w
-        self.kind, self.bits, self.masks = type_of("double", w), type_of("i64", w), type_of("i1", w)
+    def __init__(self, t: Text, w: int, scalar: str = "double") -> None:
+        self.t, self.w, self.scalar = t, w, scalar
+        self.kind, self.bits, self.masks = type_of(scalar, w), type_of("i64", w), type_of("i1", w)
 
-    def c(self, x: float | str) -> str:
+    @property
+    def is_float(self) -> bool:
+        """Of LLVM's types."""
+        return is_float(self.scalar)
+
+    def c(self, x: Any) -> str:
         """A constant."""
-        value = number("double", float.fromhex(x) if isinstance(x, str) else x)
-        return value if self.w == 1 else f"splat (double {value})"
+        return constant(self.scalar, float.fromhex(x) if isinstance(x, str) else x, self.w)
 
     def n(self, x: int) -> str:
         """An integer."""
-        return str(x) if self.w == 1 else f"splat (i64 {x})"
+        return constant("i64", x, self.w)
 
     def op(self, word: str, x: str, y: str) -> str:
-        """fadd, fsub, fmul, fdiv."""
+        """fadd, fsub, fmul, fdiv; ``fcmp olt``."""
         return self.t.let(f"{word} {self.kind} {x}, {y}")
 
     def ints(self, word: str, x: str, y: str) -> str:
         """The same on bits."""
         return self.t.let(f"{word} {self.bits} {x}, {y}")
 
+    def one(self, name: str, *x: str) -> str:
+        """A function of LLVM's that becomes one instruction: fabs, copysign."""
+        return self.t.call(self.kind, f"llvm.{name}.{suffix_of(self.scalar, self.w)}", *[(self.kind, a) for a in x])
+
     def fma(self, x: str, y: str, z: str) -> str:
         """x y + z, rounded once."""
-        name = f"llvm.fma.{suffix_of('double', self.w)}"
-        return self.t.call(self.kind, name, (self.kind, x), (self.kind, y), (self.kind, z))
-
-    def one(self, name: str, *x: str) -> str:
-        """fabs, copysign."""
-        return self.t.call(self.kind, f"llvm.{name}.{suffix_of('double', self.w)}", *[(self.kind, a) for a in x])
+        return self.one("fma", x, y, z)
 
     def test(self, word: str, x: str, y: str) -> str:
-        """A comparison."""
-        return self.t.let(f"fcmp {word} {self.kind} {x}, {y}")
+        """A comparison of floats."""
+        return self.op(f"fcmp {word}", x, y)
+
+    def either(self, x: str, y: str) -> str:
+        """Does one of two conditions hold?"""
+        return self.t.let(f"or {self.masks} {x}, {y}")
 
     def pick(self, condition: str, x: str, y: str) -> str:
         """x where it holds, else y."""

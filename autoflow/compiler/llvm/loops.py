@@ -27,7 +27,7 @@ import numpy as np
 from ..matching import VIEW, Array, Value
 from ..program import axes_of
 from ..run.buffers import shape_buffer
-from .functions import CODES, LANES, Text, constant, number, type_of
+from .functions import CODES, LANES, Numbers, Text, constant, number, type_of
 from .words import Formula, Reduction, cast, is_number, number_in
 
 # ---------------------------------------------------------------- where values lie: offsets and strides
@@ -226,7 +226,8 @@ class LoopText:
         block = t.begin_for(start, end, BLOCK, begin)
         new = self.write_row(t, [*outer, (block.index, -1)], 0, BLOCK)
         totals = [
-            self.reductions[v].row(t, kinds[v], 1, [old, new[v]]) for v, old in zip(kinds, block.values, strict=True)
+            self.reductions[v].row(Numbers(t, 1, kinds[v]), old, new[v])
+            for v, old in zip(kinds, block.values, strict=True)
         ]
         t.end_for(block, totals)
         self.add_up(t, outer, dict(zip(kinds, totals, strict=True)))
@@ -240,7 +241,7 @@ class LoopText:
         for v, total in totals.items():
             kind, p = self.reductions[v].type, self.row_pointer(t, self.sums[v], outer)
             if v not in self.direct:
-                total = self.reductions[v].row(t, kind, 1, [load(t, kind, p, 1), total])
+                total = self.reductions[v].row(Numbers(t, 1, kind), load(t, kind, p, 1), total)
             store(t, kind, total, p, 1)
 
     def write_row(self, t: Text, outer: Indices, start: int, end: int) -> Names:
@@ -267,17 +268,12 @@ class LoopText:
             kind = self.reductions[v].type
             for k in range(w):
                 one = t.let(f"extractelement {type_of(kind, w)} {many}, i32 {k}")
-                totals[v] = self.reductions[v].row(t, kind, 1, [totals[v], one])
+                totals[v] = self.reductions[v].row(Numbers(t, 1, kind), totals[v], one)
         return totals
 
     def row_pointer(self, t: Text, k: int, outer: Indices) -> str:
         """Where the row begins, or the part of it that these indices say."""
-        p = f"%p{k}"
-        for i, axis in outer:
-            stride = self.strides[k][axis]
-            if stride:
-                p = t.let(f"getelementptr i8, ptr {p}, i64 {t.let(f'mul i64 {i}, {stride}')}")
-        return p
+        return t.at(f"%p{k}", *[(i, self.strides[k][axis]) for i, axis in outer])
 
     def write_rounds(self, t: Text, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
         """The body, for as many rounds as there are (one: without a loop). The sums after it."""
@@ -295,9 +291,7 @@ class LoopText:
 
         def pointer(k: int) -> tuple[str, int]:
             stride = self.strides[k][-1] if self.strides[k] else 0
-            if not stride:
-                return rows[k], 0
-            return t.let(f"getelementptr i8, ptr {rows[k]}, i64 {t.let(f'mul i64 {i}, {stride}')}"), stride
+            return t.at(rows[k], (i, stride)), stride
 
         def read(x: Value, kind: str) -> str:
             if is_number(x):
@@ -310,17 +304,17 @@ class LoopText:
         for v, f in self.formulas.items():
             # a row computes in the type of its last operand: of np.where that of the values, not of the condition
             operands = [read(x, kind) for x, kind in zip(f.operands, f.types, strict=True)]
-            known[v] = f.row(t, f.types[-1], w, operands)
+            known[v] = f.row(Numbers(t, w, f.types[-1]), *operands)
             if v in self.writes:
                 store_many(t, f.result, known[v], *pointer(self.writes[v]), w)
         new: Names = {}
         for v, r in self.reductions.items():
             x = read(v.args[0], r.type)
             if v in totals:
-                new[v] = r.row(t, r.type, w, [totals[v], x])
+                new[v] = r.row(Numbers(t, w, r.type), totals[v], x)
             else:
                 p = pointer(self.sums[v])
-                store_many(t, r.type, r.row(t, r.type, w, [load_many(t, r.type, *p, w), x]), *p, w)
+                store_many(t, r.type, r.row(Numbers(t, w, r.type), load_many(t, r.type, *p, w), x), *p, w)
         return {v: new[v] for v in totals}
 
 
@@ -378,6 +372,6 @@ def fold_lanes(t: Text, r: Reduction, x: str) -> str:
             lanes = ", ".join([f"i32 {start + k}" for k in range(w // 2)])
             halves.append(t.let(f"shufflevector {kind} {x}, {kind} poison, <{w // 2} x i32> <{lanes}>"))
         w //= 2
-        x = r.row(t, r.type, w, halves)
+        x = r.row(Numbers(t, w, r.type), *halves)
     pair = [t.let(f"extractelement {type_of(r.type, 2)} {x}, i32 {k}") for k in range(2)]
-    return r.row(t, r.type, 1, pair)
+    return r.row(Numbers(t, 1, r.type), *pair)

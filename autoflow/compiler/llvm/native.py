@@ -26,20 +26,24 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import count, starmap
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from ..matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
-from ..program import Program, new_value, rebuild_outputs, sort_values
+from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
+from ..program import Program, rebuild_outputs, results_of_call, sort_values
+from ..run import engine as numpy_engine
 from ..run.buffers import Step, Watched, callers_state, shape_buffer
-from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text
+from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text, options, settings_of
 from .functions import Text
 from .loops import Access, Places
 from .schedule import ALIGNED, MANY, Schedule, has_loop
 from .words import USING_FMA, code
+
+__all__ = ["options", "prepare"]
 
 # ---------------------------------------------------------------- a stretch as one function: its results and its memory
 
@@ -101,6 +105,19 @@ class Native:
         """What its loops compute, a line for each that differs: for ``plan()``."""
         counts = self.schedule.counts
         return [f"{n:5} × {what}  {shape}" for (what, shape), n in counts.items()]
+
+    def timed(self) -> Timed:
+        """The same with a clock in it, for a profile."""
+        return Timed(self)
+
+    def reason_why_not(self, v: Value) -> str:
+        """Why another value is no loop, for ``plan()``."""
+        if v.kind == PRODUCT:
+            return "a large product"
+        if has_loop(v):
+            return "too few calls together"
+        odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
+        return f"computes in {odd[0]}" if odd else "no loop has it"
 
     def mask_of(self, kinds: Collection[str]) -> tuple[int, bool]:
         """The flags of these kinds of error. Underflow our functions do not always raise as NumPy's do: whoever asks
@@ -298,16 +315,6 @@ def delay_few(order: list[Value], stages: dict[Value, int]) -> None:
             latest[x] = min(latest.get(x, wanted), wanted)
 
 
-def reason_why_not(v: Value) -> str:
-    """Why a value is no loop, for ``plan()``."""
-    if v.kind == PRODUCT:
-        return "a large product"
-    if has_loop(v):
-        return "too few calls together"
-    odd = [x.dtype for x in (v, *v.args) if x.dtype is not None and code(x.dtype) is None]
-    return f"computes in {odd[0]}" if odd else "no loop has it"
-
-
 def results_of(members: list[Value], order: list[Value], wanted: list[Value]) -> list[Value]:
     """Those that other calls read, also through a view."""
     inside = set(members)
@@ -332,14 +339,7 @@ def native_call(members: list[Value], results: list[Value], settings: Settings, 
     if not native.sources:
         return {}
     args = (*native.sources, *[targets[v] for v in results if v in targets])
-    call = new_value(CALL, native, args, None, (), members[-1].number)
-    call.dtype = None
-    new: dict[Value, Value] = {}
-    for k, v in enumerate(results):
-        item = new_value(ITEM, None, (call,), k, v.shape, v.number)
-        item.dtype, item.owned, item.layout = v.dtype, True, v.layout
-        new[v] = item
-    return new
+    return results_of_call(native, args, results, members[-1].number)
 
 
 # ---------------------------------------------------------------- times: a clock after each loop
@@ -398,8 +398,8 @@ class Direct(Watched):
         self.steps = [Step(call, self.native, list(call.args), None)]
         self.fixed = [np.asarray(v.sample) for v in call.args if v.kind != INPUT]
         numbers = iter(range(len(program.inputs), len(program.inputs) + len(self.fixed)))
-        self.take = take(tuple([v.options if v.kind == INPUT else next(numbers) for v in call.args]))
-        self.give = take(tuple([v.options for v in program.outputs]))
+        self.take = take([v.options if v.kind == INPUT else next(numbers) for v in call.args])
+        self.give = take([v.options for v in program.outputs])
         self.mask, self.uncertain = 0, False
 
     def adapt(self, state: Any) -> None:
@@ -417,7 +417,7 @@ class Direct(Watched):
         return self.give(results)
 
 
-def take(places: tuple[int, ...]) -> Any:
+def take(places: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
     """The function that takes these out of a list, as a tuple."""
     return itemgetter(*places) if len(places) > 1 else lambda found: (found[places[0]],)
 
@@ -431,3 +431,11 @@ def direct_plan(program: Program) -> Direct | None:
     (call,) = calls
     fine = all([v.kind == ITEM for v in outputs]) and type(call.function) is Native
     return Direct(program, call) if fine and all([x.kind in (INPUT, CAPTURED, CONSTANT) for x in call.args]) else None
+
+
+def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
+    """The engine: NumPy's calls, with loops in place of those that loops can do."""
+    settings = settings_of(how)
+    numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
+    use_loops(program, settings)
+    return lambda: direct_plan(program) or numpy_engine.plan_of(program)

@@ -22,9 +22,9 @@ from typing import Any
 from ..matching import CALL, PRODUCT, STACK, UFUNC, Value, behind_views
 from ..program import new_value
 from .engine import has_fma
-from .functions import LANES, Text, constant, suffix_of, type_of
-from .loops import Access, LoopText, Places, store_many
-from .words import Formula, code, formula_of, is_float, is_number, reduction_of, written_at
+from .functions import Numbers, Text, is_float
+from .loops import Access, LoopText, Places, load, store
+from .words import Formula, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- products of small matrices
 
@@ -66,34 +66,22 @@ class ProductText:
                 start = end
             t.end_for(i)
 
-    def pointer(self, t: Text, k: int, *steps: tuple[str, int]) -> str:
-        """The k-th operand, moved by index · stride for each pair."""
-        p = f"%p{k}"
-        for i, stride in steps:
-            p = t.let(f"getelementptr i8, ptr {p}, i64 {t.let(f'mul i64 {i}, {stride}')}") if stride else p
-        return p
-
     def write_block(self, t: Text, i: str, j: str, rows: int, w: int) -> None:
         """``rows`` rows and ``w`` columns of z."""
         x, y, z = self.accesses
-        kind = type_of(self.type, w)
-        left = self.pointer(t, 0, (i, x.strides[0]))
-        right = self.pointer(t, 1, (j, y.strides[1]))
-        k = t.begin_for(0, self.shape[1], 1, [(kind, constant(self.type, 0.0, w))] * rows)
-        at = t.let(f"getelementptr i8, ptr {right}, i64 {t.let(f'mul i64 {k.index}, {y.strides[0]}')}")
-        b = t.let(f"load {kind}, ptr {at}, align 1")
-        step = t.let(f"mul i64 {k.index}, {x.strides[1]}")
-        totals = []
+        m = Numbers(t, w, self.type)
+        left = t.at("%p0", (i, x.strides[0]))
+        right = t.at("%p1", (j, y.strides[1]))
+        k = t.begin_for(0, self.shape[1], 1, [(m.kind, m.c(0.0))] * rows)
+        b = load(t, self.type, t.at(right, (k.index, y.strides[0])), w)
+        column, totals = t.at(left, (k.index, x.strides[1])), []
         for r, total in enumerate(k.values):
-            row = t.let(f"getelementptr i8, ptr {left}, i64 {r * x.strides[0]}")
-            a = t.let(f"load {self.type}, ptr {t.let(f'getelementptr i8, ptr {row}, i64 {step}')}, align 1")
-            many = t.splat(self.type, a, w)
-            totals.append(t.call(kind, f"llvm.fma.{suffix_of(self.type, w)}", (kind, many), (kind, b), (kind, total)))
+            a = load(t, self.type, t.let(f"getelementptr i8, ptr {column}, i64 {r * x.strides[0]}"), 1)
+            totals.append(m.fma(t.splat(self.type, a, w), b, total))
         t.end_for(k, totals)
-        target = self.pointer(t, 2, (i, z.strides[0]), (j, z.strides[1]))
+        target = t.at("%p2", (i, z.strides[0]), (j, z.strides[1]))
         for r, total in enumerate(totals):
-            row = t.let(f"getelementptr i8, ptr {target}, i64 {r * z.strides[0]}")
-            t.say(f"store {kind} {total}, ptr {row}, align 1")
+            store(t, self.type, total, t.let(f"getelementptr i8, ptr {target}, i64 {r * z.strides[0]}"), w)
 
 
 # ---------------------------------------------------------------- the schedule: which loops, in which order
@@ -110,24 +98,6 @@ def has_loop(v: Value) -> bool:
         return bool(math.prod(v.shape)) and code(v.dtype) is not None and all([x.dtype == v.dtype for x in v.args])
     known = formula_of(v) is not None or reduction_of(v) is not None
     return known or is_small_product(v) or written_at(v) is not None
-
-
-class FillText:
-    """A loop that writes one number everywhere: what sums begin with."""
-
-    def __init__(self, access: Access, count: int, identity: Any) -> None:
-        self.accesses, self.count, self.identity = [access], count, identity
-
-    def write(self, t: Text) -> None:
-        """Vectors, then numbers."""
-        a = self.accesses[0]
-        middle = self.count // LANES * LANES
-        for start, end, w in ((0, middle, LANES), (middle, self.count, 1)):
-            if start < end:
-                loop = t.begin_for(start, end, w)
-                p = t.let(f"getelementptr i8, ptr %p0, i64 {t.let(f'mul i64 {loop.index}, {a.size}')}")
-                store_many(t, a.type, constant(a.type, self.identity, w), p, a.size, w)
-                t.end_for(loop)
 
 
 class Schedule:
@@ -219,9 +189,7 @@ class Schedule:
         loop = LoopText(shape, formulas, reductions, self.stored, self.places)
         for v, r in reductions.items():
             if v not in loop.direct:
-                a = loop.accesses[loop.sums[v]]
-                whole = Access(a.base, a.offset, (a.size,), a.type, a.size)
-                self.add_call(FillText(whole, math.prod(v.shape), r.identity), "fill", v.shape)
+                self.add_copy(r.identity, v, "fill")
         names = [v.name for v in values]
         what = " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         self.add_call(loop, what, shape)
@@ -256,11 +224,11 @@ class Schedule:
         self.places.lay(part, whole[index], self.places.base_of(v))
         self.add_copy(y, part)
 
-    def add_copy(self, x: Any, copy: Value) -> None:
+    def add_copy(self, x: Any, copy: Value, what: str = "copy") -> None:
         """A loop that copies a value, or writes a number everywhere."""
         kind = code(copy.dtype if is_number(x) else x.dtype) or ""
-        formula = Formula(lambda t, s, w, a: a[0], (x,), (kind,), kind)
-        self.add_call(LoopText(copy.shape, {copy: formula}, {}, {copy}, self.places), "copy", copy.shape)
+        formula = Formula(lambda m, x: x, (x,), (kind,), kind)
+        self.add_call(LoopText(copy.shape, {copy: formula}, {}, {copy}, self.places), what, copy.shape)
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""

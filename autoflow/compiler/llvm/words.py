@@ -22,98 +22,72 @@ import numpy as np
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_written
 from ..trace.memory import set_items
 from .engine import has_fma
-from .functions import CODES, HELPERS, Text, constant, suffix_of, type_of
+from .functions import CODES, HELPERS, Numbers, Text, is_float, type_of
 
 # ---------------------------------------------------------------- rows: the lines of each function
 
-Row = Callable[[Text, str, int, list[str]], str]  # text, scalar type, width, operands -> the result
+Row = Callable[..., str]  # Numbers, and the operands -> the result
 ROWS: dict[Any, tuple[str, Row]] = {}
-
-
-def is_float(scalar: str) -> bool:
-    """Of LLVM's types."""
-    return scalar in ("double", "float")
 
 
 def written(for_floats: str, for_integers: str = "") -> Row:
     """One instruction as it is written: {0} and {1} are the operands, {one} and {zero} numbers of their ``kind``."""
 
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        one, zero = (constant(s, float(x) if is_float(s) else x, w) for x in (1, 0))
-        return t.let((for_floats if is_float(s) else for_integers).format(*a, kind=type_of(s, w), one=one, zero=zero))
+    def row(m: Numbers, *a: str) -> str:
+        form = for_floats if m.is_float else for_integers
+        return m.t.let(form.format(*a, kind=m.kind, one=m.c(1), zero=m.c(0)))
 
     return row
 
 
 def instruction(for_floats: str, for_integers: str = "") -> Row:
     """One instruction of two operands. (A comparison is false of NaN, and ≠ is true.)"""
-    return written(f"{for_floats} {{kind}} {{0}}, {{1}}", f"{for_integers} {{kind}} {{0}}, {{1}}")
+    return lambda m, x, y: m.op(for_floats if m.is_float else for_integers, x, y)
 
 
 def intrinsic(name: str) -> Row:
     """A function of LLVM's that becomes one instruction."""
-
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        kind = type_of(s, w)
-        return t.call(kind, f"llvm.{name}.{suffix_of(s, w)}", *[(kind, x) for x in a])
-
-    return row
+    return lambda m, *a: m.one(name, *a)
 
 
 def helper(name: str) -> Row:
     """A function of ours; of float32 in float64, rounded once. In programs of numbers the C library's: there one result
     waits for another, and its tables are twice as quick as a polynomial (af.compile(f, own_functions=True) says no)."""
 
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        if t.numbers and s == "double" and not t.own_functions:
-            return t.call(s, name, (s, a[0]))
-        t.helpers.add((name, w))
-        kind = type_of("double", w)
-        if s == "double":
-            return t.let(f"call {kind} @{name}.{w}({kind} {a[0]})")
-        wide = t.let(f"fpext {type_of(s, w)} {a[0]} to {kind}")
-        return t.let(f"fptrunc {kind} {t.let(f'call {kind} @{name}.{w}({kind} {wide})')} to {type_of(s, w)}")
+    def row(m: Numbers, x: str) -> str:
+        t, kind = m.t, type_of("double", m.w)
+        if t.numbers and m.scalar == "double" and not t.own_functions:
+            return t.call(m.scalar, name, (m.scalar, x))
+        t.helpers.add((name, m.w))
+        x = cast(t, x, m.scalar, "double", m.w)
+        return cast(t, t.let(f"call {kind} @{name}.{m.w}({kind} {x})"), "double", m.scalar, m.w)
 
     return row
-
-
-def select(t: Text, s: str, w: int, condition: str, x: str, y: str) -> str:
-    """x where the condition holds, else y."""
-    kind = type_of(s, w)
-    return t.let(f"select {type_of('i1', w)} {condition}, {kind} {x}, {kind} {y}")
 
 
 def extremum(for_floats: str, for_integers: str, which: int) -> Row:
     """The larger or smaller one; ``which`` operand is taken where it is NaN, or (−1) where it is not."""
 
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        kind, (x, y) = type_of(s, w), a
-        if not is_float(s):
-            return select(t, s, w, t.let(f"icmp {for_integers} {kind} {x}, {y}"), x, y)
-        better = t.let(f"fcmp {for_floats} {kind} {x}, {y}")
-        nan = x if which == 0 else y
-        unknown = t.let(f"fcmp uno {kind} {nan}, {nan}")
-        return select(t, s, w, t.let(f"or {type_of('i1', w)} {better}, {unknown}"), x, y)
+    def row(m: Numbers, x: str, y: str) -> str:
+        if not m.is_float:
+            return m.pick(m.op(f"icmp {for_integers}", x, y), x, y)
+        better, nan = m.test(for_floats, x, y), x if which == 0 else y
+        return m.pick(m.either(better, m.test("uno", nan, nan)), x, y)
 
     return row
 
 
-def sign(t: Text, s: str, w: int, a: list[str]) -> str:
+def sign(m: Numbers, x: str) -> str:
     """1, −1, 0; NaN of NaN."""
-    kind, (x,), zero = type_of(s, w), a, constant(s, 0.0, w)
-    here = select(t, s, w, t.let(f"fcmp oeq {kind} {x}, {zero}"), zero, x)
-    here = select(t, s, w, t.let(f"fcmp olt {kind} {x}, {zero}"), constant(s, -1.0, w), here)
-    return select(t, s, w, t.let(f"fcmp ogt {kind} {x}, {zero}"), constant(s, 1.0, w), here)
+    zero = m.c(0.0)
+    here = m.pick(m.test("oeq", x, zero), zero, x)
+    here = m.pick(m.test("olt", x, zero), m.c(-1.0), here)
+    return m.pick(m.test("ogt", x, zero), m.c(1.0), here)
 
 
 def against_infinity(word: str) -> Row:
     """|x| = ∞, or |x| < ∞."""
-
-    def row(t: Text, s: str, w: int, a: list[str]) -> str:
-        size = intrinsic("fabs")(t, s, w, a)
-        return t.let(f"fcmp {word} {type_of(s, w)} {size}, {constant(s, float('inf'), w)}")
-
-    return row
+    return lambda m, x: m.test(word, m.one("fabs", x), m.c(float("inf")))
 
 
 # fmt: off
@@ -123,7 +97,7 @@ ROWS.update({
     np.multiply:      ("fi", instruction("fmul", "mul")),
     np.divide:        ("f", instruction("fdiv")),
     np.negative:      ("fi", written("fneg {kind} {0}", "sub {kind} {zero}, {0}")),
-    np.positive:      ("fi", lambda t, s, w, a: a[0]),
+    np.positive:      ("fi", lambda m, x: x),
     np.square:        ("fi", written("fmul {kind} {0}, {0}", "mul {kind} {0}, {0}")),
     np.reciprocal:    ("f", written("fdiv {kind} {one}, {0}")),
     np.absolute:      ("f", intrinsic("fabs")),
@@ -275,27 +249,22 @@ def of_call(v: Value) -> Formula | None:
     """np.where, x.astype, np.clip."""
     result = CODES[v.dtype]
     if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
-        return Formula(lambda t, s, w, a: a[0], v.args, (result,), result)
+        return Formula(lambda m, x: x, v.args, (result,), result)
     function, args, options = call_written(v)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
         return None
     if any([is_number(a) and not fits(number_in(a), v.dtype) for a in args[1:]]):
         return None
     if function is np.where and isinstance(args[0], Value) and args[0].dtype == np.bool_:
-        return Formula(choose, args, ("i1", result, result), result)
+        return Formula(Numbers.pick, args, ("i1", result, result), result)
     if function is np.clip and is_float(result):
         return Formula(clip, args, (result, result, result), result)
     return None
 
 
-def choose(t: Text, s: str, w: int, a: list[str]) -> str:
-    """np.where."""
-    return select(t, s, w, *a)
-
-
-def clip(t: Text, s: str, w: int, a: list[str]) -> str:
+def clip(m: Numbers, x: str, low: str, high: str) -> str:
     """The larger one of x and the lower bound, and of that and the upper bound the smaller one."""
-    return ROWS[np.minimum][1](t, s, w, [ROWS[np.maximum][1](t, s, w, a[:2]), a[2]])
+    return ROWS[np.minimum][1](m, ROWS[np.maximum][1](m, x, low), high)
 
 
 def reduction_of(v: Value) -> Reduction | None:

@@ -8,15 +8,14 @@ ignore is set to "call", and the function that is called notes it. So nothing ha
 
 Then the calls: which function of NumPy computes a value, with which arguments, and where it writes.
 
-From a program to bound calls: where each result is written, and who may use that memory next.
+From a program to calls: where each result is written, and who may use that memory next.
 
 Every NumPy call that can write into a given array (``out=``) gets one: a *buffer*, made once with the plan. A buffer
 is used again as soon as the value in it has been read for the last time; an elementwise call may write over its own
 operand. So a replayed program allocates its results and nothing else, and small arrays stay in the cache.
 
-What is known before the first call is bound to it: ``partial(np.multiply, a, b, out)`` is called without arguments.
-Three things are looked up at every call: the arguments of the function, its results, which are new arrays each time,
-and whatever is computed from them without ``out=``. They have places in a list, and an ``itemgetter`` takes them out.
+The calls are written as one function of Python, a line for each: results in buffers, constants and arrays from outside
+are known before; arguments, and what is computed without ``out=``, are its variables, which are gone when it returns.
 
 What buffers save, and what sharing them saves, is in ``benchmarks/README.md``.
 """
@@ -28,6 +27,7 @@ import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,36 +113,24 @@ class Step:
         self.value, self.function, self.args, self.out = value, function, args, out
 
 
-class Fixed:
-    """An argument that is the same object in every call."""
-
-    __slots__ = ("object",)
-
-    def __init__(self, object: Any) -> None:
-        self.object = object
-
-
-def into(function: Any, x: Any, y: Any, out: Array) -> None:
-    """``function(x, y, out=out)``."""
-    function(x, y, out=out)
-
-
 def copying_call(function: Any, *args: Any) -> None:
     """The result of a function that cannot write into an array, copied into the last argument."""
     np.copyto(args[-1], function(*args[:-1]))
 
 
-def take_nothing(places: list[Any]) -> tuple[()]:
-    """No arguments."""
-    return ()
+FILE = str(Path(__file__).with_name("<program>"))  # so those who ask whose code runs see ours
 
 
-def take_places(where: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """The function that takes these places out of a list, as a tuple."""
-    if len(where) == 1:
-        k = where[0]
-        return lambda places: (places[k],)
-    return itemgetter(*where)
+def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
+    """The code of a function ``run`` with these lines of Python."""
+    return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), FILE, "exec")
+
+
+def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
+    """That function, which finds all else in ``space``."""
+    space["__name__"] = __name__
+    exec(code, space)  # noqa: S102 - lines of ours
+    return space.pop("run")
 
 
 def writes(v: Value) -> bool:
@@ -151,24 +139,16 @@ def writes(v: Value) -> bool:
 
 
 def call_of(v: Value, out: Array | Value | None) -> tuple[Callable[..., Any], list[Any]]:
-    """The function and its arguments, by position; values, or objects that stay the same."""
+    """The function and its arguments, by position, the last one for ``out``; values, or objects that stay the same."""
     where = [] if out is None else [out]
-    if v.kind == UFUNC:
-        if v.function in (np.maximum, np.minimum) and where:  # they want the word
-            return partial(v.function, out=out), list(v.args)
-        return v.function, [*v.args, *where]
     if v.kind == REDUCE:
         axis, keepdims = v.options
         return v.function.reduce, [v.args[0], axis, None, out, keepdims]
-    x, y = v.args
-    if v.kind == CALL:  # a product of stacks
-        return v.function, [x, y, *where]
-    same = x.dtype == y.dtype == v.dtype and v.dtype.kind in "fc" and min(*x.shape, *y.shape) > 1
-    return (np.dot if same else np.matmul), [
-        x,
-        y,
-        *where,
-    ]  # np.dot is quicker; it has the same bits, except for vectors
+    if v.kind == PRODUCT:
+        (x, y), dtype = v.args, v.dtype
+        if x.dtype == y.dtype == dtype and dtype.kind in "fc" and min(*x.shape, *y.shape) > 1:
+            return np.dot, [x, y, *where]  # it is quicker, and has the same bits, except for vectors
+    return v.function, [*v.args, *where]
 
 
 def view_of(v: Value) -> Callable[..., Any]:
@@ -181,47 +161,30 @@ def view_of(v: Value) -> Callable[..., Any]:
 def checked_call(v: Value) -> Callable[..., Any]:
     """A call whose result must have the shape and dtype that it had: other calls rely on it."""
     function, shape, dtype, name, parts = v.function, v.shape, v.dtype, v.name, v.parts
-    if parts is not None:
-        return checked_parts(function, parts, name)
-    if dtype is None:
-        return function
 
     def call(*arrays: Array) -> Array:
         z = function(*arrays)
         if z.shape != shape or z.dtype != dtype:
-            raise another_shape(name, (z.shape, z.dtype), (shape, dtype))
+            raise another_result(name, describe_value(z), (shape, dtype))
         return z
 
-    return call
-
-
-def checked_parts(function: Callable[..., Any], parts: list[Any], name: str) -> Callable[..., Any]:
-    """The same for a call that returns several arrays."""
-
-    def call(*arrays: Array) -> Any:
+    def call_for_several(*arrays: Array) -> Any:
         results = function(*arrays)
-        found = [describe_value(z) for z in results]
-        if found != parts:
-            new, old = next((pair for pair in zip(found, parts, strict=False) if pair[0] != pair[1]), (found, parts))
-            raise another_shape(name, new, old) if new is not found else another_number(name, found, parts)
+        if (found := [describe_value(z) for z in results]) != parts:
+            if len(found) != len(parts):
+                raise another_result(name, found, parts)
+            raise another_result(name, *next(pair for pair in zip(found, parts, strict=True) if pair[0] != pair[1]))
         return results
 
-    return call
+    return call_for_several if parts is not None else call if dtype is not None else function
 
 
-def another_shape(name: str, new: Any, old: Any) -> CompileError:
-    """The CompileError; ``new`` and ``old`` are pairs of shape and dtype."""
+def another_result(name: str, new: Any, old: Any) -> CompileError:
+    """The CompileError; ``new`` and ``old`` are pairs of shape and dtype, or lists of several."""
+    told = [f"{len(x)} arrays" if isinstance(x, list) else f"{x[1]} of shape {x[0]}" for x in (new, old)]
     return CompileError(
-        f"{name} returned {new[1]} of shape {new[0]}, and {old[1]} of shape {old[0]} when it was recorded: "
-        f"that depends on values, so it cannot be compiled. Take it out of the function, or say fallback=True."
-    )
-
-
-def another_number(name: str, new: list[Any], old: list[Any]) -> CompileError:
-    """The CompileError for a call that returns more or fewer arrays."""
-    return CompileError(
-        f"{name} returned {len(new)} arrays, and {len(old)} when it was recorded: that depends on values, so it cannot "
-        f"be compiled. Take it out of the function, or say fallback=True."
+        f"{name} returned {told[0]}, and {told[1]} when it was recorded: that depends on values, so it cannot be "
+        f"compiled. Take it out of the function, or say fallback=True."
     )
 
 
@@ -246,7 +209,7 @@ def fitting_number(x: Any, a: Any, v: Value) -> Any:
 
 NEVER = 1 << 60
 MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memory, once
-COPY_RATE = 1200  # bytes; copying them takes as long as looking one argument up
+BY_WORD = frozenset({np.maximum, np.minimum})  # they take ``out`` by its name only
 
 
 class Plan(Watched):
@@ -256,11 +219,13 @@ class Plan(Watched):
     buffers : the blocks of memory that results are written into.
     """
 
-    def __init__(self, program: Program, targets: dict[Value, Value] | None = None) -> None:
+    def __init__(
+        self, program: Program, targets: dict[Value, Value] | None = None, order: list[Value] | None = None
+    ) -> None:
         """``targets``: values that are written into arrays which are arguments (of a block: into its rows)."""
         super().__init__()
         self.program, self.targets = program, targets or {}
-        order = sort_values([*program.outputs, *program.checks, *self.targets])
+        order = order or sort_values([*program.outputs, *program.checks, *self.targets])
         self.steps: list[Step] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call
@@ -269,8 +234,6 @@ class Plan(Watched):
         self.owners = owners_of(order)
         self.read = {x for v in order for x in v.args}
         self.owned, self.presented = self.results(program.outputs)
-        self.copied = self.inputs_to_copy(order)
-        self.buffers += self.copied.values()
         self.rows = self.rows_of_stacks(order)
         last = self.last_uses(order)
         for k, v in enumerate(order):
@@ -312,20 +275,6 @@ class Plan(Watched):
                 last[owner] = NEVER
         return last
 
-    def inputs_to_copy(self, order: list[Value]) -> dict[Value, Array]:
-        """Arguments that are read so often that it pays to copy them into an array that calls can be bound to."""
-        reads: dict[Value, int] = {}
-        for v in order:
-            for x in v.args:
-                for owner in self.owners[x]:
-                    if owner.kind == INPUT and v.kind != VIEW:
-                        reads[owner] = reads.get(owner, 0) + 1
-        return {
-            x: np.empty(x.shape, x.dtype)
-            for x, n in reads.items()
-            if n >= 3 + x.nbytes / COPY_RATE and x.layout is None
-        }
-
     def rows_of_stacks(self, order: list[Value]) -> dict[Value, Array]:
         """Memory for the stacks; values are computed directly into their rows."""
         rows: dict[Value, Array] = {}
@@ -347,21 +296,20 @@ class Plan(Watched):
         elif v.kind in (CAPTURED, CONSTANT):
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
         elif v.kind == INPUT:
-            if v in self.copied:
-                self.place[v] = self.copied[v]
+            pass
         elif v.kind == VIEW and v.args[0] in self.place:
             self.place[v] = v.function(self.place[v.args[0]])
         elif v.kind == STACK:
             for row, x in zip(self.place[v], v.args, strict=True):
                 if x not in self.rows or not np.shares_memory(self.rows[x], row):
-                    self.steps.append(Step(v, np.copyto, [Fixed(row), x], row))
+                    self.steps.append(Step(v, np.copyto, [row, x], row))
         elif writes(v):
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.owned else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
             if v in self.owned and self.is_scalar_reduction(v):
                 function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
-            self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], out))
+            self.steps.append(Step(v, function, args, out))
             if out is not None:
                 self.place[v] = out
         else:
@@ -375,10 +323,7 @@ class Plan(Watched):
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
         if writes(v):
-            function, args = call_of(v, target)
-            if v.function in (np.maximum, np.minimum) and v.kind == UFUNC:
-                function, args = partial(into, v.function), [*v.args, target]
-            self.steps.append(Step(v, function, [a if isinstance(a, Value) else Fixed(a) for a in args], target))
+            self.steps.append(Step(v, *call_of(v, target), target))
         else:
             function = view_of(v) if v.kind == VIEW else v.function
             self.steps.append(Step(v, partial(copying_call, function), [*v.args, target], target))
@@ -401,82 +346,46 @@ class Plan(Watched):
         self.home[v] = block
         return shape_buffer(block[: v.nbytes].view(v.dtype), v.shape, v.layout)
 
-    # -- bound calls
+    # -- all calls as one function
 
     def bind(self) -> None:
-        """Make the list of calls, and the list of places for what is not known before."""
-        inputs = self.program.inputs
-        places: list[Any] = [None] * len(inputs)
-        where: dict[Any, int] = {v: k for k, v in enumerate(inputs)}
-        where.update({v: where[target] for v, target in self.targets.items()})
-        dynamic = [s for s in self.steps if s.out is None]
-        for s in dynamic:
-            where[s.value] = len(places)
-            places.append(None)
-        self.count = len(places)
-        self.blank = [None] * self.count
+        """A line for each step. What is known before stands in ``space``, as do the functions, ``f0`` for step 0."""
+        self.space: dict[str, Any] = {}
+        inputs = [f"x{k}" for k in range(len(self.program.inputs))]
+        names: dict[Any, str] = dict(zip(self.program.inputs, inputs, strict=True))
+        names.update({v: names[target] for v, target in self.targets.items()})
 
-        def place_of(a: Any, v: Value) -> int:
-            if isinstance(a, Value) and a not in self.place:
-                return where[a]
-            array = a.object if isinstance(a, Fixed) else fitting_number(self.place[a], a, v)
-            key = id(array)
-            if key not in where:
-                where[key] = len(places)
-                places.append(array)
-            return where[key]
+        def name_of(a: Any, v: Value) -> str:
+            if isinstance(a, Value):
+                if a not in self.place:
+                    return names[a]
+                a = fitting_number(self.place[a], a, v)
+            if (name := names.get(id(a))) is None:
+                name = names[id(a)] = f"c{len(names)}"
+                self.space[name] = a
+            return name
 
-        self.segments: list[tuple[list[Callable[[], Any]], Any, Any, int]] = []
-        bound: list[Callable[[], Any]] = []
-        for x, array in self.copied.items():
-            self.segments.append(([], np.copyto, itemgetter(place_of(Fixed(array), x), where[x]), -1))
-        for s in self.steps:
-            known = [isinstance(a, Fixed) or a in self.place for a in s.args]
-            if all(known):
-                values = [
-                    a.object if isinstance(a, Fixed) else fitting_number(self.place[a], a, s.value) for a in s.args
-                ]
-                call = partial(s.function, *values)
-                if s.out is not None:
-                    bound.append(call)
-                    continue
-                self.segments.append((bound, call, take_nothing, where[s.value]))
-            else:
-                take = take_places([place_of(a, s.value) for a in s.args])
-                self.segments.append((bound, s.function, take, -1 if s.out is not None else where[s.value]))
-            bound = []
-        self.tail = bound
-        self.places = places
-        found = [where.get(v, -1) if v not in self.place else place_of(v, v) for v in self.program.outputs]
-        self.collect = take_places(found) if found else take_nothing
-        self.present = [(k, how) for k, how in enumerate(self.presented) if how is not None]
-
-    def calls(self) -> None:
-        """Make all the calls."""
-        places = self.places
-        for bound, function, take, k in self.segments:
-            for call in bound:
-                call()
-            if k < 0:
-                function(*take(places))
-            else:
-                places[k] = function(*take(places))
-        for call in self.tail:
-            call()
+        lines = []
+        for k, s in enumerate(self.steps):
+            words = [name_of(a, s.value) for a in s.args]
+            if s.out is not None and s.function in BY_WORD:
+                words[-1] = f"out={words[-1]}"
+            call = f"f{k}({', '.join(words)})"
+            if s.out is None:
+                names[s.value], call = f"r{k}", f"r{k} = {call}"
+            self.space[f"f{k}"] = s.function
+            lines.append(call)
+        found = []
+        for k, (v, how) in enumerate(zip(self.program.outputs, self.presented, strict=True)):
+            self.space[f"p{k}"] = how
+            found.append(name_of(v, v) if how is None else f"p{k}({name_of(v, v)})")
+        self.calls = define(compile_lines(inputs, [*lines, f"return [{', '.join(found)}]"]), self.space)
 
     def run(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these inputs, as new arrays."""
         if (state := callers_state()) is not self.state:
             self.adapt(state)
-        places = self.places
-        places[: len(arrays)] = arrays
-        self.context.run(self.calls)
-        results: Sequence[Array] = self.collect(places)
-        if self.present:
-            presented = results = [*results]
-            for k, present in self.present:
-                presented[k] = present(presented[k])
-        places[: self.count] = self.blank  # results and arguments belong to the caller alone
+        results: Sequence[Array] = self.context.run(self.calls, *arrays)
         return results
 
 

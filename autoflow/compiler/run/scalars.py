@@ -1,14 +1,13 @@
 """Programs of numbers: where every value is 0-d, a call of NumPy costs far more than the arithmetic.
 
-:class:`Slots` has one list of Python floats, and a list of (function, where its operands are, where its result goes).
-Python's floats add, subtract, multiply and divide as NumPy's do, with NumPy's bits; only dividing by zero is an error
-instead of an infinity. The program then runs once more on np.float64, as it does if an infinity or NaN shows up, to see
-whether NumPy has something to report. ``benchmarks/README.md`` has the cost of an operation.
+:class:`Slots` writes such a program as a function of Python, one line for each value, that computes with floats: they
+add, subtract, multiply and divide as NumPy's do, with NumPy's bits; only dividing by zero is an error instead of an
+infinity. The same function then runs once more on np.float64, as it does if an infinity or NaN shows up, to see whether
+NumPy has something to report. ``benchmarks/README.md`` has the cost of an operation.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
@@ -17,16 +16,15 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
 from ..program import Program
-from .buffers import Watched, callers_state, checked_call, take_nothing, take_places
+from .buffers import Watched, callers_state, checked_call, compile_lines, define
 
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
 EXACT = 2**53  # all integers up to here are floats
-PYTHON: dict[Any, Callable[..., Any]] = {
-    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
-    np.negative: operator.neg, np.square: lambda x: x * x, np.greater: operator.gt, np.less: operator.lt,
-    np.greater_equal: operator.ge, np.less_equal: operator.le, np.equal: operator.eq, np.not_equal: operator.ne,
-    np.absolute: abs,
+PYTHON = {
+    np.add: "{} + {}", np.subtract: "{} - {}", np.multiply: "{} * {}", np.divide: "{} / {}", np.negative: "-{}",
+    np.square: "{0} * {0}", np.greater: "{} > {}", np.less: "{} < {}", np.greater_equal: "{} >= {}",
+    np.less_equal: "{} <= {}", np.equal: "{} == {}", np.not_equal: "{} != {}", np.absolute: "abs({})",
 }  # fmt: skip
 
 
@@ -72,29 +70,35 @@ def computes_in(function: np.ufunc, given: list[Any]) -> Any:
         return object()  # equal to nothing
 
 
-def scalar_plan(program: Program) -> Slots | None:
-    """The quick plan of a program of numbers; None for any other."""
-    order = program.order()
-    return Slots(program, order) if of_numbers(order, program.outputs) else None
-
-
 class Slots(Watched):
-    """A list of numbers, and what is done with them one after the other."""
+    """The program as a function of floats, ``quick``, and the same one of NumPy's numbers, ``exact``."""
 
     def __init__(self, program: Program, order: list[Value]) -> None:
         super().__init__()
         self.program, self.order = program, order
         self.buffers: list[Array] = []
-        where = {v: k for k, v in enumerate(order)}
-        self.slots: list[Any] = [float(v.sample) if v.kind == CONSTANT else 0.0 for v in order]
-        self.inputs = [(where[v], v.options) for v in order if v.kind == INPUT]
-        self.captured = [(where[v], v.sample) for v in order if v.kind == CAPTURED]
-        self.outputs = [where[v] for v in program.outputs]
         self.exactly = False
-        seen = [where[v] for v in not_passed_on(order, program.outputs)]
-        self.last = take_places(seen) if seen else take_nothing
-        self.steps = [(on_numbers(v), *places_of([where[x] for x in v.args]), where[v]) for v in order if v.args]
-        self.exact = [(on_scalars(v), [where[x] for x in v.args], where[v]) for v in order if v.args]
+        names = {v: f"v{k}" for k, v in enumerate(order)}
+        self.steps = [v for v in order if v.args]
+        inputs, captured = ([v for v in order if v.kind == kind] for kind in (INPUT, CAPTURED))
+        self.inputs, self.captured = [v.options for v in inputs], [v.sample for v in captured]
+        known = {names[v]: float(v.sample) for v in order if v.kind == CONSTANT}
+        functions: dict[str, Any] = {}
+        lines = []
+        for v in self.steps:
+            form = PYTHON.get(v.function)
+            if form is None or any([x.dtype is BOOL for x in v.args]):
+                functions[f"of_{names[v]}"] = v.function if v.kind == UFUNC else on_numbers(v)
+                form = f"{'double' if v.dtype is DOUBLE else 'truth'}(of_{names[v]}({', '.join(['{}'] * len(v.args))}))"
+            lines.append(f"{names[v]} = {form.format(*[names[x] for x in v.args])}")
+        results, seen = (", ".join([names[v] for v in values]) for values in (
+            program.outputs, not_passed_on(order, program.outputs)))  # fmt: skip
+        parameters = [names[v] for v in (*inputs, *captured)]
+        code = compile_lines(parameters, [*lines, f"return [{results}], sum([{seen}])"])
+        quick: dict[str, Any] = {**known, **functions, "double": float, "truth": bool}
+        exact: dict[str, Any] = {k: np.float64(x) for k, x in known.items()} | functions
+        exact["double"] = exact["truth"] = lambda x: x
+        self.quick, self.exact = define(code, quick), define(code, exact)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results for these inputs, as new 0-d arrays."""
@@ -105,33 +109,21 @@ class Slots(Watched):
 
     def compute(self, arrays: Sequence[Array]) -> list[Array]:
         """The same, in a context in which NumPy notes what it would report."""
-        slots = self.slots
-        for k, i in self.inputs:
-            slots[k] = float(arrays[i])
-        for k, array in self.captured:
-            slots[k] = float(array)
-        if self.exactly:
-            return self.compute_exactly()
-        try:
-            for f, i, j, k in self.steps:
-                if j >= 0:
-                    slots[k] = f(slots[i], slots[j])
-                elif j == -1:
-                    slots[k] = f(slots[i])
-                else:
-                    slots[k] = f(*[slots[n] for n in i])
-        except ZeroDivisionError:  # where Python refuses, NumPy has infinity or NaN
-            return self.compute_exactly()
-        if self.kinds and not isfinite(sum(self.last(slots))):
-            return self.compute_exactly()
-        return [np.array(slots[k]) for k in self.outputs]
+        numbers = [*[float(arrays[k]) for k in self.inputs], *map(float, self.captured)]
+        if not self.exactly:
+            try:
+                results, seen = self.quick(*numbers)
+                if not self.kinds or isfinite(seen):
+                    return [np.array(x) for x in results]
+            except ZeroDivisionError:  # where Python refuses, NumPy has infinity or NaN
+                pass
+        return [np.array(x) for x in self.exact(*map(np.float64, numbers))[0]]
 
-    def compute_exactly(self) -> list[Array]:
-        """The same by NumPy's functions, which notice, once the arguments are in their slots."""
-        numbers = [np.float64(x) for x in self.slots]
-        for function, places, k in self.exact:
-            numbers[k] = function(*[numbers[i] for i in places])
-        return [np.array(numbers[k]) for k in self.outputs]
+
+def on_numbers(v: Value) -> Callable[..., Any]:
+    """A call of arrays as a function of numbers."""
+    function = checked_call(v)
+    return lambda *x: function(*[np.asarray(number) for number in x])[()]
 
 
 def not_passed_on(order: list[Value], outputs: Sequence[Value]) -> list[Value]:
@@ -146,26 +138,3 @@ def not_passed_on(order: list[Value], outputs: Sequence[Value]) -> list[Value]:
         elif v.function is np.divide:
             seen.add(v.args[1])
     return [v for v in order if v in seen and v.function in PASSING]
-
-
-def places_of(places: list[int]) -> tuple[Any, int]:
-    """Where one operand is, or two; of more all in the first place."""
-    return (places[0], -1) if len(places) == 1 else (places[0], places[1]) if len(places) == 2 else (places, -2)
-
-
-def on_scalars(v: Value) -> Callable[..., Any]:
-    """The function of a value, from NumPy's numbers to one of them."""
-    if v.kind == CALL:
-        function = checked_call(v)
-        return lambda *x: function(*[np.asarray(number) for number in x])[()]
-    return v.function
-
-
-def on_numbers(v: Value) -> Callable[..., Any]:
-    """The function of a value, from Python's numbers to one of them: arithmetic on np.float64 is slower."""
-    function, number = on_scalars(v), float if v.dtype is DOUBLE else bool
-    if v.function in PYTHON and all([x.dtype in (DOUBLE, None) for x in v.args]):
-        return PYTHON[v.function]
-    if len(v.args) == 1:
-        return lambda x: number(function(x))
-    return lambda *x: number(function(*x))

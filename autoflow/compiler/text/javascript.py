@@ -23,6 +23,7 @@ import numpy as np
 from ...pictures import sliders
 from ...pictures.sliders.live import TEMPLATES
 from ...table.indexing import put_view
+from ...table.table import RULES
 from ..matching import CAPTURED, CONSTANT, Value
 from ..program import Program
 from ..signature import is_array
@@ -32,7 +33,7 @@ from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS
 from .forms import FORMS
-from .places import FAR, REACH, Number, Ref, as_box, as_view, merge_axes
+from .places import FAR, REACH, Number, Ref, as_box, as_view, heads, merge_axes
 from .writer import RefusedError, Writer, call_of, name_of
 
 KINDS = {
@@ -57,11 +58,12 @@ MOVES = {  # elements stay as they are
     np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.tile, np.repeat, np.pad, np.concatenate, np.stack, np.vstack,
     np.hstack, np.dstack, np.column_stack, np.split, np.array_split, np.tril, np.triu, np.diag, np.diagonal, np.reshape,
     np.ravel, np.squeeze, np.expand_dims, np.swapaxes, np.transpose, np.moveaxis, np.broadcast_to, np.broadcast_arrays,
-    np.take, np.compress, np.delete, np.insert, np.append, np.atleast_1d, np.atleast_2d, np.copy, np.array, np.asarray,
+    np.take, np.compress, np.delete, np.insert, np.append, np.atleast_1d, np.atleast_2d, np.array, np.asarray,
     np.ascontiguousarray, np.meshgrid, np.resize, np.block, np.extract, operator.getitem, set_items, put_view, flatten,
     np.diagflat, np.take_along_axis, write_into_copy, np.lib.stride_tricks.sliding_window_view,
 }  # fmt: skip
 METHODS = {"copy", "flatten"}
+BOUND = {"clip", "round"}  # what their formulas take may be left out
 KNOWN = CAPTURED, CONSTANT
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -76,6 +78,7 @@ class JavaScript(Writer):
         self.data: list[str] = []
         self.names = count(1)
         super().__init__(program)
+        self.write()
 
     # -- buffers
 
@@ -145,25 +148,12 @@ class JavaScript(Writer):
         return self.elementwise(v, formula_of(v.function, v.args, v.dtype), operands)
 
     def write_reduce(self, v: Value, x: Any) -> Ref:
-        axis, _ = v.options
-        axes = range(len(x.shape)) if axis is None else [axis] if isinstance(axis, int) else axis
-        return self.reduced(v, v.function, x, [a % len(x.shape) for a in axes])
-
-    def reduced(self, v: Any, function: Any, x: Ref, axes: Sequence[int]) -> Ref:
-        """One number for all elements along ``axes``."""
-        if function not in REDUCED:
-            raise RefusedError(f"{name_of(function)}.reduce")
-        start, more = REDUCED[function]
-        kept = [a for a in range(len(x.shape)) if a not in axes]
-        target = self.new(v.shape, v.dtype)
-        flat = target.reshape([x.shape[a] for a in kept])
-        outer, (to, base) = merge_axes(flat.shape, [flat, x.transpose(kept)])
-        inner, (step,) = merge_axes([x.shape[a] for a in axes], [x.transpose(axes)])
-        names, within = [f"q{k}" for k in range(len(outer))], [f"j{k}" for k in range(len(inner))]
-        element = x.at([*names, *within], [*base, *step])
-        sums = f"let s = {start}; {heads(within, inner)}{more.format(element)}; {flat.at(names, to)} = s;"
-        self.lines.append(f"{heads(names, outer)}{{ {sums} }}")
-        return target
+        if v.function not in REDUCED:
+            raise RefusedError(f"{name_of(v.function)}.reduce")
+        letters, (axis, _) = LETTERS[: len(x.shape)], v.options
+        gone = {*range(len(letters))} if axis is None else {*np.ravel(axis) % len(letters)}
+        kept = "".join([a for k, a in enumerate(letters) if k not in gone])
+        return self.contracted(v, [(x, letters)], kept, *REDUCED[v.function])
 
     def write_product(self, v: Value, x: Any, y: Any) -> Ref:
         one, other = len(x.shape) == 1, len(y.shape) == 1
@@ -172,30 +162,28 @@ class JavaScript(Writer):
         right = batch[len(batch) - len(y.shape) + 2 :] + "ky" if not other else "k"
         return self.contracted(v, [(x, left), (y, right)], batch + "x" * (not one) + "y" * (not other))
 
-    def contracted(self, v: Any, operands: Sequence[tuple[Ref, str]], out: str) -> Ref:
-        """``np.einsum``: a letter for each axis of each operand, and those of the result."""
+    def contracted(
+        self, v: Any, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "s += {}"
+    ) -> Ref:
+        """``np.einsum``: a letter for each axis of each operand, and those of the result. The sum may be another
+        reduction: where it begins, and what one more product does."""
+        size = {a: n for x, letters in operands for a, n in zip(letters, x.shape, strict=True) if n != 1}
         target = self.new(v.shape, v.dtype)
-        size: dict[str, int] = {}
-        for x, letters in operands:
-            for a, n in zip(letters, x.shape, strict=True):
-                size[a] = max(size.get(a, 1), n)
-        within = [a for a in dict.fromkeys("".join([letters for _, letters in operands])) if a not in out]
+        within = [a for a in size if a not in out]
 
         def element(x: Ref, letters: str) -> str:
-            real = [(f"i_{a}", s) for a, s, n in zip(letters, x.strides, x.shape, strict=True) if n > 1]
+            real = [(f"i_{a}", s) for a, s, n in zip(letters, x.strides, x.shape, strict=True) if n != 1]
             return x.at([a for a, _ in real], [s for _, s in real])
 
+        outer, inner = [heads([f"i_{a}" for a in names], [size[a] for a in names])
+                        for names in ([a for a in out if a in size], within)]  # fmt: skip
         factors = " * ".join([element(x, letters) for x, letters in operands])
-        head = heads([f"i_{a}" for a in out], [size.get(a, 1) for a in out])
-        sums = f"let s = 0; {heads([f'i_{a}' for a in within], [size[a] for a in within])}s += {factors};"
-        self.lines.append(f"{head}{{ {sums} {target.at([f'i_{a}' for a in out])} = s; }}")
+        to = element(target.reshape([size.get(a, 1) for a in out]), out)
+        self.lines.append(f"{outer}{{ let s = {start}; {inner}{more.format(factors)}; {to} = s; }}")
         return target
 
     def write_view(self, v: Value, x: Any) -> Any:
         return x.broadcast(v.shape) if isinstance(x, Number) else self.moved(v, v.function, [x])
-
-    def write_item(self, v: Value, parts: Any) -> Any:
-        return parts[v.options]
 
     def write_stack(self, v: Value, *operands: Any) -> Any:
         return self.moved(v, lambda *arrays: np.stack(arrays), operands)
@@ -208,9 +196,9 @@ class JavaScript(Writer):
             return CALLS[function](self, v, *args, **options)
         if function in FORMS and not (function in MOVES and all([a.kind in KNOWN for a in v.args[1:]])):
             return self.formed(v, FORMS[function])
-        if (function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc)) and not options:
-            given = [self.operand(a) for a in args]
-            return self.elementwise(v, formula_of(function, args, v.dtype), given)
+        if function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc):
+            bound = RULES[function].bind(args, options) if options or name in BOUND else args
+            return self.elementwise(v, formula_of(function, bound, v.dtype), [self.operand(a) for a in bound])
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())}
         if (function in MOVES or name in METHODS) and not in_memory:
             known = [a.sample if a.kind in KNOWN and is_index(a) else None for a in v.args]
@@ -223,19 +211,17 @@ class JavaScript(Writer):
 
     def formed(self, v: Value, form: Any) -> Any:
         """By simpler functions, which are recorded in turn."""
-        positions = written_call(v.function, len(v.args))
+        _, args, options = written_call(v.function, len(v.args))
 
         def run(*arrays: Any) -> Any:
-            return form(*fill_slots(positions[1], arrays), **fill_slots(positions[2], arrays))
+            return form(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
         try:
             inside = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array).program
         except TypeError as error:
             raise RefusedError(f"{v.name} with these arguments") from error
         self.known.update(zip(inside.inputs, [self.known[a] for a in v.args], strict=True))
-        for x in inside.order():
-            if x not in self.known:
-                self.known[x] = getattr(self, f"write_{x.kind}")(x, *[self.known[a] for a in x.args])
+        self.walk(inside)
         return self.known[inside.outputs[0]]
 
     def operand(self, a: Any) -> Any:
@@ -292,11 +278,6 @@ class JavaScript(Writer):
 def is_index(v: Value) -> bool:
     """Does it hold places, or a mask?"""
     return v.dtype is not None and v.dtype.kind in "iub"
-
-
-def heads(names: Sequence[str], lengths: Sequence[int]) -> str:
-    """Nested loops."""
-    return "".join([f"for (let {i} = 0; {i} < {n}; {i}++) " for i, n in zip(names, lengths, strict=True)])
 
 
 def literal(x: Any) -> str:

@@ -121,6 +121,11 @@ def merge_axes(shape: Sequence[int], refs: Sequence[Ref]) -> tuple[list[int], li
     return [n for n, _ in found], [[s[k] for _, s in found] for k in range(len(refs))]
 
 
+def heads(names: Sequence[str] = (), lengths: Sequence[int] = ()) -> str:
+    """Nested loops."""
+    return "".join([f"for (let {i} = 0; {i} < {n}; {i}++) " for i, n in zip(names, lengths, strict=True)])
+
+
 def as_view(buffer: str, address: Any) -> Ref | None:
     """The view that has these addresses; None if there is none."""
     if not address.size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import re
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...base import pytree
-from ..matching import Place, Value
+from ...table.shapes import positional
+from ..matching import Value, assembler
 from ..signature import is_array
 from ..trace.recorded import record
 from .javascript import to_javascript
@@ -157,19 +157,10 @@ def input_names(f: Any, paths: list[str]) -> list[str]:
     >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])
     ['W', 'b_1', 'x']
     """
-    try:
-        known = [
-            p.name
-            for p in inspect.signature(f).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    except (TypeError, ValueError):
-        known = []
-    short, long = [], []
+    known, short, long = positional(f), [], []
     for path in paths:
         k, keys = first(path), re.findall(r"\w+", path)[1:]
-        name = known[k] if k < len(known) else f"x{k}"
-        long.append("_".join([name, *keys]))
+        long.append("_".join([known[k] if k < len(known) else f"x{k}", *keys]))
         whole = "_".join(keys)
         short.append(whole if whole.isidentifier() else long[-1])
     return short if len({*short}) == len(short) else long
@@ -180,26 +171,22 @@ def first(path: str) -> int:
     return int(re.findall(r"\d+", path)[0])
 
 
+class Word(str):
+    """A name, as it is in a container that is printed."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 def result_text(tree: Any, names: list[str]) -> str:
     """The results in their containers.
 
+    >>> from autoflow.compiler.matching import Place
     >>> result_text((Place(0), {"w": Place(1)}), ["value", "grad_w"])
     "value, {'w': grad_w}"
     """
-    if type(tree) is tuple:
-        return ", ".join([nested(x, names) for x in tree]) + "," * (len(tree) == 1)
-    return nested(tree, names)
-
-
-def nested(tree: Any, names: list[str]) -> str:
-    """The same within a container."""
-    if type(tree) is Place:
-        return names[tree.k]
-    if type(tree) is dict:
-        return "{" + ", ".join([f"{key!r}: {nested(x, names)}" for key, x in tree.items()]) + "}"
-    if type(tree) is list:
-        return "[" + ", ".join([nested(x, names) for x in tree]) + "]"
-    return f"({result_text(tree, names)})" if type(tree) is tuple else repr(tree)
+    text = repr(assembler(tree)([Word(name) for name in names]))
+    return text[1:-1] if type(tree) is tuple else text
 
 
 def describe(v: Value) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...table.indexing import put_view
-from ..matching import Value
+from ..matching import REDUCE, Value
 from ..program import Program
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
@@ -27,7 +27,7 @@ SIGNS = {  # and how tightly they bind
     np.add: ("+", 4), np.subtract: ("-", 4), np.multiply: ("*", 5), np.divide: ("/", 5), np.matmul: ("@", 5),
     np.less: ("<", 2), np.less_equal: ("<=", 2), np.greater: (">", 2), np.greater_equal: (">=", 2),
 }  # fmt: skip
-SUMS = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
+SUMS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
@@ -64,12 +64,7 @@ class Python(Writer):
         self.uses = Counter([x for v in order for x in v.args] + program.outputs)
         self.is_double = all([v.dtype is None or v.dtype.kind in "biu" or v.dtype == np.float64 for v in order])
         super().__init__(program)
-
-    def __getattribute__(self, name: str) -> Any:
-        write = super().__getattribute__(name)
-        if not name.startswith("write_") or name in ("write_input", "write_constant", "write_captured"):
-            return write
-        return lambda v, *operands: self.placed(v, write(v, *operands))
+        self.write()
 
     def placed(self, v: Value, text: Text) -> Text:
         """Where it is used, or on a line of its own."""
@@ -77,8 +72,6 @@ class Python(Writer):
             return text
         name = self.names.get(v) or self.fresh(v)
         self.lines.append(f"{name} = {text.text}")
-        if place := getattr(v, "place", None):
-            self.lines[-1] += f"  # {place}"
         return Text(name)
 
     def fresh(self, v: Value) -> str:
@@ -93,11 +86,9 @@ class Python(Writer):
         return Text(self.names[v])
 
     def write_constant(self, v: Value) -> Text:
-        x = v.sample
         if v.dtype is None or (not v.shape and v.dtype == np.float64 and self.is_double):
-            x = x if v.dtype is None else x.item()
-            return number(x)
-        return self.array(x)
+            return number(v.sample if v.dtype is None else v.sample.item())
+        return self.array(v.sample)
 
     def array(self, x: Any) -> Text:
         """An array that is known."""
@@ -115,9 +106,6 @@ class Python(Writer):
 
     def write_captured(self, v: Value) -> Text:
         return self.array(v.sample)
-
-    def write_ufunc(self, v: Value, *operands: Text) -> Text:
-        return self.ufunc(v.function, v.args, operands)
 
     def ufunc(self, function: Any, args: Sequence[Any], operands: Sequence[Text]) -> Text:
         """With its sign, or its name."""
@@ -137,33 +125,16 @@ class Python(Writer):
             self.modules.add(f"import {name.rpartition('.')[0]}")
         return Text(f"{name}({joined(args, options)})")
 
-    def write_reduce(self, v: Value, x: Text) -> Text:
-        axis, keepdims = v.options
-        options = {} if axis is None else {"axis": repr(axis)}
-        options |= {"keepdims": "True"} if keepdims else {}
-        if v.function in SUMS:
-            return self.called(getattr(np, SUMS[v.function]), [x.text], options)
-        return Text(f"{name_of(v.function)}.reduce({x.text}, axis={axis!r}, keepdims={keepdims})")
-
-    def write_product(self, v: Value, x: Text, y: Text) -> Text:
-        return self.ufunc(np.matmul, v.args, [x, y])
-
-    def write_stack(self, v: Value, *operands: Text) -> Text:
-        return Text(f"np.stack([{', '.join([x.text for x in operands])}])")
-
-    def write_item(self, v: Value, x: Text) -> Text:
-        return Text(f"{x.within(ATOM)}[{v.options}]")
-
-    def write_view(self, v: Value, x: Text) -> Text:
-        name, how = v.options if not hasattr(v.function, "written") else ("", None)
-        if name == "broadcast":
-            return Text(f"np.broadcast_to({x.text}, {how})")
-        if name == "transpose":
-            return Text(f"{x.within(ATOM)}.T" if how == (1, 0) else f"np.transpose({x.text}, {how})")
-        return Text(f"np.reshape({x.text}, {how})") if name == "reshape" else self.write_call(v, x)
+    def write_item(self, v: Value, parts: Text) -> Text:
+        return self.placed(v, Text(f"{parts.within(ATOM)}[{v.options}]"))
 
     def write_call(self, v: Value, *operands: Text) -> Text:
-        function, args, options = call_of(v, operands)
+        return self.placed(v, self.call(v, *call_of(v, operands)))
+
+    def call(self, v: Value, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Text:
+        """A call of NumPy, by its sign, as a method, or by its name."""
+        if v.kind == REDUCE and v.function in SUMS:
+            function, options = SUMS[v.function], {k: x for k, x in options.items() if x is not None and x is not False}
         if function is put_view:
             function, args = set_items, (args[0], index_of(args[2]), args[1])
         name = getattr(function, "__name__", "")
@@ -173,6 +144,8 @@ class Python(Writer):
             return self.ufunc(function, v.args, [a if isinstance(a, Text) else Text(self.literal(a), 0) for a in args])
         if function is operator.getitem:
             return Text(f"{args[0].within(ATOM)}[{self.index(args[1])}]")
+        if function is np.transpose and args[1:] == ((1, 0),):
+            return Text(f"{args[0].within(ATOM)}.T")
         if function is cast:
             return self.method("astype", [words[0], f"np.{v.dtype}" if v.dtype.kind != "b" else "bool"], {})
         if function is flatten or hasattr(function, "method"):

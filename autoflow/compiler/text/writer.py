@@ -1,7 +1,10 @@
-"""What all languages share: values are written in order, and whatever cannot be written is reported at once, by name.
+"""One walk over a program, for all who write it in another language or compute it by another library.
 
-A language is a subclass of :class:`Writer` with one method for each kind of value: ``write_input``, ``write_ufunc``,
-and so on. A method gets the value and what its operands were written as, and returns what the value is written as.
+Values are taken in order, each by the method for its kind; whatever cannot be written is reported at once, by name. A
+language is a subclass of :class:`Writer` with ``write_input``, ``write_constant`` and ``write_captured``, and with
+``write_call`` for all values that are a call of NumPy: :func:`call_of` says of which function, with which arguments. It
+may have ``write_ufunc``, ``write_reduce``, ``write_product``, ``write_view``, ``write_stack``, too. A method gets the
+value and what its operands were written as, and returns what the value is written as.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
-from ..matching import Value
+from ..matching import REDUCE, STACK, VIEW, Value
 from ..program import Program
 from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 
 MOST = 5  # reasons in a message
+VIEWS = {"reshape": np.reshape, "transpose": np.transpose, "broadcast": np.broadcast_to}
 
 
 class RefusedError(TypeError):
@@ -35,32 +39,52 @@ class Writer:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.known: dict[Value, Any] = {}
-        missing: dict[str, None] = {}  # in order, each once
-        refused: set[Value] = set()
-        for v in program.order():
-            if not refused.isdisjoint(v.args):
-                refused.add(v)
-                continue
-            try:
-                self.known[v] = getattr(self, f"write_{v.kind}")(v, *[self.known[x] for x in v.args])
-            except RefusedError as error:
-                refused.add(v)
-                missing[f"{error}{written_at(v)}"] = None
-        if missing:
+        self.missing: dict[str, None] = {}  # in order, each once
+        self.refused: set[Value] = set()
+
+    def write(self) -> None:
+        """All values of the program. Raises CompileError if some cannot be written."""
+        self.walk(self.program)
+        if missing := [*self.missing]:
             raise CompileError(
-                f"this program cannot be written as {self.language}: {'; '.join([*missing][:MOST])}"
+                f"this program cannot be written as {self.language}: {'; '.join(missing[:MOST])}"
                 + (f"; and {len(missing) - MOST} more" if len(missing) > MOST else "")
             )
 
+    def walk(self, program: Program) -> None:
+        """Write all that is not written yet, each value by the method for its kind."""
+        for v in program.order():
+            if v in self.known:
+                continue
+            if not self.refused.isdisjoint(v.args):
+                self.refused.add(v)
+                continue
+            try:
+                write = getattr(self, f"write_{v.kind}", self.write_call)
+                self.known[v] = write(v, *[self.known[x] for x in v.args])
+            except RefusedError as error:
+                self.refused.add(v)
+                self.missing[str(error)] = None
 
-def written_at(v: Value) -> str:
-    """ " (line 12)", if the value knows the place in the program that it comes from."""
-    place = getattr(v, "place", None)
-    return f" ({place})" if place else ""
+    def write_call(self, v: Value, *operands: Any) -> Any:
+        """A call of NumPy."""
+        raise NotImplementedError
+
+    def write_item(self, v: Value, parts: Any) -> Any:
+        """One of several results."""
+        return parts[v.options]
 
 
 def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Of a call: its function, its arguments and its options, with ``operands`` where arrays stand."""
+    """The call that computes a value: its function, its arguments and its options, with ``operands`` where arrays
+    stand."""
+    if v.kind == REDUCE:
+        axis, keepdims = v.options
+        return v.function.reduce, tuple(operands), {"axis": axis, "keepdims": keepdims}
+    if v.kind == STACK:
+        return np.stack, ([*operands],), {}
+    if v.kind == VIEW and v.options[0] in VIEWS and not hasattr(v.function, "written"):
+        return VIEWS[v.options[0]], (*operands, v.options[1]), {}
     function, args, options = written_call(v.function, len(v.args))
     return function, fill_slots(args, tuple(operands)), fill_slots(options, tuple(operands))
 

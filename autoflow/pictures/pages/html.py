@@ -29,11 +29,13 @@ import base64
 import hashlib
 import json
 import math
+import os
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from ..folding import views
@@ -41,7 +43,7 @@ from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
-from ..model.style import DARK, LIGHT
+from ..model.style import DARK, LIGHT, clip
 from ..render import cards
 from ..render.display import STEPS
 from ..render.svg import css, to_svg
@@ -175,6 +177,7 @@ def hidden_titles(v: Vertex, titles: list[str]) -> str:
 STEPPED = 200  # nodes; larger pictures cannot be stepped through in the page
 LAST = -1
 LONG = 65_536  # letters of data, above which it is compressed
+BODY = "body{margin:12px;font:14px system-ui,sans-serif}"
 PLAIN = "tex2jax_ignore mathjax_ignore"  # a name may have dollars, and MathJax makes links
 TYPESET = "tex2jax_process mathjax_process"
 RULE = 3  # the column of the table of steps that has formulas
@@ -183,16 +186,30 @@ REMOVED = "This page removes pictures. Those drawn under af.options(static=True,
 
 def page(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     """A whole HTML page, which opens at step ``start``: 0 is the first, -1 the finished picture."""
-    schemes = "light dark" if graph.look.theme == "auto" else graph.look.theme
+    styles = f"{ground(graph.look.theme)}{BODY}td{{padding:1px 10px 1px 0;vertical-align:top}}"
+    styles += "@media print{details{display:none}}"
+    return document(graph.title, fragment(graph, start, quiz), script(), styles, graph.look.theme)
+
+
+def document(title: str, body: str, program: str, styles: str, theme: str = "auto", attributes: str = "") -> str:
+    """A whole page that needs nothing else, and runs no script but ``program``. ``attributes``: of its body."""
+    schemes = "light dark" if theme == "auto" else theme
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(script())}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(program)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(graph.title)}</title>\n'
-        f"<style>{ground(graph.look.theme)}body{{margin:12px;font:14px system-ui,sans-serif}}"
-        "td{padding:1px 10px 1px 0;vertical-align:top}@media print{details{display:none}}</style>\n"
-        f"</head>\n<body>\n{fragment(graph, start, quiz)}\n</body>\n</html>\n"
+        f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(title)}</title>\n'
+        f"<style>{styles}</style>\n</head>\n<body{attributes}>\n{body}\n</body>\n</html>\n"
     )
+
+
+def save_page(page: Any, path: Any, what: str) -> Path:
+    """Write the page of an object that has ``to_html``; ``what`` it is, for the error."""
+    target = Path(os.fspath(path))
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{what} can be saved as .html; not as {clip(repr(target.name), 60)}")
+    target.write_text(page.to_html(), encoding="utf-8")
+    return target
 
 
 def ground(theme: str) -> str:

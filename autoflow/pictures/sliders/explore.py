@@ -15,7 +15,6 @@ in ``point``; what it did is told when the next one has come.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
@@ -35,7 +34,7 @@ from ...nodes.nodes import Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
 from ..model.names import Titles
 from ..model.style import clean, clip
-from ..pages.html import PLAIN, ground, image, policy
+from ..pages.html import BODY, PLAIN, document, ground, image, save_page
 from ..pages.stepper import bundle, wanted_kinds
 from ..render.svg import properties
 from ..walk import graph, identity_of
@@ -72,14 +71,7 @@ class Explorer:
             are removed.
         """
         text, program = self.fragment()
-        if not full:
-            return text
-        title = escape(clean(self.picture.title))
-        head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy(program)}">'
-        head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        head += f'<meta name="color-scheme" content="light dark"><title>{title}</title>'
-        head += f"<style>{ground('auto')}body{{margin:12px;font:14px system-ui,sans-serif}}</style>"
-        return f'<!doctype html>\n<html lang="en">{head}\n<body>{text}</body></html>\n'
+        return document(clean(self.picture.title), text, program, ground("auto") + BODY) if full else text
 
     def fragment(self) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
@@ -93,11 +85,7 @@ class Explorer:
 
     def save(self, path: Any) -> Path:
         """Write a page of its own, light or dark as the reader's screen. Returns the path."""
-        target = Path(os.fspath(path))
-        if target.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"sliders can be saved as .html; not as {clip(repr(target.name), 60)}")
-        target.write_text(self.to_html(), encoding="utf-8")
-        return target
+        return save_page(self, path, "sliders")
 
     def __str__(self) -> str:
         ranges = [f"{s.title} from {s.low:g} to {s.high:g}" for s in self.inputs.values()]
@@ -112,8 +100,6 @@ class Explorer:
         trouble = ""
         if self.reason is not None:
             try:
-                from .explore import widget
-
                 return methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks every object
             except ImportError:  # anywidget is not installed: the page says so
                 pass
@@ -215,7 +201,6 @@ def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[s
     return None
 
 
-Page = Any  # an Explorer: explore.py imports this file
 SAMPLES, COLUMNS, LINES = 80, 24, 16  # places of a curve, of contours
 SECONDS = 0.4  # for all of them; a slow function gets fewer
 ESM = "export default { render({ model, el }) { widget(model, el); } }"
@@ -242,7 +227,7 @@ def model_class() -> Any:
     return Sliders
 
 
-def widget(page: Page) -> Any:
+def widget(page: Explorer) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
     places = elements(page)
     shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in places]
@@ -273,7 +258,7 @@ def widget(page: Page) -> Any:
     return made
 
 
-def elements(page: Page) -> list[tuple[Any, int, Slider]]:
+def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
     variables = [v for _, v in sorted(page.f[1].items())] if page.f else variables_of(page.root)
     places = []
@@ -286,7 +271,7 @@ def elements(page: Page) -> list[tuple[Any, int, Slider]]:
     return places
 
 
-def root_at(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
+def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
     """The output at other values, and what its nodes are called."""
     moved: dict[Any, Any] = {}
     for (v, k, _), value in zip(places, values, strict=True):
@@ -298,7 +283,7 @@ def root_at(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[
     return root, page.bound.kept({id(old): id(identity_of(node)) for old, node in new.items()})
 
 
-def redraw(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
+def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
     """The picture at other values."""
     root, bound = root_at(page, places, values)
     with names_of(bound):
@@ -306,7 +291,7 @@ def redraw(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[f
 
 
 def point(
-    page: Page, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
+    page: Explorer, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
 ) -> dict[str, Any]:  # fmt: skip
     """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
     on it. Nothing if the output is not one number."""
@@ -321,7 +306,7 @@ def point(
 
 
 def on_grid(
-    page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float], axes: Sequence[int]
+    page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float], axes: Sequence[int]
 ) -> dict[str, Any]:
     """The output over one slider or two, the others where they are: rows of numbers.
 
@@ -347,7 +332,7 @@ def on_grid(
     return {"axes": list(axes), "grid": grid}
 
 
-def at(page: Page, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
+def at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
     """The output at other values, alone."""
     with np.errstate(all="ignore"):
         return float(root_at(page, places, values)[0])

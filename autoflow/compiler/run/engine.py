@@ -1,0 +1,50 @@
+"""engine="numpy"; and what an engine is.
+
+An engine is a module with two functions. ``options(how)`` checks what the user asks for, and returns what else is to be
+kept of it. ``prepare(program, how)`` may rewrite the program, and returns the function that makes a *plan* of it for
+one more run at the same time. Of a plan the others know
+
+    run(arrays)      the results for these inputs
+    noticed.any      did NumPy have something to report?
+    program, steps, buffers; notes() or title, if there is more to say: for ``plan()``
+
+Nothing else knows an engine, and no engine knows how programs are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..passes import join, recompute, tile_program
+from ..program import Program
+from .buffers import Plan
+from .scalars import Slots, of_numbers
+from .tiles import Improve
+
+ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm" as well.'
+
+
+def options(how: dict[str, Any]) -> dict[str, Any]:
+    """Raise ValueError for what is of other engines."""
+    for name in ("cache", "own_functions"):
+        if how[name]:
+            raise ValueError(ONLY_LLVM.format(name=name))
+    return {}
+
+
+def prepare(
+    program: Program, how: dict[str, Any], improve: Improve = lambda program, targets: targets
+) -> Callable[[], Any]:
+    """NumPy's calls, by blocks where arrays are large. ``improve``: what else is to be done to a block."""
+    join(program)
+    if how.get("checkpointing"):
+        recompute(program)
+    tile_program(program, improve)
+    return lambda: plan_of(program)
+
+
+def plan_of(program: Program) -> Plan | Slots:
+    """The quick plan if it is a program of numbers."""
+    order = program.order()
+    return Slots(program, order) if of_numbers(order, program.outputs) else Plan(program, order=order)
