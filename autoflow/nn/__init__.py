@@ -21,67 +21,11 @@ Read in that order. Shapes and names of parameters are PyTorch's, so weights can
 """
 
 from ..base.lazy import publish
-from . import init
-from .functions import (
-    avg_pool2d,
-    batch_norm,
-    conv1d,
-    conv2d,
-    conv_transpose1d,
-    conv_transpose2d,
-    dropout,
-    elu,
-    embedding,
-    erf,
-    gelu,
-    group_norm,
-    layer_norm,
-    leaky_relu,
-    log_softmax,
-    max_pool2d,
-    relu,
-    scaled_dot_product_attention,
-    sigmoid,
-    silu,
-    softmax,
-    softplus,
-    tanh,
-)
-from .layers import (
-    GRU,
-    LSTM,
-    RNN,
-    BatchNorm,
-    Conv2d,
-    ConvTranspose2d,
-    Dropout,
-    Embedding,
-    GroupNorm,
-    LayerNorm,
-    Linear,
-    MultiHeadAttention,
-    Sequential,
-    TransformerBlock,
-)
-from .losses import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    hinge_loss,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    mse_loss,
-    nll_loss,
-)
-from .module import Module, functional_call
+from . import functions, init, layers, losses, module
+from .functions import *  # noqa: F403 - the names in its __all__
+from .layers import *  # noqa: F403 - the names in its __all__
+from .losses import *  # noqa: F403 - the names in its __all__
+from .module import *  # noqa: F403 - the names in its __all__
 
-__all__ = [
-    "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
-    "Linear", "Module", "MultiHeadAttention", "Sequential", "TransformerBlock", "avg_pool2d", "batch_norm",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv_transpose1d",
-    "conv_transpose2d", "cross_entropy", "dropout", "elu", "embedding", "erf", "functional_call", "gelu", "group_norm",
-    "hinge_loss", "huber_loss", "init", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d",
-    "mse_loss", "nll_loss", "relu", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
-]  # fmt: skip
+__all__ = ["init", *functions.__all__, *layers.__all__, *losses.__all__, *module.__all__]
 publish(globals(), __all__)

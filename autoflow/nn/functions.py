@@ -29,6 +29,12 @@ from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
 from .module import floats, generator, labels, numbers_of, probability, shape_is
 
+__all__ = [
+    "avg_pool2d", "batch_norm", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "elu",
+    "embedding", "erf", "gelu", "group_norm", "layer_norm", "leaky_relu", "log_softmax", "max_pool2d", "relu",
+    "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
+]  # fmt: skip
+
 # ---------------------------------------------------------------- functions with a row of their own
 
 ERF = np.frompyfunc(math.erf, 1, 1)

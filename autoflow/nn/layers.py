@@ -36,6 +36,11 @@ from .functions import (
 )
 from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is
 
+__all__ = [
+    "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
+    "Linear", "MultiHeadAttention", "Sequential", "TransformerBlock",
+]  # fmt: skip
+
 # ---------------------------------------------------------------- layers without a memory
 
 Initialiser = Callable[..., Array]

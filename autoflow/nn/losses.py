@@ -18,6 +18,11 @@ from ..table.table import primitive, rule
 from .functions import log_softmax, relu, softplus
 from .module import find_outside_labels, floats, labels, numbers_of, same_shape
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "hinge_loss", "huber_loss", "kl_div",
+    "l1_loss", "mse_loss", "nll_loss",
+]  # fmt: skip
+
 
 def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
     """The mean (over ``count``, if not over all), the sum, or z itself.

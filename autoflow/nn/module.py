@@ -33,6 +33,8 @@ from ..nodes.nodes import Constant, Variable, VariableRole, value_of
 from ..nodes.records import scope
 from ..table.shapes import Array, is_on_host
 
+__all__ = ["Module", "functional_call"]
+
 Self = TypeVar("Self", bound="Module")
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

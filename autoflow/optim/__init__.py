@@ -16,22 +16,10 @@ True
 """
 
 from ..base.lazy import publish
-from .base import Optimiser
-from .optimisers import LBFGS, SGD, Adagrad, Adam, AdamW, RMSprop
-from .schedules import (
-    Accumulation,
-    Schedule,
-    clip_grad_norm,
-    clip_grad_value,
-    cosine,
-    inverse_square_root,
-    linear,
-    step_decay,
-    warm_up,
-)
+from . import base, optimisers, schedules
+from .base import *  # noqa: F403 - the names in its __all__
+from .optimisers import *  # noqa: F403
+from .schedules import *  # noqa: F403
 
-__all__ = [
-    "LBFGS", "SGD", "Accumulation", "Adagrad", "Adam", "AdamW", "Optimiser", "RMSprop", "Schedule", "clip_grad_norm",
-    "clip_grad_value", "cosine", "inverse_square_root", "linear", "step_decay", "warm_up",
-]  # fmt: skip
+__all__ = [*base.__all__, *optimisers.__all__, *schedules.__all__]
 publish(globals(), __all__)

@@ -27,6 +27,8 @@ from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller
 from ..table.shapes import Array, is_on_host
 
+__all__ = ["Optimiser"]
+
 NOTHING = (
     "{}.step() changes nothing: none of its {} parameters has a gradient. Call zero_grad(), then loss.backward(), then "
     "step(), in this order"

@@ -25,6 +25,8 @@ from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser
 
+__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"]
+
 # ---------------------------------------------------------------- methods of gradients
 
 

@@ -26,6 +26,11 @@ from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
 from .base import Optimiser, not_negative, variables, wide
 
+__all__ = [
+    "Accumulation", "Schedule", "clip_grad_norm", "clip_grad_value", "cosine", "inverse_square_root", "linear",
+    "step_decay", "warm_up",
+]  # fmt: skip
+
 # ---------------------------------------------------------------- schedules: the learning rate over time
 
 Factor = Callable[[int], float]

@@ -10,8 +10,7 @@
     structure.py       reshape, transpose, diagonals; pad
     joining.py         concatenate, split, repeat
     building.py        select, insert, linspace
-    linalg.py          matmul, einsum; norms
-    matrices.py        powers and products of matrices
+    linalg.py          matmul, einsum, kron; powers; norms
     solving.py         inv, solve, det; least squares; eigenvalues, singular values, QR
     variants.py        np.add.reduce, .outer ...; calls that a row does not cover: where= of ufuncs, std(x, mean=m)
 
@@ -28,7 +27,6 @@ from . import (
     fourier,
     joining,
     linalg,
-    matrices,
     ordering,
     polynomials,
     reductions,
@@ -40,6 +38,6 @@ from . import (
 
 __all__ = [
     "RULES", "Example", "Rule", "arithmetic", "building", "calculus", "decompositions", "fourier", "indexing",
-    "joining", "linalg", "matrices", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
+    "joining", "linalg", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
     "statistics", "structure", "ufuncs", "variants",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import (
     as_array,
@@ -70,10 +71,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     return move_elements(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
-@composed(np.extract)
-def extract(condition: Any, arr: Any) -> Array:
-    """The elements at which the condition holds, as a vector."""
-    return np.take(as_array(arr).reshape(-1), np.flatnonzero(condition))
+run_own(np.extract)
 
 
 @composed(np.trim_zeros)
@@ -287,6 +285,8 @@ rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
 
 # ---------------------------------------------------------------- loops over a function
 
+run_own(np.apply_over_axes)
+
 
 @composed(np.apply_along_axis, untouched="args options")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Array:
@@ -301,16 +301,3 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: An
     made = np.stack(parts).reshape(lead + parts[0].shape)
     new = tuple(range(len(lead), made.ndim))
     return np.transpose(made, (*range(axis), *new, *range(axis, len(lead))))
-
-
-@composed(np.apply_over_axes)
-def apply_over_axes(func: Any, a: Any, axes: Any) -> Array:
-    """``func(x, axis)`` for one axis after the other, the number of axes kept."""
-    x = as_array(a)
-    for axis in axes_of(axes if np.ndim(axes) == 0 else tuple(axes), x.ndim):
-        z = func(x, axis)
-        z = z if z.ndim == x.ndim else np.expand_dims(z, axis)
-        if z.ndim != x.ndim:
-            raise ValueError("function is not returning an array of the correct shape")
-        x = z
-    return x

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Shape
+from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import NOT_GIVEN, Array, as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
+from ..table.shapes import Array, as_array, as_dtype, distinct_axes, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
@@ -27,31 +28,7 @@ def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
     return x[(slice(None),) * (axis % x.ndim) + (slice(start, stop),)]
 
 
-@composed(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
-    """x[1:] - x[:-1] along an axis, n times."""
-    x = as_array(a)
-    if n == 0:
-        return x
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    if x.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    axis = axes_of(axis, x.ndim)[0]
-    prepend, append = (v if v is NOT_GIVEN else together(x, v)[1] for v in (prepend, append))
-    parts = [_edge(prepend, x.shape, axis), x, _edge(append, x.shape, axis)]
-    parts = [part for part in parts if part is not None]
-    x = np.concatenate(parts, axis) if len(parts) > 1 else x
-    for _ in range(n):
-        x = cut(x, axis, 1, None) - cut(x, axis, None, -1)
-    return x
-
-
-def _edge(values: Any, shape: Shape, axis: int) -> Any:
-    """The part before or behind: a single number is one layer."""
-    if values is NOT_GIVEN:
-        return None
-    return values if values.ndim else np.broadcast_to(values, (*shape[:axis], 1, *shape[axis + 1 :]))
+run_own(np.diff, np.trapezoid)
 
 
 @composed(np.ediff1d)
@@ -148,21 +125,6 @@ def _last_weights(d: Any) -> tuple[Any, Any, Any]:
     """Of the slope at the last of three points: looking back, the first one."""
     a, b, c = _first_weights(d if np.ndim(d) == 0 else d[::-1])
     return -c, -b, -a
-
-
-@composed(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The area under the line through the points (x, y)."""
-    y = as_array(y)
-    (axis,) = axes_of(axis, y.ndim)
-    if x is None:
-        d = dx
-    elif as_array(x).ndim == 1:
-        d = np.diff(x)
-        d = d.reshape([-1 if a == axis else 1 for a in range(y.ndim)])
-    else:
-        d = np.diff(x, axis=axis)
-    return (d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0).sum(axis)
 
 
 rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r"\operatorname{unwrap} $x",
@@ -302,53 +264,7 @@ rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, 
 # ---------------------------------------------------------------- np.emath: complex where real numbers have no answer
 
 
-SINGLE = "fbhBHF"  # dtypes whose numbers fit into complex64
-
-
-def to_complex(x: Array) -> Array:
-    """``x`` as complex numbers."""
-    return x.astype(np.complex64 if x.dtype.char in SINGLE else np.complex128)
-
-
-def if_negative(x: Any) -> Array:
-    """``x``, made complex if one of its elements is a negative real number."""
-    x = as_array(x)
-    return to_complex(x) if np.any(np.isreal(x) & np.less(np.real(x), 0)) else x
-
-
-def if_above_one(x: Any) -> Array:
-    """``x``, made complex if one of its elements is a real number outside of −1 to 1."""
-    x = as_array(x)
-    return to_complex(x) if np.any(np.isreal(x) & np.greater(np.absolute(np.real(x)), 1)) else x
-
-
-def add_function(theirs: Any, function: Any, domain: Any) -> None:
-    """``np.emath.sqrt`` as ``np.sqrt``, and so on."""
-
-    @composed(theirs)
-    def extended(x: Any) -> Array:
-        return function(domain(x))
-
-
-for name in ("sqrt", "log", "log2", "log10"):
-    add_function(getattr(np.emath, name), getattr(np, name), if_negative)
-for name in ("arccos", "arcsin", "arctanh"):
-    add_function(getattr(np.emath, name), getattr(np, name), if_above_one)
-
-
-@composed(np.emath.logn)
-def logn(n: Any, x: Any) -> Array:
-    """log x / log n."""
-    return np.log(if_negative(x)) / np.log(if_negative(n))
-
-
-@composed(np.emath.power)
-def power(x: Any, p: Any) -> Array:
-    """x to the power p; negative integers as exponents give floats."""
-    x, p = if_negative(x), as_array(p)
-    if np.any(np.isreal(p) & np.less(np.real(p), 0)):
-        p = p * 1.0
-    return np.power(x, p)
+run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
 
 
 @composed(np.real_if_close)

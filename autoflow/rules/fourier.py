@@ -12,11 +12,11 @@ The transforms of several axes are one after the other, as in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, as_array, like_argument
 from ..table.table import composed, rule
@@ -80,70 +80,15 @@ rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x", 
 rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x, holomorphic=False)
 # fmt: on
 
-
-@composed(np.fft.hfft)
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
-    """The transform of a Hermitian signal, given one half of it: real numbers."""
-    x = as_array(a)
-    n = (x.shape[axis] - 1) * 2 if n is None else n
-    return np.fft.irfft(np.conjugate(x), n, axis, BACK[norm])
+for word in ("fft", "ifft", "rfft", "irfft"):
+    run_own(getattr(np.fft, f"{word}n"), getattr(np.fft, f"{word}2"))
+run_own(np.fft.hfft)
 
 
 @composed(np.fft.ihfft)
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
     """The inverse of hfft: half of a Hermitian signal."""
     return np.conjugate(np.fft.rfft(a, n, axis, BACK[norm]))
-
-
-def several(x: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
-    """The pairs (length or None, axis) of a transform over several axes. A length of -1 is that of x."""
-    if axes is None:
-        axes = range(x.ndim) if s is None else range(-len(s), 0)
-    lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
-    return list(zip(lengths, [int(axis) for axis in axes], strict=True))
-
-
-def along_each(function: Any) -> Any:
-    """``function`` along each axis, the last one first, as NumPy does it."""
-
-    def transform(x: Array, s: Any, axes: Any, norm: Any) -> Array:
-        for n, axis in reversed(several(x, s, axes)):
-            x = function(x, n, axis, norm)
-        return x
-
-    return transform
-
-
-def real_forward(x: Array, s: Any, axes: Any, norm: Any) -> Array:
-    """rfft along the last of several axes, then fft along the others."""
-    *others, (n, axis) = several(x, s, axes)
-    x = np.fft.rfft(x, n, axis, norm)
-    for length, other in reversed(others):
-        x = np.fft.fft(x, length, other, norm)
-    return x
-
-
-def real_back(x: Array, s: Any, axes: Any, norm: Any) -> Array:
-    """ifft along all axes but the last, then irfft along that."""
-    *others, (n, axis) = several(x, s, axes)
-    for length, other in others:
-        x = np.fft.ifft(x, length, other, norm)
-    return np.fft.irfft(x, n, axis, norm)
-
-
-def add_several(theirs: Any, function: Callable[..., Array], default: Any = None) -> None:
-    """``np.fft.fftn``, of all axes unless they are given; ``np.fft.fft2``, of the last two."""
-
-    @composed(theirs)
-    def transform(a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None) -> Array:
-        return function(as_array(a), s, axes, norm)
-
-
-for word, along_several in {
-    "fft": along_each(np.fft.fft), "ifft": along_each(np.fft.ifft), "rfft": real_forward, "irfft": real_back,
-}.items():  # fmt: skip
-    add_several(getattr(np.fft, f"{word}n"), along_several)
-    add_several(getattr(np.fft, f"{word}2"), along_several, (-2, -1))
 
 
 @composed(np.fft.fftshift)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, like_argument, together, total
 from ..table.table import composed, primitive, rule
@@ -30,31 +31,7 @@ def piece(g: Array, k: int, xs_shape: Shapes, axis: Any) -> Array:
     return g[(slice(None),) * axis + (slice(start, end),)]
 
 
-@composed(np.vstack, sequences="tup")
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """One above the other."""
-    return np.concatenate([np.atleast_2d(x) for x in together(*tup)], 0, dtype=dtype, casting=casting)
-
-
-@composed(np.hstack, sequences="tup")
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """Side by side."""
-    arrays = [np.atleast_1d(x) for x in together(*tup)]
-    axis = 0 if arrays and arrays[0].ndim == 1 else 1
-    return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
-
-
-@composed(np.dstack, sequences="tup")
-def dstack(tup: Any) -> Array:
-    """One behind the other."""
-    return np.concatenate([np.atleast_3d(x) for x in together(*tup)], 2)
-
-
-@composed(np.column_stack, sequences="tup")
-def column_stack(tup: Any) -> Array:
-    """Vectors as columns."""
-    arrays = together(*tup)
-    return np.concatenate([x if x.ndim > 1 else np.atleast_2d(x).T for x in arrays], 1)
+run_own(np.vstack, np.hstack, np.dstack, np.column_stack, sequences="tup")
 
 
 @composed(np.append)
@@ -125,45 +102,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return [x[(*lead, slice(a, b))] for a, b in pairwise(places)]
 
 
-@composed(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts of equal length, or as given."""
-    if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
-
-
-@composed(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """Parts side by side."""
-    if not np.ndim(ary):
-        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
-    return split(ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
-
-
-@composed(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """Parts one above the other."""
-    if np.ndim(ary) < 2:
-        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
-    return split(ary, indices_or_sections, 0)
-
-
-@composed(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    """Parts one behind the other."""
-    if np.ndim(ary) < 3:
-        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
-    return split(ary, indices_or_sections, 2)
-
-
-@composed(np.unstack)
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of length one, without that axis."""
-    if not x.ndim:
-        raise ValueError("Input array must be at least 1-d.")
-    return tuple(np.moveaxis(x, axis, 0))
-
+run_own(np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)
 
 # ---------------------------------------------------------------- repeating, padding, picking
 

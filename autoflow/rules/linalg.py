@@ -10,13 +10,16 @@ there, 0 for the norm of zeros, an even split where several elements are the lar
 from __future__ import annotations
 
 import math
+import operator
 import string
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.types import Array
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.kernels import product
 from ..table.shapes import (
@@ -28,6 +31,7 @@ from ..table.shapes import (
     like_argument,
     numbers_of,
     restore_axes,
+    since,
     sum_to,
 )
 from ..table.table import composed, primitive, rule
@@ -279,6 +283,87 @@ rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' castin
 # fmt: on
 
 
+# ---------------------------------------------------------------- kron, cross, powers, and the names of the array API
+
+
+@composed(np.kron)
+def kron(a: Any, b: Any) -> Array:
+    """Every element of a times all of b: axes (a₀, 1, a₁, 1) and (1, b₀, 1, b₁) multiplied, then joined in pairs."""
+    x, y = as_array(a), as_array(b)
+    if not x.ndim or not y.ndim:
+        return x * y
+    n = max(x.ndim, y.ndim)
+    xs, ys = (1,) * (n - x.ndim) + x.shape, (1,) * (n - y.ndim) + y.shape
+    z = x.reshape([k for size in xs for k in (size, 1)]) * y.reshape([k for size in ys for k in (1, size)])
+    return z.reshape([k * m for k, m in zip(xs, ys, strict=True)])
+
+
+@composed(np.cross)
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """x × y of vectors along an axis. Of two elements, which NumPy had until 2.4, the third is 0."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = as_array(a), as_array(b)
+    if not x.ndim or not y.ndim:
+        raise ValueError("At least one array has zero dimension")
+    x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)
+    lengths = x.shape[-1], y.shape[-1]
+    if lengths != (3, 3) and since("2.5"):
+        raise ValueError(
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but they are {lengths[0]} and {lengths[1]} "
+            f"dimensional instead."
+        )
+    if not {*lengths} <= {2, 3}:
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if 2 in lengths:
+        text = "Arrays of 2-dimensional vectors are deprecated. Use arrays of 3-dimensional vectors instead."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+    x0, x1, x2 = [x[..., k] if k < lengths[0] else None for k in range(3)]
+    y0, y1, y2 = [y[..., k] if k < lengths[1] else None for k in range(3)]
+    last = _difference(x0, y1, x1, y0)
+    if lengths == (2, 2):
+        return last
+    z = np.stack(np.broadcast_arrays(_difference(x1, y2, x2, y1), _difference(x2, y0, x0, y2), last), axis=-1)
+    return np.moveaxis(z, -1, axisc)
+
+
+def _difference(a: Any, b: Any, c: Any, d: Any) -> Array:
+    """a b - c d, where None is a missing component."""
+    if c is None or d is None:
+        return a * b
+    return -(c * d) if a is None or b is None else a * b - c * d
+
+
+@composed(np.linalg.matrix_power)
+def matrix_power(a: Any, n: int) -> Array:
+    """x multiplied by itself, with about log₂ n products; a negative n inverts first. x⁰ is a plain unit matrix."""
+    x, n = as_array(a), operator.index(n)
+    if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
+        raise np.linalg.LinAlgError(f"matrix_power multiplies square matrices with themselves, not {x.shape}")
+    if n == 0:
+        return np.broadcast_to(np.identity(x.shape[-1], x.dtype, like=like_argument(x)), x.shape).copy()
+    if n < 0:
+        x, n = np.linalg.inv(x), -n
+    if n == 3:
+        return x @ x @ x
+    power, z = x, None
+    while n:
+        n, odd = divmod(n, 2)
+        if odd:
+            z = power if z is None else z @ power
+        power = power @ power if n else power
+    return z
+
+
+@composed(np.linalg.vecdot)
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    return np.vecdot(np.moveaxis(as_array(x1), axis, -1), np.moveaxis(as_array(x2), axis, -1))
+
+
+run_own(np.linalg.matmul, np.linalg.outer, np.linalg.tensordot, np.linalg.matrix_transpose, np.linalg.diagonal,
+        np.linalg.trace, np.linalg.cross)  # fmt: skip
+run_own(np.linalg.multi_dot, sequences="arrays")
+
 # ---------------------------------------------------------------- norms, and the condition number
 
 
@@ -350,26 +435,7 @@ def _largest(x: Array, axis: int) -> Array:
     return np.max(x, axis=axis) if x.shape[axis] else np.sum(x, axis=axis)
 
 
-@composed(np.linalg.vector_norm)
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """The norm of everything (axis=None), or along one axis or several."""
-    x = as_array(x)
-    axes = axes_of(axis, x.ndim)
-    if axis is None:
-        z = np.linalg.norm(x.ravel(), ord, 0)
-    elif isinstance(axis, tuple):
-        rest = tuple([k for k in range(x.ndim) if k not in axes])
-        joined = x.transpose(axes + rest).reshape((math.prod([x.shape[k] for k in axes]), *[x.shape[k] for k in rest]))
-        z = np.linalg.norm(joined, ord, 0)
-    else:
-        z = np.linalg.norm(x, ord, axis)
-    return restore_axes(z, x.shape, axes, not keepdims)
-
-
-@composed(np.linalg.matrix_norm)
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of every matrix of a stack."""
-    return np.linalg.norm(x, ord, (-2, -1), keepdims)
+run_own(np.linalg.vector_norm, np.linalg.matrix_norm)
 
 
 @composed(np.linalg.cond)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Array, Shape
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import (
     as_array,
@@ -143,29 +144,7 @@ def unique(
     return (z, *parts) if parts else z
 
 
-def add_unique(function: Any) -> None:
-    """The array API's unique_all, unique_counts, unique_inverse: named tuples; their values are recorded."""
-
-    @composed(function)
-    def named(x: Any, /) -> Any:
-        found = function(numbers_of(as_array(x)))
-        return found._replace(values=kept_values(x, found.values))
-
-
-for each in (np.unique_all, np.unique_counts, np.unique_inverse):
-    add_unique(each)
-
-
-@composed(np.unique_values)
-def unique_values(x: Any, /) -> Array:
-    """np.unique without the extras; NumPy promises no order."""
-    return kept_values(x, np.unique_values(numbers_of(as_array(x))))
-
-
-@composed(np.union1d)
-def union1d(ar1: Any, ar2: Any) -> Array:
-    """The different values of both."""
-    return np.unique(np.concatenate([as_array(ar1), as_array(ar2)], axis=None))
+run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d)
 
 
 @composed(np.intersect1d)

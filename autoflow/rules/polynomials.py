@@ -10,18 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..table.bodies import run_own
 from ..table.shapes import Array, as_array, as_dtype, like_argument, numbers_of, together
 from ..table.table import composed
 
-
-@composed(np.polyval)
-def polyval(p: Any, x: Any) -> Array:
-    """Horner's scheme: the first coefficient belongs to the highest power."""
-    x = as_array(x)
-    z: Any = np.zeros_like(x)
-    for a in as_array(p):
-        z = z * x + a
-    return z
+run_own(np.polyval, np.polyadd, np.polysub)
 
 
 @composed(np.vander)
@@ -37,29 +30,6 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N
     powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
     z = np.concatenate([ones, powers], axis=1)
     return z if increasing else z[:, ::-1]
-
-
-@composed(np.polyadd)
-def polyadd(a1: Any, a2: Any) -> Array:
-    """The sum."""
-    x, y = same_length(a1, a2)
-    return x + y
-
-
-@composed(np.polysub)
-def polysub(a1: Any, a2: Any) -> Array:
-    """The difference."""
-    x, y = same_length(a1, a2)
-    return x - y
-
-
-def same_length(a1: Any, a2: Any) -> tuple[Array, Array]:
-    """Both with zeros before the shorter one."""
-    x, y = np.atleast_1d(*together(a1, a2))
-    short, long = (x, y) if len(x) < len(y) else (y, x)
-    if len(short) < len(long):
-        short = np.concatenate([np.zeros(len(long) - len(short), short.dtype, like=like_argument(long)), short])
-    return (short, long) if len(x) < len(y) else (long, short)
 
 
 @composed(np.polymul)

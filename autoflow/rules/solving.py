@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..table.bodies import run_own
 from ..table.shapes import Array, Shape, as_array, axes_of, greatest, like_argument, numbers_of, sum_to, without_history
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
@@ -84,14 +85,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     return np.linalg.solve(a.reshape(n, n), b.ravel()).reshape(shape)
 
 
-@composed(np.linalg.tensorinv)
-def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse of a as a map from its last axes to its first ``ind``."""
-    a = as_array(a)
-    if ind <= 0:
-        raise ValueError("Invalid ind argument.")
-    rows, columns = a.shape[:ind], a.shape[ind:]
-    return np.linalg.inv(a.reshape(math.prod(columns), -1)).reshape(columns + rows)
+run_own(np.linalg.tensorinv)
 
 
 # ---------------------------------------------------------------- determinants

@@ -1,6 +1,6 @@
 """Averages with weights, covariance, correlation; and quantiles.
 
-The first three are written as NumPy writes them, so every step is recorded.
+The first is NumPy's own code, and the others are written as NumPy writes them, so every step is recorded.
 
 Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
 the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
@@ -16,13 +16,12 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.types import Array
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import (
-    NOT_GIVEN,
     Axis,
     as_array,
     as_dtype,
-    axes_of,
     from_last,
     given_keywords,
     like_argument,
@@ -35,39 +34,7 @@ from ..table.table import composed, rule
 # ---------------------------------------------------------------- averages, covariance, correlation
 
 
-@composed(np.average)
-def average(
-    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
-) -> Any:  # fmt: skip
-    """Σ w x / Σ w. Gradients flow to the weights as well."""
-    x, options = as_array(a), given_keywords(keepdims=keepdims)
-    if weights is None:
-        z = np.mean(x, axis, **options)
-        scale = z.dtype.type(x.size / z.size)
-    else:
-        w = along_axes(together(x, weights)[1], x.shape, axis)
-        dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "iub" else []))
-        scale = np.sum(w, axis, dtype=dtype, **options)
-        if np.any(scale == 0):
-            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        product = np.multiply(x, w)
-        z = np.sum(as_dtype(product, dtype), axis, **options) / scale
-    if not returned:
-        return z
-    return z, (scale if np.shape(scale) == z.shape else np.copy(np.broadcast_to(scale, z.shape)))
-
-
-def along_axes(w: Array, shape: tuple[int, ...], axis: Axis) -> Array:
-    """Weights of one element per place on some axes, shaped to be multiplied with an array of ``shape``."""
-    if w.shape == shape:
-        return w
-    if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = axes_of(axis, len(shape))
-    if w.shape != tuple([shape[a] for a in axes]):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    w = np.transpose(w, np.argsort(axes).tolist())
-    return w.reshape(tuple([n if a in axes else 1 for a, n in enumerate(shape)]))
+run_own(np.average)
 
 
 @composed(np.cov)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, numbers_of, sum_to
 from ..table.table import composed, primitive, rule
@@ -75,32 +76,7 @@ def _astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     return x.astype(dtype, copy=copy)
 
 
-@composed(np.atleast_1d)
-def atleast_1d(*arrays: Array) -> Any:
-    """At least one axis."""
-    return _each(arrays, lambda x: x if x.ndim else x.reshape(1))
-
-
-@composed(np.atleast_2d)
-def atleast_2d(*arrays: Array) -> Any:
-    """At least two axes: a vector becomes a row."""
-    return _each(arrays, lambda x: x if x.ndim > 1 else x.reshape(1, x.size))
-
-
-@composed(np.atleast_3d)
-def atleast_3d(*arrays: Array) -> Any:
-    """At least three axes: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1)."""
-
-    def reshaped(x: Array) -> Array:
-        return x if x.ndim > 2 else np.expand_dims(x, 2) if x.ndim == 2 else x.reshape(1, x.size, 1)
-
-    return _each(arrays, reshaped)
-
-
-def _each(arrays: tuple[Any, ...], f: Any) -> Any:
-    """``f`` of one array, or the tuple for several."""
-    made = tuple([f(as_array(x)) for x in arrays])
-    return made[0] if len(made) == 1 else made
+run_own(np.atleast_1d, np.atleast_2d, np.atleast_3d)
 
 
 @composed(np.broadcast_arrays)

@@ -1,0 +1,83 @@
+"""NumPy's own functions, run on nodes: what the copies are, and that none of them can lose a node unseen.
+
+Their values and derivatives are tried with those of all composed functions (test_composed.py, test_keywords.py,
+backends/test_device.py, batching/test_vmap_calls.py).
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+from support import same_bits
+
+import autoflow as af
+from autoflow.table.bodies import OWN, copied, names_in, stand_ins
+from autoflow.table.outside import CONSTRUCTORS
+from autoflow.table.table import COMPOSED
+
+EVERY = sorted(OWN, key=lambda f: f"{f.__module__}.{f.__name__}")
+# Constructors that the copies call with numbers, shapes or axes alone.
+HARMLESS = {"asarray", "asanyarray", "array", "empty", "zeros", "arange"}
+
+
+def copies_of(function: Any) -> list[FunctionType]:
+    """The copy of a function, and those of the private functions that it calls."""
+    made = stand_ins(None)
+    copied(function._implementation, made)
+    return [f for f in made.values() if isinstance(f, FunctionType) and f.__globals__.get("__builtins__")]
+
+
+def constructors_in(f: FunctionType) -> set[str]:
+    """The names of functions in C that take the numbers of what they are given, as the code of ``f`` says them."""
+    known = {c.__name__: c for c in CONSTRUCTORS}
+    spaces = [f.__globals__, *[vars(m) for m in f.__globals__.values() if inspect.ismodule(m)]]
+    return {name for name in names_in(f.__code__) & known.keys() for s in spaces if s.get(name) is known[name]}
+
+
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_a_copy_takes_what_numpys_function_takes(function: Any) -> None:
+    assert inspect.signature(COMPOSED[function]) == inspect.signature(function)
+    before = dict(function._implementation.__globals__)
+    copies_of(function)
+    assert function._implementation.__globals__ == before, "NumPy itself stays as it is"
+    code = copied(function._implementation, stand_ins(None)).__code__
+    assert code == function._implementation.__code__
+    assert code is not function._implementation.__code__, "who watches NumPy's code would see nodes in it"
+
+
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_no_copy_makes_arrays_in_another_way(function: Any) -> None:
+    """Of a node they would take the numbers. (A newer NumPy may have other code: then this says which function.)"""
+    for f in copies_of(function):
+        assert constructors_in(f) <= HARMLESS, f.__name__
+
+
+def test_numpy_keeps_its_implementations() -> None:
+    """They are NumPy's private attribute; without it its functions must be written out again."""
+    assert all([isinstance(f._implementation, FunctionType) for f in EVERY])
+
+
+def test_a_constructor_that_takes_numbers_is_noticed() -> None:
+    space = {"np": np, "__builtins__": __builtins__}
+    f = FunctionType((lambda x: np.ascontiguousarray(x)).__code__, space)
+    assert constructors_in(f) == {"ascontiguousarray"}
+
+
+def test_a_list_with_nodes_and_a_new_array_are_kept() -> None:
+    x, made = af.Variable(2.0), stand_ins(None)
+    assert made[id(np.asarray)](x) is x
+    z = made[id(np.array)]([x, 3.0], np.float32, ndmin=2)
+    assert (type(z), z.dtype, z.shape) == (af.nodes.nodes.View, np.float32, (1, 2))
+    assert made[id(np.array)](x) is not x
+
+
+def test_numbers_become_numpys_arrays() -> None:
+    make = stand_ins(None)[id(np.array)]
+    plain = np.arange(3.0)
+    assert same_bits(make(plain, ndmin=2), plain[None])
+    assert make(plain) is not plain
+    assert stand_ins(None)[id(np.asarray)](plain) is plain
