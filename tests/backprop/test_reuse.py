@@ -146,9 +146,9 @@ def printed(code):
 def test_rules_of_the_user_are_not_written_over():
     code = (
         "import numpy as np, autoflow as af\n"
-        "from autoflow.backprop import reuse\n"
+        "from autoflow.backprop import opening\n"
         "from autoflow.extending.custom import register_rule\n"
-        "reuse.LARGE = -1\n"
+        "opening.LARGE = -1\n"
         "def slope():\n"
         "    v = af.Variable(np.ones(3))\n"
         "    (np.exp(v) * 2.0).sum().backward(keep_grads=False)\n"
@@ -169,8 +169,8 @@ def test_nothing_is_counted_under_a_debugger():
         "sys.settrace(look)\n"
         "import autoflow\n"
         "sys.settrace(None)\n"
-        "from autoflow.backprop import reuse\n"
-        "print(reuse.IN_STEP, reuse.IN_SUM)\n"
+        "from autoflow.backprop import opening\n"
+        "print(opening.IN_STEP, opening.IN_SUM)\n"
     )
     assert printed(code) == "0 (0, 0)\n"
 
