@@ -27,6 +27,7 @@ from ..rules import RULES
 from ..table.table import Rule
 from .joint import (
     Parts,
+    call_on_numbers,
     check_history,
     check_numbers_read,
     joint_row,
@@ -138,7 +139,7 @@ class Function:
         _, plain = arguments(cls, plain_args, plain_options)
         ctx = Context()
         ctx.needs_input_grad = tuple([gradient_target(x) is not None for x in inputs])
-        answer = cls.forward(ctx, *plain_args, **plain_options)
+        answer = call_on_numbers(cls.forward, (ctx, *plain_args), plain_options)
         several = isinstance(answer, (tuple, list))
         answers = list(answer) if several else [answer]
         if any(z is None for z in answers):

@@ -75,6 +75,7 @@ class Parts:
 RESULT_OF = joint_row("part", ["x"], ["i"], joint=None)
 RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),)
 RESULT_OF.holomorphic = False
+CAPTURED: list[Callable[..., None]] = []  # what looks at such functions: transforms/shadow.py says how
 _UNKNOWN: dict[int, Rule] = {}  # by number of operands
 
 
@@ -210,6 +211,16 @@ def is_made_from(record: Any, source: Any) -> bool:
     """Does this record depend on that one? (What is older cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)
+
+
+def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What a user's function returns that gets plain arrays. Raises LostGradientError if it reads numbers of nodes that
+    it captures; that is looked at in its first call."""
+    answer, switches = f(*args, **options), modes()
+    if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
+        for check in CAPTURED:
+            check(answer, f, args, options)
+    return answer
 
 
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:

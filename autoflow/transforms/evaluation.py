@@ -26,6 +26,7 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import modes, switched
 from ..base.numbering import now
+from ..extending.joint import CAPTURED
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
@@ -109,11 +110,15 @@ Argnum = int | str | tuple[int | str, ...]
 
 
 @cache
-def prover() -> Callable[..., Any]:
-    """``proved_run``, imported at the first call."""
-    from .shadow import proved_run
+def prover(name: str = "proved_run") -> Callable[..., Any]:
+    """A function of ``shadow.py``, imported at the first call."""
+    from . import shadow
 
-    return proved_run
+    found: Callable[..., Any] = getattr(shadow, name)
+    return found
+
+
+CAPTURED.append(lambda *call: prover("check_captured")(*call))
 
 
 class Trace:

@@ -31,12 +31,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import pytree
 from ..base.errors import LostGradientError
 from ..base.modes import CHANGED, modes
-from ..extending.joint import make_shadowed
 from ..nodes.coercion import NUMBERS, is_listed
-from ..nodes.nodes import NodeRole, Variable, gradient_target
+from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import PACKAGE, where
 from ..program.places import is_library
 
@@ -48,7 +46,6 @@ LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 CALL = "<call>"  # the name of what is known of a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
-NUMERIC = (float, complex, np.inexact, np.ndarray)
 
 
 class Call(NamedTuple):
@@ -72,7 +69,6 @@ class Watch:
         self.watches = functools.cache(self.is_watched)  # is the module of that name in one of the packages?
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
-        self.proved: set[Any] = set()  # calls that return a node with all of its history: the code, kinds of arguments
 
     def add(self, packages: Iterable[str]) -> None:
         """Watch these packages, too: what is imported already, and what will be."""
@@ -166,7 +162,9 @@ class Watch:
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
         """The same of a call that is not made by a watched package itself."""
         values, code = frame.f_locals, frame.f_code
-        switches, given, functions = modes(), [], []
+        given: list[tuple[str, Any]] = []
+        functions: list[tuple[str, Any]] = []
+        switches = modes()
         for name in names:
             for x in held_in(values[name]):
                 (given if isinstance(x, NodeRole) else functions).append((name, x))
@@ -176,7 +174,7 @@ class Watch:
             module = name_of(frame)[0]
             if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
                 return
-            values[CALL] = Call([name for name, _ in given], *call_of(frame))  # type: ignore[index]
+            values[CALL] = Call([name for name, _ in given], *call_of(frame))
             self.returning.add(id(code))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
             for _, function in functions:
@@ -200,28 +198,15 @@ class Watch:
                 call.given.append(f"the result of {code.co_qualname}")
             return
         call = frame.f_locals.get(CALL)
-        found = list(leaves(call.args[0] if code.co_name == "__init__" else result)) if call and call.given else ()
-        if found:
+        if not (call and call.given):
+            return
+        from .shadow import keeps_history, leaves
+
+        if found := list(leaves(call.args[0] if code.co_name == "__init__" else result)):
             if not any([gradient_target(x) is not None for x in found]):
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
-            if modes().prove != "never" and not self.is_right(found, *call[1:]):
+            if modes().prove != "never" and not keeps_history(found, *call[1:]):
                 raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
-
-    def is_right(self, found: list[Any], function: Any, args: list[Any], options: dict[str, Any]) -> bool:
-        """Is all of the history there? It is proved once for each kind of arguments, as ``af.grad`` does it."""
-        from .shadow import checked_run, kind_of
-
-        words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-        held = [id(cell.cell_contents) for cell in function.__closure__ or ()]
-        kind = id(function.__code__), *held, *words, kind_of((args, options))
-        if kind not in self.proved:
-            first, call = [found], (function, args, options)
-            try:
-                checked_run(lambda: marked(first.pop() if first else again(*call)), *call)
-            except LostGradientError:
-                return False
-            self.proved.add(kind)
-        return True
 
 
 def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -237,18 +222,6 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
         else:
             options |= more
     return types.FunctionType(code, frame.f_globals, code.co_name, None, held), args, options
-
-
-def again(function: Any, *arguments: Any) -> list[Any]:
-    """What a call returns, of arguments that have other numbers in their memory in a proof."""
-    args, options = pytree.tree_map(lambda x: make_shadowed(x) if gradient_target(x) is not None else x, arguments)
-    result = function(*args, **options)
-    return list(leaves(args[0] if function.__name__ == "__init__" else result))
-
-
-def marked(found: list[Any]) -> list[Any]:
-    """All numbers as nodes, so that a proof looks at plain ones as well."""
-    return [x if isinstance(x, NodeRole) else Variable(x) for x in found]
 
 
 def name_of(frame: types.FrameType) -> tuple[str, str]:
@@ -299,17 +272,6 @@ def held_in(x: Any, depth: int = 4) -> Iterator[Any]:
     if depth and type(x) in (list, tuple) and not PLAIN.issuperset(map(type, x)):
         for v in x:
             yield from held_in(v, depth - 1)
-
-
-def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
-    """The floating-point numbers in a result, nodes among them: in containers, and in attributes of objects."""
-    if isinstance(x, NUMERIC):
-        if np.asarray(x).dtype.kind in "fc":
-            yield x
-    elif depth and not hasattr(x, "pvalue"):
-        x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
-        for v in x.values() if isinstance(x, dict) else x:
-            yield from leaves(v, depth - 1)
 
 
 WATCH = Watch()

@@ -247,7 +247,8 @@ def test_nodes_in_a_function_that_is_an_argument(name):
     y = af.Variable(V) * 1.0
     f = {
         "lambda": lambda v: M @ v * y, "method": Scaled(y).apply,
-        "partial": functools.partial(lambda y, v: M @ v * y, y), "global": eval("lambda v: M @ v * y", {"y": y, "M": M}),
+        "partial": functools.partial(lambda y, v: M @ v * y, y), 
+        "global": eval("lambda v: M @ v * y", {"y": y, "M": M}),
     }[name]  # fmt: skip
     product = LinearOperator((4, 4), matvec=f, dtype=float)
 
@@ -260,7 +261,6 @@ def test_nodes_in_a_function_that_is_an_argument(name):
         except AutoflowError:
             continue
         assert z.requires_grad
-        x = af.Variable(V)
         np.testing.assert_allclose(af.gradients(z, [y])[y], M @ V)
     with af.no_grad():
         assert type(product.matvec(V)) is not float
