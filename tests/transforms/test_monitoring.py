@@ -247,7 +247,7 @@ def test_nodes_in_a_function_that_is_an_argument(name):
     y = af.Variable(V) * 1.0
     f = {
         "lambda": lambda v: M @ v * y, "method": Scaled(y).apply,
-        "partial": functools.partial(lambda y, v: M @ v * y, y), 
+        "partial": functools.partial(lambda y, v: M @ v * y, y),
         "global": eval("lambda v: M @ v * y", {"y": y, "M": M}),
     }[name]  # fmt: skip
     product = LinearOperator((4, 4), matvec=f, dtype=float)
