@@ -34,7 +34,7 @@ from ..rules.linalg import indexed_sum
 from ..table.table import Rule
 from . import engine
 from .opening import on_arrays, on_nodes, wrap_by_modes
-from .second_runs import Fingerprint, checksum, reachable_generators, sources_and_made, states_of
+from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
@@ -89,7 +89,7 @@ class Segment:
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
         self.f, self.first = f, (args, options)
         self.args, self.options = _copy_argument(args), _copy_argument(options)
-        self.states = states_of(reachable_generators(*generators, f, args, options))
+        self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
         self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
@@ -98,7 +98,7 @@ class Segment:
         args, options = self.first
         del self.first
         answer = self.f(*args, **options)
-        self.states = [state for state in self.states if state.has_changed()]
+        self.states = [pair for pair in self.states if not is_at(*pair)]
         several = isinstance(answer, (tuple, list))
         results = list(answer) if several else [answer]
         roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
@@ -115,16 +115,16 @@ class Segment:
     def again(self, record: Record) -> list[Any]:
         """The results once more, with their graph. An error if it differs from the first. ``record``: our own."""
         self.check_sources(record)
-        start, before = now(), states_of([state.generator for state in self.states])
+        start, before = now(), [(x, state_of(x)) for x, _ in self.states]
         token = MODES.set(replace(self.modes, recording=True, repeating=True))
         try:
-            for state in self.states:
-                state.write(state.state)
+            for pair in self.states:
+                put_state(*pair)
             answer = self.f(*_copy_argument(self.args), **_copy_argument(self.options))
         finally:
             MODES.reset(token)
-            for state in before:
-                state.write(state.state)
+            for pair in before:
+                put_state(*pair)
         results = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
         second = Fingerprint(roots, start, [plain_array(value_of(z)) for z in results])
