@@ -9,7 +9,6 @@ possible: ``batched_passes.py``.
 from __future__ import annotations
 
 import functools
-import math
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
@@ -188,21 +187,11 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
-    batches = batched_passes(
-        z,
-        trace.stop(z),
-        value_of(z),
-        lambda seed: trace.gradients(z, seed),
-        functools.partial(units, z),
-        z.size,
-        show_progress,
-    )
-    for start, end, found in batches or ():
+    push = functools.partial(trace.gradients, z)
+    seeds = functools.partial(units, z)
+    for start, end, found in batched_passes(z, trace.stop(z), value_of(z), push, seeds, z.size, show_progress):
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
-            table.put_block(start, end, row_of(trace, g, x, conjugate))
-    for i in show_progress(range(z.size)) if batches is None else ():
-        for table, x, g in zip(tables, trace.leaves, trace.gradients(z, unit(z, i)), strict=True):
-            table.put_line(i, row_of(trace, g, x, conjugate))
+            table.put(start, end, row_of(trace, g, x, conjugate))
     return [
         trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
     ]
@@ -224,14 +213,9 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
     for k, x in enumerate(trace.leaves):
         table = Table(trace.nested, x, z)
         push = functools.partial(push_one, forward, k)
-        batches = batched_passes(
-            z, trace.stop(z), value_of(x), push, functools.partial(units, x), x.size, show_progress
-        )
-        for start, end, (found,) in batches or ():
-            table.put_block(start, end, found)
-        for j in show_progress(range(x.size)) if batches is None else ():
-            (found,) = push(unit(x, j))
-            table.put_line(j, found)
+        seeds = functools.partial(units, x)
+        for start, end, (found,) in batched_passes(z, trace.stop(z), value_of(x), push, seeds, x.size, show_progress):
+            table.put(start, end, found)
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
@@ -248,36 +232,27 @@ class Table:
     def __init__(self, nested: bool, across: Any, along: Any) -> None:
         self.nested, self.across, self.along = nested, across.shape, along.shape
         self.zero = np.zeros_like(value_of(along))
-        self.lines: list[Any] = []
-        self.blocks: list[Any] = []  # of several lines each
+        self.parts: list[Any] = []  # lines, or blocks of several lines
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
-    def put_line(self, i: int, line: Any) -> None:
-        """Line i; None is zero."""
+    def put(self, start: int, end: int | None, part: Any) -> None:
+        """Some lines, as one array, or line ``start`` alone; None is zero."""
         if self.nested:
-            self.lines.append(self.zero if line is None else line)
-        elif line is not None:
-            self.array[i] = numbers_of(line)
-
-    def put_block(self, start: int, end: int, block: Any) -> None:
-        """Several lines, as one array."""
-        if not self.nested and block is not None:
-            self.array[start:end] = numbers_of(block)
-        elif self.nested:
-            shape = (end - start, *self.along)
-            self.blocks.append(np.zeros(shape, self.zero.dtype) if block is None else block)
+            shape = self.along if end is None else (end - start, *self.along)
+            self.parts.append(np.zeros(shape, self.zero.dtype) if part is None else part)
+        elif part is not None:
+            self.array[start if end is None else slice(start, end)] = numbers_of(part)
 
     def rows(self) -> Any:
         """Shape across + along."""
         if not self.nested:
             return self.array.reshape(self.across + self.along)
         with switched(recording=True):
-            if self.blocks:
-                return np.reshape(np.concatenate(self.blocks), self.across + self.along)
-            if not self.lines:
+            if not self.parts:
                 return np.zeros(self.across + self.along, self.zero.dtype)
-            return np.reshape(np.stack(self.lines), self.across + self.along)
+            join = np.stack if self.parts[0].shape == self.along else np.concatenate
+            return np.reshape(join(self.parts), self.across + self.along)
 
     def columns(self) -> Any:
         """Shape along + across."""
@@ -293,13 +268,6 @@ class Table:
 def zeros(z: Any, x: Any) -> Array:
     """The Jacobian of a result that does not depend on the leaf ``x``."""
     return np.zeros_like(value_of(x), shape=np.shape(z) + x.shape)
-
-
-def unit(x: Any, i: int) -> Array:
-    """An array like ``x``, with a one at its i-th element and zeros elsewhere."""
-    one = np.zeros_like(value_of(x), shape=(math.prod(x.shape),))
-    one[i] = 1
-    return one.reshape(x.shape)
 
 
 def show_progress(steps: range) -> Iterable[int]:
