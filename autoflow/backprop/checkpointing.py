@@ -21,7 +21,7 @@ import numpy as np
 from ..base.errors import LostGradientError, StaleValueError
 from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
-from ..base.pytree import tree_leaves
+from ..base.pytree import tree_leaves, tree_map
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
 from ..nodes import versions
@@ -194,13 +194,9 @@ def _row(n: int) -> Rule:
     return _ROWS[n]
 
 
-def _copy_argument(x: Any) -> Any:
+def _copy_argument(tree: Any) -> Any:
     """An argument that will not change: new lists and dicts, copies of small plain arrays."""
-    if type(x) in (tuple, list):
-        return type(x)([_copy_argument(v) for v in x])
-    if type(x) is dict:
-        return {key: _copy_argument(v) for key, v in x.items()}
-    return x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x
+    return tree_map(lambda x: x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x, tree)
 
 
 # -- automatic

@@ -141,22 +141,15 @@ class Snapshot:
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
     """How a snapshot notes objects of a type."""
+    for kinds, write, read in REFILLED:
+        if issubclass(kind, kinds):
+            return lambda s, x: s.keep(write, x, read(x))
     if issubclass(kind, NodeRole):
-        return lambda s, x: s.note_node(x)
+        return Snapshot.note_node
     if issubclass(kind, np.ndarray):
-        return lambda s, x: s.note_array(x)
-    if issubclass(kind, dict):
-        return lambda s, x: s.keep(refill_mapping, x, dict(x))
-    if issubclass(kind, (list, deque, bytearray, set)):
-        return lambda s, x: s.keep(refill_elements, x, list(x))
-    if issubclass(kind, types.CellType):
-        return lambda s, x: s.keep(refill_slot, (x, "cell_contents"), cell_value(x))
-    if issubclass(kind, Names):
-        return lambda s, x: s.keep(refill_names, x, x.values())
+        return Snapshot.note_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if is_users(x) else None
-    if issubclass(kind, GENERATORS):
-        return lambda s, x: s.keep(put_state, x, state_of(x))
     if is_iterator(kind):
         return Snapshot.note_iterator
     if issubclass(kind, SILENT) or is_in_use(kind):
@@ -329,7 +322,7 @@ def cell_value(x: types.CellType) -> Any:
 
 
 def refill_names(x: Any, state: dict[str, Any]) -> bool:
-    """The globals that code names, the attributes of a class."""
+    """The globals that code names, the attributes of a class of the user's."""
     is_class = isinstance(x, type)
     now, names = (vars(x), {*vars(x), *state}) if is_class else (x.scope, x.names)
     changed = [name for name in names if now.get(name, MISSING) is not state.get(name, MISSING)]
@@ -343,15 +336,30 @@ def refill_names(x: Any, state: dict[str, Any]) -> bool:
     return bool(changed)
 
 
+def refill_cell(x: types.CellType, state: Any) -> bool:
+    """The variable of an outer function."""
+    return cell_value(x) is not state and refill_slot((x, "cell_contents"), state)
+
+
 def refill_slot(place: tuple[Any, str], state: Any) -> bool:
-    """An attribute that is a slot, the variable of an outer function."""
+    """An attribute that is a slot."""
     x, slot = place
-    if (cell_value(x) if isinstance(x, types.CellType) else getattr(x, slot, MISSING)) is state:
+    if slot != "cell_contents" and getattr(x, slot, MISSING) is state:
         return False
     with suppress(AttributeError):  # read-only
         delattr(x, slot) if state is MISSING else setattr(x, slot, state)
         return True
     return False
+
+
+# Kind of thing -> how to put its state back, and how to read it.
+REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
+    (dict, refill_mapping, dict),
+    ((list, deque, bytearray, set), refill_elements, list),
+    (types.CellType, refill_cell, cell_value),
+    (Names, refill_names, Names.values),
+    (GENERATORS, put_state, state_of),
+]
 
 
 def slots_of(kind: type) -> list[str]:
