@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -202,30 +202,22 @@ def _copy_argument(tree: Any) -> Any:
 # -- automatic
 
 
-class Balanced:
-    """Strategy: elementwise operations and views are computed again, everything else keeps its value.
-
-    Write your own: any object with ``is_memory_bound(operation)``, which is asked once per recorded operation.
-    """
-
-    def is_memory_bound(self, operation: Any) -> bool:
-        """Is it better to compute this value again than to keep it? ``operation`` is the node."""
-        row = operation.grad_fn.rule
-        return bool(row.elementwise or row.view)
-
-
-class Products:
-    """Strategy: products of matrices keep their value, everything else is computed again."""
-
-    def is_memory_bound(self, operation: Any) -> bool:
-        """Is it no product?"""
-        return operation.grad_fn.rule.function not in PRODUCTS
-
-
 PRODUCTS = {
     np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum,  # np.einsum
 }  # fmt: skip
-STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced, "products": Products}
+
+
+class Strategy(NamedTuple):
+    """Which operations are computed again, and do not keep their value. Write your own: any object with
+    ``is_memory_bound(operation)``, which is asked once per recorded operation."""
+
+    is_memory_bound: Callable[[Any], bool]
+
+
+STRATEGIES = {
+    "balanced": Strategy(lambda operation: bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)),
+    "products": Strategy(lambda operation: operation.grad_fn.rule.function not in PRODUCTS),
+}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:
@@ -249,7 +241,7 @@ def checkpointing(strategy: Any = "balanced") -> listening:
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy!r}; there is {', '.join(STRATEGIES)}, or write your own")
-        strategy = STRATEGIES[strategy]()
+        strategy = STRATEGIES[strategy]
     if not callable(getattr(strategy, "is_memory_bound", None)):
         raise TypeError(f"a strategy has a method is_memory_bound(operation); {type(strategy).__name__} has none")
     return listening(functools.partial(forget, strategy))

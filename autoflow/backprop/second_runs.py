@@ -138,11 +138,11 @@ def referents_by_type(kind: type) -> Referents:
     if issubclass(kind, types.FunctionType):
         return _of_function
     if issubclass(kind, type):
-        return _of_class
+        return lambda x: (*x.__mro__, *vars(x).values()) if is_users(x) else ()
     if kind is CACHE:
-        return _of_cache
+        return lambda x: (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
     if not of_library(kind.__module__) or issubclass(kind, types.MethodType) or holds(kind):
-        return _of_object
+        return lambda x: (type(x), *gc.get_referents(x)[:LIMIT])
     return nothing
 
 
@@ -163,18 +163,6 @@ def _of_function(x: Any) -> Iterable[Any]:
             found.append(names)
             found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     return found
-
-
-def _of_class(x: Any) -> Iterable[Any]:
-    return (*x.__mro__, *vars(x).values()) if is_users(x) else ()
-
-
-def _of_cache(x: Any) -> Iterable[Any]:
-    return (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
-
-
-def _of_object(x: Any) -> Iterable[Any]:
-    return (type(x), *gc.get_referents(x)[:LIMIT])
 
 
 def holds(kind: type) -> bool:

@@ -224,20 +224,17 @@ def words_of(code: types.CodeType) -> set[str]:
 
 
 def others_run() -> bool:
-    """Is another thread in the user's code?"""
-    if threading.active_count() < 2:
-        return False
-    me = threading.get_ident()
-    return any([is_in_users_code(frame) for key, frame in sys._current_frames().items() if key != me])
+    """Is another thread in the user's code, in a module that is neither installed nor of Python's library?"""
+    return any([not is_foreign(frame.f_globals.get("__name__")) for frame in frames_of_others()])
 
 
-def is_in_users_code(frame: Any) -> bool:
-    """Is one of the calls around this frame of a module that is neither installed nor of Python's library?"""
-    while frame is not None:
-        if not is_foreign(frame.f_globals.get("__name__")):
-            return True
-        frame = frame.f_back
-    return False
+def frames_of_others() -> Iterator[Any]:
+    """What the other threads run, and all that is around it."""
+    found = sys._current_frames() if threading.active_count() > 1 else {}
+    for thread, frame in found.items():
+        while thread != threading.get_ident() and frame is not None:
+            yield frame
+            frame = frame.f_back  # type: ignore[assignment]
 
 
 def legacy_memory() -> Any:

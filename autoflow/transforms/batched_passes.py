@@ -50,21 +50,27 @@ Passes = Iterator[tuple[int, int | None, list[Any]]]
 
 
 def batched_passes(
-    root: Any, stop: Any, like: Any, pullback: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], n: int,
+    root: Any, stop: Any, like: Any, pullback: Callable[[Any], list[Any]], given: Any = None,
     watch: Callable[[range], Iterable[int]] = iter,
 ) -> Passes:  # fmt: skip
-    """The passes for ``n`` seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds); or,
+    """The passes for many seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds); or,
     where they cannot be batched, are too few or too large, one by one: (which, None, gradients).
 
     root, stop : where the pass begins and ends.
-    like : an array, whose type the seeds have.
+    like : a node like the seeds.
     pullback : the pass, from a seed to gradients; None where nothing arrives.
-    seeds : from where to where -> these seeds, as one array.
+    given : the seeds, one per row; by default each has a one at one element.
     watch : goes through the chunks, and may show how far we are.
     """
-    switches, first = modes(), None
-    is_quiet = not switches.anomaly and not switches.safe_masking and is_numpys(like)
+    switches, first, n = modes(), None, like.size if given is None else len(given)
+    is_quiet = not switches.anomaly and not switches.safe_masking and is_numpys(value_of(like))
     size = graph_bytes(gradient_target(root), stop or ()) if n >= FEW and is_quiet else None
+
+    def seeds(start: int, end: int) -> Array:
+        if given is None:
+            return units(like, start, end)
+        return given[start:end].reshape((end - start, *like.shape)).astype(like.dtype, copy=False)
+
     chunk = min(n, CHUNK_BYTES // max(size, 1)) if size is not None else 0
     if chunk >= FEW:
         with suppress(
@@ -143,15 +149,20 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
     fewer = by_row.max(initial=-1) <= 2 * by_column.max(initial=-1)  # a pass forward costs two
     reverse = mode == "reverse" or (mode == "auto" and fewer)
     rows, columns = pattern.nonzero()
+
+    def back(seed: Any) -> Any:
+        return trace.gradients(z, seed)[0]
+
     if reverse:
-        found = quietly(row_products, trace, z, x, by_row)
+        found = quietly(products, back, z, together(by_row, z.dtype), trace.stop(z), z, x)
         entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
     else:
-        found = quietly(column_products, trace, z, x, by_column)
+        forward = ForwardPass(trace, [z])
+        found = quietly(products, lambda t: forward([t])[0], z, together(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
     matrix = sparse.csr_array((entries, (rows, columns)), shape=pattern.shape)
     u = weights(z.size)
-    check(u @ matrix, products(lambda seed: trace.gradients(z, seed)[0], z, u[None], trace.stop(z), z, x)[0], u, matrix)
+    check(u @ matrix, products(back, z, u[None], trace.stop(z), z, x)[0], u, matrix)
     return matrix
 
 
@@ -169,25 +180,10 @@ def colours(pattern: Any, turned: Any) -> Array:
     return colour
 
 
-def row_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
-    """For each colour the sum of its rows: one pass each, batched."""
-    return products(lambda seed: trace.gradients(z, seed)[0], z, together(colour, z.dtype), trace.stop(z), z, x)
-
-
-def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
-    """For each colour the sum of its columns: one pass forward each, batched."""
-    forward = ForwardPass(trace, [z])
-    return products(lambda t: forward([t])[0], z, together(colour, x.dtype), trace.stop(z), x, z)
-
-
 def products(pullback: Callable[[Any], Any], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
     """What the passes with these seeds (one per row, each like ``like``) send back, one per row, each like ``to``."""
-
-    def some(start: int, end: int) -> Array:
-        return seeds[start:end].reshape((end - start, *like.shape)).astype(like.dtype, copy=False)
-
     found = []
-    for _, end, (g,) in batched_passes(root, stop, value_of(like), lambda seed: [pullback(seed)], some, len(seeds)):
+    for _, end, (g,) in batched_passes(root, stop, like, lambda seed: [pullback(seed)], seeds):
         if g is None:  # a constant: all of its derivatives are zero
             return np.zeros((len(seeds), to.size))
         found.append(value_of(g).reshape((1 if end is None else len(g), to.size)))

@@ -239,7 +239,7 @@ def linear_push(rule: Rule, k: int) -> Push | None:
     """The function itself, applied to t, with the operands that the derivative reads, and zeros for others."""
     if not is_linear(rule, k):
         return None
-    n, read, options = rule.operands, reads_operands(rule, k) - {k}, options_of(rule)
+    n, read, options, move = rule.operands, reads_operands(rule, k) - {k}, options_of(rule), linear_together(rule)
     if n == 1:
         compute = rule.compute
         return lambda t, saved: (
@@ -248,11 +248,7 @@ def linear_push(rule: Rule, k: int) -> Push | None:
     if n == 2 and read == {1 - k} and len(rule.names) == 2:
         return factor_push(rule, k)
 
-    def push(t: Any, saved: tuple[Any, ...]) -> Any:
-        operands = [t if j == k else saved[j] if j in read else no_change(saved[j]) for j in range(n)]
-        return run(rule, [*operands, *options(saved)])
-
-    return push
+    return lambda t, saved: move([t if j == k else saved[j] if j in read else None for j in range(n)], saved)
 
 
 def factor_push(rule: Rule, k: int) -> Push:

@@ -22,7 +22,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, value_of
-from .batched_passes import batched_passes, units
+from .batched_passes import batched_passes, sparse_jacobian
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .forward_pass import ForwardPass
 from .gradient import grad
@@ -82,27 +82,20 @@ class JacobianFunction(FunctionOfFunction):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """At these arguments."""
-        return jacobian_at(self.f, args, options, **self.how)
+        how = self.how
+        trace = Trace(self.f, how["argnum"], args, options)
+        if how["sparsity"] is not None:
+            return sparse_jacobian(trace, how["sparsity"], how["mode"])
+        outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+        check_size(outputs, trace.leaves)
+        trace.checked_reach(outputs, how["allow_unused"])
 
+        def part(z: Any) -> Any:
+            if pytree.is_number(z):
+                return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
+            return None
 
-def jacobian_at(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], *, argnum: Argnum, mode: str, sparsity: Any,
-    allow_unused: bool, holomorphic: bool,
-) -> Any:  # fmt: skip
-    """The Jacobian of ``f`` at these arguments."""
-    trace = Trace(f, argnum, args, options)
-    if sparsity is not None:
-        from .batched_passes import sparse_jacobian
-
-        return sparse_jacobian(trace, sparsity, mode)
-    outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    check_size(outputs, trace.leaves)
-    trace.checked_reach(outputs, allow_unused)
-
-    def part(z: Any) -> Any:
-        return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
-
-    return pytree.tree_map(part, trace.z)
+        return pytree.tree_map(part, trace.z)
 
 
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
@@ -186,8 +179,7 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
     push = functools.partial(trace.gradients, z)
-    seeds = functools.partial(units, z)
-    for start, end, found in batched_passes(z, trace.stop(z), value_of(z), push, seeds, z.size, show_progress):
+    for start, end, found in batched_passes(z, trace.stop(z), z, push, watch=show_progress):
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
             table.put(start, end, row_of(trace, g, x, conjugate))
     return [
@@ -210,18 +202,15 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
     answers = []
     for k, x in enumerate(trace.leaves):
         table = Table(trace.nested, x, z)
-        push = functools.partial(push_one, forward, k)
-        seeds = functools.partial(units, x)
-        for start, end, (found,) in batched_passes(z, trace.stop(z), value_of(x), push, seeds, x.size, show_progress):
+
+        def push(t: Any, k: int = k) -> list[Any]:
+            return forward([t if i == k else None for i in range(len(trace.leaves))])
+
+        for start, end, (found,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
             table.put(start, end, found)
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
-
-
-def push_one(forward: ForwardPass, k: int, tangent: Any) -> list[Any]:
-    """The tangents of the results if only leaf ``k`` moves."""
-    return forward([tangent if i == k else None for i in range(len(forward.trace.leaves))])
 
 
 class Table:

@@ -64,8 +64,7 @@ class Watch:
         self.tool: int | None = None
         self.packages: set[str] = set()
         self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
-        self.returning: set[int] = set()  # of those, the ones whose results are looked at
-        self.given: set[int] = set()  # and the user's functions that were arguments of theirs
+        self.given: set[int] = set()  # of those, the user's functions that were arguments of others
         self.watches = functools.cache(self.is_watched)  # is the module of that name in one of the packages?
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
@@ -175,7 +174,6 @@ class Watch:
             if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
                 return
             values[CALL] = Call([name for name, _ in given], *call_of(frame))
-            self.returning.add(id(code))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
             for _, function in functions:
                 if id(code := function.__code__) not in self.codes:
@@ -185,7 +183,7 @@ class Watch:
     def call_around(self, frame: types.FrameType | None) -> Any:
         """The call that this frame is a part of, None if there is none: what the user's functions do is their own."""
         while frame is not None and id(frame.f_code) not in self.given:
-            if id(frame.f_code) in self.returning and (call := frame.f_locals.get(CALL)) is not None:
+            if id(frame.f_code) in self.codes and (call := frame.f_locals.get(CALL)) is not None:
                 return call
             frame = frame.f_back
         return None

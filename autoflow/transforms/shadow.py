@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import threading
 import time
 import types
 import warnings
@@ -29,7 +28,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..backprop.second_runs import is_users, names_in, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, silence
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
@@ -60,7 +59,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While another thread runs such
-    a function there is no proof; the next call is looked at.
+    a function there is no proof, since what it changes would be put back; the next call is looked at.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -70,7 +69,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
-    if None in counts and is_alone():
+    if None in counts and not any([frame.f_code is CODE for frame in frames_of_others()]):
         others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
         ends: list[int] = []  # of each run
         result = checked_run(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
@@ -82,12 +81,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     return result
 
 
-def is_alone() -> bool:
-    """Does no other thread run a function that is proved? What it changes meanwhile would be put back."""
-    frames = [frame for ident, frame in sys._current_frames().items() if ident != threading.get_ident()]
-    for frame in frames:
-        frames += [frame.f_back] if frame.f_back is not None else []
-    return all([frame.f_code is not proved_run.__code__ for frame in frames])
+CODE = proved_run.__code__
 
 
 def proofs_of(f: Any) -> dict[Any, set[int | None]]:
@@ -213,6 +207,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
     proofs, kind = proofs_of(f), ("a call", *words, kind_of((args, options)))
+    makes = getattr(f, "__name__", "") == "__init__"
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 
@@ -221,7 +216,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
                 return first.pop()
             g, given, named = shadowed((f, list(args), options), {})
             result = g(*given, **named)
-            return [x if isinstance(x, NodeRole) else Variable(x) for x in leaves(given[0] if is_init(f) else result)]
+            return [x if isinstance(x, NodeRole) else Variable(x) for x in leaves(given[0] if makes else result)]
 
         try:
             checked_run(run, f, args, options)
@@ -229,11 +224,6 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
             return False
         proofs[kind] = set()
     return True
-
-
-def is_init(f: Any) -> bool:
-    """Does it return nothing, but make an object?"""
-    return getattr(f, "__name__", "") == "__init__"
 
 
 def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
