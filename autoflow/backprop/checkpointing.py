@@ -14,14 +14,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..base.errors import LostGradientError, StaleValueError
 from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
-from ..base.pytree import tree_leaves
+from ..base.pytree import tree_leaves, tree_map
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
 from ..nodes import versions
@@ -34,7 +34,7 @@ from ..rules.linalg import indexed_sum
 from ..table.table import Rule
 from . import engine
 from .opening import on_arrays, on_nodes, wrap_by_modes
-from .second_runs import Fingerprint, checksum, reachable_generators, sources_and_made, states_of
+from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
@@ -89,7 +89,7 @@ class Segment:
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
         self.f, self.first = f, (args, options)
         self.args, self.options = _copy_argument(args), _copy_argument(options)
-        self.states = states_of(reachable_generators(*generators, f, args, options))
+        self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
         self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
@@ -98,7 +98,7 @@ class Segment:
         args, options = self.first
         del self.first
         answer = self.f(*args, **options)
-        self.states = [state for state in self.states if state.has_changed()]
+        self.states = [pair for pair in self.states if not is_at(*pair)]
         several = isinstance(answer, (tuple, list))
         results = list(answer) if several else [answer]
         roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
@@ -115,16 +115,16 @@ class Segment:
     def again(self, record: Record) -> list[Any]:
         """The results once more, with their graph. An error if it differs from the first. ``record``: our own."""
         self.check_sources(record)
-        start, before = now(), states_of([state.generator for state in self.states])
+        start, before = now(), [(x, state_of(x)) for x, _ in self.states]
         token = MODES.set(replace(self.modes, recording=True, repeating=True))
         try:
-            for state in self.states:
-                state.write(state.state)
+            for pair in self.states:
+                put_state(*pair)
             answer = self.f(*_copy_argument(self.args), **_copy_argument(self.options))
         finally:
             MODES.reset(token)
-            for state in before:
-                state.write(state.state)
+            for pair in before:
+                put_state(*pair)
         results = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
         second = Fingerprint(roots, start, [plain_array(value_of(z)) for z in results])
@@ -194,42 +194,30 @@ def _row(n: int) -> Rule:
     return _ROWS[n]
 
 
-def _copy_argument(x: Any) -> Any:
+def _copy_argument(tree: Any) -> Any:
     """An argument that will not change: new lists and dicts, copies of small plain arrays."""
-    if type(x) in (tuple, list):
-        return type(x)([_copy_argument(v) for v in x])
-    if type(x) is dict:
-        return {key: _copy_argument(v) for key, v in x.items()}
-    return x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x
+    return tree_map(lambda x: x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x, tree)
 
 
 # -- automatic
 
 
-class Balanced:
-    """Strategy: elementwise operations and views are computed again, everything else keeps its value.
-
-    Write your own: any object with ``is_memory_bound(operation)``, which is asked once per recorded operation.
-    """
-
-    def is_memory_bound(self, operation: Any) -> bool:
-        """Is it better to compute this value again than to keep it? ``operation`` is the node."""
-        row = operation.grad_fn.rule
-        return bool(row.elementwise or row.view)
-
-
-class Products:
-    """Strategy: products of matrices keep their value, everything else is computed again."""
-
-    def is_memory_bound(self, operation: Any) -> bool:
-        """Is it no product?"""
-        return operation.grad_fn.rule.function not in PRODUCTS
-
-
 PRODUCTS = {
     np.matmul, np.matvec, np.vecmat, np.vecdot, np.dot, np.inner, np.vdot, np.tensordot, indexed_sum,  # np.einsum
 }  # fmt: skip
-STRATEGIES: dict[str, Callable[[], Any]] = {"balanced": Balanced, "products": Products}
+
+
+class Strategy(NamedTuple):
+    """Which operations are computed again, and do not keep their value. Write your own: any object with
+    ``is_memory_bound(operation)``, which is asked once per recorded operation."""
+
+    is_memory_bound: Callable[[Any], bool]
+
+
+STRATEGIES = {
+    "balanced": Strategy(lambda operation: bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)),
+    "products": Strategy(lambda operation: operation.grad_fn.rule.function not in PRODUCTS),
+}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:
@@ -253,7 +241,7 @@ def checkpointing(strategy: Any = "balanced") -> listening:
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy!r}; there is {', '.join(STRATEGIES)}, or write your own")
-        strategy = STRATEGIES[strategy]()
+        strategy = STRATEGIES[strategy]
     if not callable(getattr(strategy, "is_memory_bound", None)):
         raise TypeError(f"a strategy has a method is_memory_bound(operation); {type(strategy).__name__} has none")
     return listening(functools.partial(forget, strategy))

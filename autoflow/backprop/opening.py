@@ -22,6 +22,7 @@ for all others. :func:`check_and_run_hooks` is called only where there is one, s
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from sys import getrefcount
@@ -331,17 +332,14 @@ def wrap_by_modes(open_record: OpenRecord) -> OpenRecord:
     return open_record
 
 
+@functools.cache
 def _pick(k: int) -> VJP:
     return lambda g, sent: sent[k]
 
 
-PICK = tuple([_pick(k) for k in range(64)])
-
-
 def picks(record: Record) -> Sequence[VJP]:
     """For each operand, the function that picks its part of what a joint rule has sent."""
-    n = len(record.parents)
-    return PICK[:n] if n <= len(PICK) else [_pick(k) for k in range(n)]
+    return list(map(_pick, range(len(record.parents))))
 
 
 def all_at_once(record: Record, g: Array, saved: tuple[Any, ...]) -> list[Any]:

@@ -43,36 +43,35 @@ LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__mai
 CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
 
 
-GENERATORS = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+GENERATORS = (np.random.BitGenerator, np.random.RandomState, random.Random)  # what holds a state
+OWN = (np.random.mtrand._rand, random._inst)  # those of np.random and random
 
 
-class RandomState:
-    """One generator, and how its state is read and written."""
-
-    def __init__(self, generator: Any) -> None:
-        self.generator = generator
-        self.read, self.write = _reader_and_writer(generator)
-        self.state = self.read()
-
-    def has_changed(self) -> bool:
-        """Have numbers been drawn since?"""
-        return not _equal(self.read(), self.state)
+def state_of(generator: Any) -> Any:
+    """The state of a random generator; None of ``random.SystemRandom``, which has none."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    if isinstance(generator, random.Random):
+        return None if isinstance(generator, random.SystemRandom) else generator.getstate()
+    return generator.state
 
 
-def states_of(generators: Iterable[Any]) -> list[RandomState]:
-    """The states that can be read: not that of ``random.SystemRandom``, which has none."""
-    found = []
-    for generator in generators:
-        try:
-            found.append(RandomState(generator))
-        except NotImplementedError:
-            continue
-    return found
+def is_at(generator: Any, state: Any) -> bool:
+    """Has the generator that state, because no number has been drawn since?"""
+    return state is None or _equal(state_of(generator), state)
 
 
-def is_generator(x: Any) -> bool:
-    """Does it draw random numbers?"""
-    return isinstance(x, GENERATORS)
+def put_state(generator: Any, state: Any) -> bool:
+    """Set a state back; was there another one?"""
+    if is_at(generator, state):
+        return False
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    else:
+        generator.state = state
+    return True
 
 
 class Names:
@@ -86,7 +85,7 @@ class Names:
         return {name: self.scope[name] for name in self.names if name in self.scope}
 
 
-CACHE = type(functools.lru_cache(is_generator))
+CACHE = type(functools.lru_cache(len))
 LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
@@ -96,15 +95,20 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     what cannot change. In place of the globals of a function, :class:`Names`. ``referents_of``: for each type, how to
     find what its objects refer to."""
     referents_of = ByType(referents_by_type) if referents_of is None else referents_of
-    queue: list[Any] = [np.random, random, *[x for x in roots if not isinstance(x, CONSTANTS)]]
+    queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
-            child = child.bit_generator if isinstance(child, np.random.Generator) else child
+            child = holder_of_state(child)
             if id(child) not in seen and referents_of[type(child)] is not constant and len(queue) < limit:
                 seen.add(id(child))
                 queue.append(child)
     return queue
+
+
+def holder_of_state(x: Any) -> Any:
+    """Of a Generator what holds its state, which others may share; anything else itself."""
+    return x.bit_generator if isinstance(x, np.random.Generator) else x
 
 
 class ByType(dict[type, Any]):
@@ -122,8 +126,7 @@ class ByType(dict[type, Any]):
 
 def reachable_generators(*roots: Any) -> list[Any]:
     """Those among what can be reached."""
-    roots = tuple([x.bit_generator if isinstance(x, np.random.Generator) else x for x in roots])
-    return [x for x in reachable(*roots) if is_generator(x) or x is np.random or x is random]
+    return [x for x in reachable(*roots) if isinstance(x, GENERATORS)]
 
 
 def referents_by_type(kind: type) -> Referents:
@@ -135,11 +138,11 @@ def referents_by_type(kind: type) -> Referents:
     if issubclass(kind, types.FunctionType):
         return _of_function
     if issubclass(kind, type):
-        return _of_class
+        return lambda x: (*x.__mro__, *vars(x).values()) if is_users(x) else ()
     if kind is CACHE:
-        return _of_cache
+        return lambda x: (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
     if not of_library(kind.__module__) or issubclass(kind, types.MethodType) or holds(kind):
-        return _of_object
+        return lambda x: (type(x), *gc.get_referents(x)[:LIMIT])
     return nothing
 
 
@@ -160,18 +163,6 @@ def _of_function(x: Any) -> Iterable[Any]:
             found.append(names)
             found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     return found
-
-
-def _of_class(x: Any) -> Iterable[Any]:
-    return (*x.__mro__, *vars(x).values()) if is_users(x) else ()
-
-
-def _of_cache(x: Any) -> Iterable[Any]:
-    return (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
-
-
-def _of_object(x: Any) -> Iterable[Any]:
-    return (type(x), *gc.get_referents(x)[:LIMIT])
 
 
 def holds(kind: type) -> bool:
@@ -212,16 +203,6 @@ def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
 def names_in(code: types.CodeType) -> frozenset[str]:
     """The globals and attributes that a function may read, and those of functions inside it."""
     return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
-
-
-def _reader_and_writer(generator: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    """How to read and how to write the state."""
-    if generator is np.random or isinstance(generator, np.random.RandomState):
-        return lambda: generator.get_state(legacy=False), generator.set_state
-    if generator is random or isinstance(generator, random.Random):
-        return generator.getstate, generator.setstate
-    source = generator.bit_generator if isinstance(generator, np.random.Generator) else generator
-    return lambda: source.state, lambda state: setattr(source, "state", state)
 
 
 def _equal(a: Any, b: Any) -> bool:

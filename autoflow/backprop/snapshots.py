@@ -20,7 +20,6 @@ import ctypes
 import functools
 import logging
 import operator
-import random
 import sys
 import threading
 import types
@@ -38,23 +37,24 @@ from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from .second_runs import (
     GENERATORS,
+    OWN,
     ByType,
     Names,
     Referents,
     constant,
     holds,
     is_foreign,
-    is_generator,
     is_users,
     nothing,
     of_library,
+    put_state,
     reachable,
     referents_by_type,
-    states_of,
+    state_of,
 )  # fmt: skip
 
 # Of themselves they have nothing to note.
-SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *GENERATORS)
+SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
@@ -70,10 +70,8 @@ class Snapshot:
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any]] = []
         self.left = COPIED
-        found = list(reachable(*roots))
-        self.generators = states_of([x for x in found if is_generator(x) or x is np.random or x is random])
         note = ByType(note_of)
-        for x in found:
+        for x in reachable(*roots):
             note[type(x)](self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
@@ -111,7 +109,9 @@ class Snapshot:
         value = x._value
         if isinstance(x, OperationRole) or not isinstance(value, np.ndarray):
             return
-        if value.nbytes <= self.left:
+        if value.nbytes > self.left:
+            self.note_array(value)
+        else:
             self.left -= value.nbytes
             log = versions.log_of(versions.owner_of(value))
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
@@ -123,50 +123,33 @@ class Snapshot:
     def restore(self) -> str:
         """Put all back; says what had changed, "" if nothing had."""
         changed = [kind_of(place) for write, place, state in self.writes if write(place, state)]
-        for generator in self.generators:
-            if generator.has_changed():
-                generator.write(generator.state)
-                changed.append("random generator")
         for kind, state in self.kinds.items():
             put_back_count(kind, state)
         return changed[0] if changed else ""
 
-    def lock(self) -> None:
-        """From now on, arrays that were too large for a copy are read-only: a write is a ValueError."""
-        for x in self.large:
-            x.flags.writeable = False
-
-    def unlock(self) -> None:
-        """No longer."""
-        for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
-            x.flags.writeable = True
-
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The block in which they are locked."""
+        """In the block, arrays that were too large for a copy are read-only: a write is a ValueError."""
         try:
-            self.lock()
+            for x in self.large:
+                x.flags.writeable = False
             yield
         finally:
-            self.unlock()
+            for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
+                x.flags.writeable = True
 
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
     """How a snapshot notes objects of a type."""
+    for kinds, write, read in REFILLED:
+        if issubclass(kind, kinds):
+            return lambda s, x: s.keep(write, x, read(x))
     if issubclass(kind, NodeRole):
-        return lambda s, x: s.note_node(x)
+        return Snapshot.note_node
     if issubclass(kind, np.ndarray):
-        return lambda s, x: s.note_array(x)
-    if issubclass(kind, dict):
-        return lambda s, x: s.keep(refill_mapping, x, dict(x))
-    if issubclass(kind, (list, deque, bytearray, set)):
-        return lambda s, x: s.keep(refill_elements, x, list(x))
-    if issubclass(kind, types.CellType):
-        return lambda s, x: s.keep(refill_cell, x, cell_value(x))
-    if issubclass(kind, Names):
-        return lambda s, x: s.keep(refill_names, x, x.values())
+        return Snapshot.note_array
     if issubclass(kind, type):
-        return lambda s, x: s.keep(refill_class, x, dict(vars(x))) if is_users(x) else None
+        return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if is_users(x) else None
     if is_iterator(kind):
         return Snapshot.note_iterator
     if issubclass(kind, SILENT) or is_in_use(kind):
@@ -176,6 +159,8 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
 
 def kind_of(place: Any) -> str:
     """What was written into: a slot's object, an array."""
+    if isinstance(place, GENERATORS):
+        return "random generator"
     return type(place[0] if type(place) is tuple else place).__name__
 
 
@@ -191,53 +176,21 @@ class Trial(Snapshot):
     def __init__(self, *roots: Any) -> None:
         self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
         found = reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        words: set[str] = set()
-        arrays, generators, others = [], [], []
-        for x in found[2:]:  # behind np.random and random
-            kind = type(x)
-            if kind is np.ndarray:
-                arrays.append(x)
-            elif kind is types.FunctionType:
-                if is_users(x):
-                    words.update(words_of(x.__code__))
-            elif issubclass(kind, GENERATORS):
-                generators.append(x)
-            elif not issubclass(kind, SILENT):
-                others.append(x)
+        functions = [x for x in found if type(x) is types.FunctionType and is_users(x)]
+        words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
-        self.copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
-        self.left, draws = sys.maxsize, "random" in words
-        self.generators = states_of([np.random, random, *generators] if draws else generators)
-        self.legacy = None if draws else legacy_bytes()
-        for x in arrays:
-            self.note_array(x)
-        for x in others:
+        copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
+        self.left, draws = sys.maxsize if copies else 0, "random" in words
+        self.legacy = None if draws else legacy_memory()
+        self.bytes = self.legacy and self.legacy.raw
+        for x in found if draws else found[len(OWN) :]:
             NOTES[type(x)](self, x)
-
-    def note_array(self, x: np.ndarray) -> None:
-        """Lock it, or keep a copy."""
-        if not x.flags.writeable:
-            return
-        if self.copies:
-            self.keep(refill_array, x, x.copy(order="K"))
-        else:
-            self.large.append(x)
-
-    def note_node(self, x: Any) -> None:
-        """As of a snapshot; the numbers of a Variable are an array like any other."""
-        if self.copies:
-            super().note_node(x)
-            return
-        for slot in GRADIENT:
-            self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
-        if not isinstance(x, OperationRole) and type(x._value) is np.ndarray:
-            self.note_array(x._value)
 
     def restore(self) -> str:
         """Put all back; says what had changed."""
         changed = super().restore()
-        if self.legacy is not None and self.legacy != legacy_bytes():
-            put_legacy_bytes(self.legacy)
+        if self.legacy is not None and self.legacy.raw != self.bytes:
+            self.legacy.raw = self.bytes
             return "random generator"
         return changed
 
@@ -271,42 +224,26 @@ def words_of(code: types.CodeType) -> set[str]:
 
 
 def others_run() -> bool:
-    """Is another thread in the user's code?"""
-    if threading.active_count() < 2:
-        return False
-    me = threading.get_ident()
-    return any([is_in_users_code(frame) for key, frame in sys._current_frames().items() if key != me])
+    """Is another thread in the user's code, in a module that is neither installed nor of Python's library?"""
+    return any([not is_foreign(frame.f_globals.get("__name__")) for frame in frames_of_others()])
 
 
-def is_in_users_code(frame: Any) -> bool:
-    """Is one of the calls around this frame of a module that is neither installed nor of Python's library?"""
-    while frame is not None:
-        if not is_foreign(frame.f_globals.get("__name__")):
-            return True
-        frame = frame.f_back
-    return False
-
-
-@functools.cache
-def memory_of(bits: Any) -> Any:
-    """The memory in which np.random's generator keeps its state; None if that cannot be said."""
-    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
+def frames_of_others() -> Iterator[Any]:
+    """What the other threads run, and all that is around it."""
+    found = sys._current_frames() if threading.active_count() > 1 else {}
+    for thread, frame in found.items():
+        while thread != threading.get_ident() and frame is not None:
+            yield frame
+            frame = frame.f_back  # type: ignore[assignment]
 
 
 def legacy_memory() -> Any:
-    """The same of that which there is now."""
-    return memory_of(np.random.mtrand._rand._bit_generator)
-
-
-def legacy_bytes() -> Any:
-    """What is in it."""
-    memory = legacy_memory()
-    return None if memory is None else memory.raw
-
-
-def put_legacy_bytes(state: bytes) -> None:
-    """Put it back."""
-    legacy_memory().raw = state
+    """The memory in which np.random's generator keeps its state; None if that cannot be said."""
+    bits = np.random.mtrand._rand._bit_generator
+    memory = (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
+    if memory is not None:
+        memory.owner = bits  # type: ignore[attr-defined]
+    return memory
 
 
 def is_in_use(kind: type) -> bool:
@@ -373,17 +310,6 @@ def refill_elements(x: Any, state: list[Any]) -> bool:
     return False
 
 
-def refill_cell(x: types.CellType, state: Any) -> bool:
-    """The variable of an outer function."""
-    if cell_value(x) is state:
-        return False
-    if state is MISSING:
-        del x.cell_contents
-    else:
-        x.cell_contents = state
-    return True
-
-
 def cell_value(x: types.CellType) -> Any:
     """What is in it."""
     try:
@@ -392,40 +318,45 @@ def cell_value(x: types.CellType) -> Any:
         return MISSING
 
 
-def refill_names(x: Names, state: dict[str, Any]) -> bool:
-    """The globals that code names."""
-    changed = [name for name in x.names if x.scope.get(name, MISSING) is not state.get(name, MISSING)]
+def refill_names(x: Any, state: dict[str, Any]) -> bool:
+    """The globals that code names, the attributes of a class of the user's."""
+    is_class = isinstance(x, type)
+    now, names = (vars(x), {*vars(x), *state}) if is_class else (x.scope, x.names)
+    changed = [name for name in names if now.get(name, MISSING) is not state.get(name, MISSING)]
     for name in changed:
-        if name in state:
-            x.scope[name] = state[name]
+        if is_class:
+            setattr(x, name, state[name]) if name in state else delattr(x, name)
+        elif name in state:
+            now[name] = state[name]
         else:
-            del x.scope[name]
+            del now[name]
     return bool(changed)
 
 
-def refill_class(x: type, state: dict[str, Any]) -> bool:
-    """The attributes of a class."""
-    now = vars(x)
-    if now.keys() == state.keys() and all([now[name] is value for name, value in state.items()]):
-        return False
-    for name in [*now]:
-        if name not in state:
-            delattr(x, name)
-    for name, value in state.items():
-        if vars(x).get(name, MISSING) is not value:
-            setattr(x, name, value)
-    return True
+def refill_cell(x: types.CellType, state: Any) -> bool:
+    """The variable of an outer function."""
+    return cell_value(x) is not state and refill_slot((x, "cell_contents"), state)
 
 
 def refill_slot(place: tuple[Any, str], state: Any) -> bool:
     """An attribute that is a slot."""
     x, slot = place
-    if getattr(x, slot, MISSING) is state:
+    if slot != "cell_contents" and getattr(x, slot, MISSING) is state:
         return False
     with suppress(AttributeError):  # read-only
         delattr(x, slot) if state is MISSING else setattr(x, slot, state)
         return True
     return False
+
+
+# Kind of thing -> how to put its state back, and how to read it.
+REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
+    (dict, refill_mapping, dict),
+    ((list, deque, bytearray, set), refill_elements, list),
+    (types.CellType, refill_cell, cell_value),
+    (Names, refill_names, Names.values),
+    (GENERATORS, put_state, state_of),
+]
 
 
 def slots_of(kind: type) -> list[str]:

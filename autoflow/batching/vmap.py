@@ -171,9 +171,8 @@ class Batch:
         z = result = None
         layer.hears_errors = before.hears_errors
         try:
-            before.lock()
             with (
-                RUNNING.needed_by(layer),
+                before.locked(), RUNNING.needed_by(layer),
                 switched(
                     layer=layer, depth=around.depth + has_history,
                     wrap_open_record=wrap_backward(around.wrap_open_record),
@@ -190,7 +189,6 @@ class Batch:
             layer.reason = layer.reason or f"{type(error).__name__} at {line_of(error)}"
         finally:
             layer.open = False
-            before.unlock()
             changed = before.restore()
         if layer.reason is None and changed:
             layer.reason = f"a {changed} from outside that the function changes"

@@ -33,7 +33,7 @@ from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
 from ..table.vjps import place_of, vjp_by_position
-from .joint import check_history, check_numbers_read, own_result
+from .joint import call_on_numbers, check_history, check_numbers_read, own_result
 
 Derivative = Callable[..., Any]
 P = ParamSpec("P")
@@ -252,7 +252,8 @@ def _row(
         values = (*map(read_only, values[: len(first)]), *values[len(first) :])  # memory of nodes, or of the user
         arguments = [values[place[name]] for name in positional]
         try:
-            return own_result(plain(*arguments, **{name: values[place[name]] for name in keywords}), values)
+            named = {name: values[place[name]] for name in keywords}
+            return own_result(call_on_numbers(plain, arguments, named), values)
         except ValueError as error:
             pairs = zip(names, values, strict=True)
             fixed = [name for name, v in pairs if type(v) is np.ndarray and not v.flags.writeable]

@@ -8,8 +8,9 @@ a record.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,11 +28,11 @@ from ..rules import RULES
 from ..table.table import Rule
 from .joint import (
     Parts,
+    call_on_numbers,
     check_history,
     check_numbers_read,
     joint_row,
     made_by_forward,
-    opaque_value,
     own_result,
     record_results,
     result_in_pass,
@@ -57,8 +58,8 @@ class Context:
 
         Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
         is differentiated again they come back as nodes. How an intermediate array depends on the arguments is not
-        known, so there its derivatives are NaN: save the arguments instead, and compute it again in backward. (For
-        an array in an attribute of ``ctx`` there is a LostGradientError.)
+        known, so that is a LostGradientError there, also for an array in an attribute of ``ctx``: save the arguments
+        instead, and compute it again in backward.
         """
         self._saved.extend(arrays)
 
@@ -138,7 +139,7 @@ class Function:
         _, plain = arguments(cls, plain_args, plain_options)
         ctx = Context()
         ctx.needs_input_grad = tuple([gradient_target(x) is not None for x in inputs])
-        answer = cls.forward(ctx, *plain_args, **plain_options)
+        answer = call_on_numbers(cls.forward, (ctx, *plain_args), plain_options)
         several = isinstance(answer, (tuple, list))
         answers = list(answer) if several else [answer]
         if any(z is None for z in answers):
@@ -221,8 +222,7 @@ class Call:
             x = saved[i]
         elif kind == "":
             x = self.ctx._saved[k]
-            flows = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
-            return opaque_value(record, x) if again and flows else x
+            return self.as_node("a saved array", record, x) if again else x
         elif self.several:
             x = saved[len(self.places) + 1 + self.outs.index(i)]
             return result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
@@ -233,14 +233,13 @@ class Call:
     def attributes(self, record: Record) -> dict[str, Any]:
         """Those of ``ctx`` for a recorded pass: an array that forward made may depend on the arguments."""
 
-        def own(name: str) -> Callable[[Any], Any]:
-            def as_node(x: Any) -> Any:
-                is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
-                return made_by_forward(record, x, name) if is_array and not any(x is c for c in self.constants) else x
+        made = {k: x for k, x in vars(self.ctx).items() if not k.startswith("_")}
+        return {k: pytree.tree_map(functools.partial(self.as_node, f"ctx.{k}", record), x) for k, x in made.items()}
 
-            return as_node
-
-        return {k: pytree.tree_map(own(k), x) for k, x in vars(self.ctx).items() if not k.startswith("_")}
+    def as_node(self, name: str, record: Record, x: Any) -> Any:
+        """An array that forward made, for a recorded pass; anything else as it is."""
+        is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
+        return made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
 
     def check_answer(self, answer: Any, record: Record) -> list[Any]:
         """What backward returned, one gradient per operand, of the right shape."""

@@ -75,7 +75,7 @@ class Parts:
 RESULT_OF = joint_row("part", ["x"], ["i"], joint=None)
 RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),)
 RESULT_OF.holomorphic = False
-_UNKNOWN: dict[int, Rule] = {}  # by number of operands
+CAPTURED: list[Callable[..., None]] = []  # what looks at such functions: transforms/shadow.py says how
 
 
 def recorded_result(record: Record, j: int, value: Array) -> Any:
@@ -95,25 +95,13 @@ def joined(records: Sequence[Record], seeds: Sequence[Array]) -> Record:
     return new_record(row, tuple(records), (*operands, NOTHING))
 
 
-def opaque_value(record: Record, value: Array) -> Any:
-    """``value`` as a node that depends on the operands of ``record`` in an unknown way: its gradients are NaN.
-
-    So differentiating again through an array that was only saved gives NaN instead of silently missing a term.
-    """
-    n = len(record.parents)
-    if n not in _UNKNOWN:
-        names = [f"x{k}" for k in range(n)]
-        _UNKNOWN[n] = joint_row("intermediate", names, joint=lambda g, saved: [_nan(x) for x in saved[:n]])
-    return operation_from(value, new_record(_UNKNOWN[n], record.parents, (*record.saved[:n], value)))
-
-
 def made_by_forward(record: Record, value: Array, name: str) -> Any:
-    """An array that a Function's forward made and keeps in the attribute ``name``, as a node on the operands of
-    ``record``. How it depends on them is not known, so differentiating through it is an error."""
+    """An array that a Function's forward made and keeps as ``name``, as a node on the operands of ``record``. How it
+    depends on them is not known, so differentiating through it is an error."""
 
     def refuse(g: Any, saved: Any) -> Any:
         raise LostGradientError(
-            f"{record.rule.name}.backward reads ctx.{name}, an array that forward made, and is differentiated again: "
+            f"{record.rule.name}.backward reads {name}, an array that forward made, and is differentiated again: "
             f"how it depends on the arguments is not known. Save the arguments with ctx.save_for_backward and compute "
             f"it in backward again; or, if it does not depend on them, say ctx.mark_constant(array) in forward."
         )
@@ -121,13 +109,6 @@ def made_by_forward(record: Record, value: Array, name: str) -> Any:
     n = len(record.parents)
     row = joint_row(name, [f"x{k}" for k in range(n)], joint=refuse)
     return operation_from(value, new_record(row, record.parents, (*record.saved[:n], value)))
-
-
-def _nan(x: Any) -> Any:
-    dtype = getattr(x, "dtype", np.dtype(np.float64))
-    return np.full(
-        np.shape(x) if not isinstance(x, FreedArray) else x.shape, np.nan, dtype if dtype.kind in "fc" else None
-    )
 
 
 def record_results(
@@ -210,6 +191,16 @@ def is_made_from(record: Any, source: Any) -> bool:
     """Does this record depend on that one? (What is older cannot.)"""
     newer = () if record is None else ancestors(record, lambda found: found.number > source.number)
     return any(found is source for found in newer)
+
+
+def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What a user's function returns that gets plain arrays. Raises LostGradientError if it reads numbers of nodes that
+    it captures; that is looked at in its first call."""
+    answer, switches = f(*args, **options), modes()
+    if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
+        for check in CAPTURED:
+            check(answer, f, args, options)
+    return answer
 
 
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:

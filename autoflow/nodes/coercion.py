@@ -35,9 +35,10 @@ NUMBERS = {
     "pandas": "a Series copies, aligns and caches its array, often in C",
     "numpy.ma": "a masked array is an array of another class over the same numbers",
     "numpy.testing": "it compares numbers",
-    "scipy.integrate._ivp": "only the starting point would have a history, the steps are written into plain arrays",
     "scipy.optimize": "it iterates in arrays of its own; give it the gradient by jac=af.grad(f)",
     "scipy.io": "it writes files",
+    "scipy.linalg.blas": "what is public and not in C chooses a routine",
+    "scipy.linalg.lapack": "as scipy.linalg.blas",
     "sklearn.metrics": "what it returns is looked at, not differentiated",
     "sklearn.model_selection": "it chooses rows",
 }
@@ -47,6 +48,7 @@ HALFWAY = {
     "scipy.special._logsumexp": "use af.special.logsumexp",
     "scipy.integrate._quadpack_py": "use af.integrate.quad",
     "scipy.integrate._quad_vec": "use af.integrate.quad",
+    "scipy.integrate._ivp": "use af.integrate.solve_ivp",
     "scipy.sparse": "write it with matrix.toarray(), or with x.value if no gradient is wanted",
 }
 

@@ -19,7 +19,6 @@ import hashlib
 import importlib
 import mmap
 import pickle
-import random
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop.anomaly import detect_anomaly
-from ..backprop.second_runs import reachable_generators, states_of
+from ..backprop.second_runs import OWN, is_at, reachable_generators, state_of
 from ..base import pytree
 from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
@@ -304,10 +303,10 @@ class Task:
     def one(self, run: Any, part: Part) -> Answer:
         """One part; an error says which it was."""
         try:
-            drawn = states_of(watched_generators(self.owners))
+            drawn = [(x, state_of(x)) for x in watched_generators(self.owners)]
             data = [rows.load() if isinstance(rows, Rows) else rows for rows in part.data]
             sums, pieces = run(self.shared, data, *[np.random.default_rng(part.seed)] * (part.seed is not None))
-            if any([state.has_changed() for state in drawn]):
+            if not all([is_at(*pair) for pair in drawn]):
                 raise InputError(
                     "data_parallel: f draws from a random generator that it finds outside, so workers would draw the "
                     "same numbers: give data_parallel(rng=...), and take rng as an argument of f"
@@ -364,13 +363,13 @@ def entered(travelled: dict[str, Any]) -> Iterator[None]:
 def watched_generators(owners: Any) -> list[Any]:
     """The random generators that f must not draw from. Those of the process are watched where no other thread, which
     may draw, is in it: in workers that are processes above all."""
-    alone = [np.random, random] if len(sys._current_frames()) == 1 else []
-    return alone if owners is None else [*alone, *own_generators(owners)]
+    alone = OWN if len(sys._current_frames()) == 1 else ()
+    return [*alone, *([] if owners is None else own_generators(owners))]
 
 
 def own_generators(owners: Any) -> list[Any]:
     """The random generators that are reached from there, but those of the process, which other threads use, too."""
-    return [x for x in reachable_generators(owners) if x is not np.random and x is not random]
+    return [x for x in reachable_generators(owners) if x not in OWN]
 
 
 def pickled(x: Any) -> bytes:

@@ -286,6 +286,39 @@ class Expression:
             node = parent
 
 
+def taken_out(record: Any) -> list[str]:
+    """What the program takes out of the graph as numbers to compute a record: ``float(w)``, ``y.value``, also by a name
+    that was given to it before."""
+    place = getattr(record, "place", None)
+    found = find(getattr(place, "code", place), record.last) if place is not None else None
+    if found is None:
+        return []
+    plain = [x for x, parent in zip(found.operands(), record.parents, strict=False) if parent is None]
+    return [written(part) for x in plain for part in ast.walk(assigned(x, found.source)) if takes_out(part)]
+
+
+def takes_out(node: Any) -> bool:
+    """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
+    if isinstance(node, ast.Call) and node.args:
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        return name in ("float", "int", "complex", "stop_gradient") and not isinstance(node.args[0], ast.Constant)
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "attr", "") in ("item", "tolist", "detach")
+    return isinstance(node, ast.Attribute) and node.attr == "value"
+
+
+def assigned(node: Any, source: Source) -> Any:
+    """Of a name the expression that was assigned to it last, above in the same function; anything else itself."""
+    around = node
+    while isinstance(node, ast.Name) and not isinstance(around, FUNCTIONS):
+        around = source.above[around]
+    found = [
+        n for n in (ast.walk(around) if around is not node else ())
+        if isinstance(n, ast.Assign) and n.lineno < node.lineno and written(n.targets[0]) == node.id
+    ]  # fmt: skip
+    return max(found, key=lambda n: n.lineno).value if found else node
+
+
 MODULES = frozenset({"np", "numpy", "af", "autoflow", "scipy", "special", "linalg", "math"})
 
 

@@ -22,6 +22,7 @@ the matrix that was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -45,45 +46,42 @@ FEW = 8  # of so many rows and more it pays: an operation on hidden batches cost
 CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: see benchmarks/jacobians.py
 
 
+Passes = Iterator[tuple[int, int | None, list[Any]]]
+
+
 def batched_passes(
-    root: Any,
-    stop: Any,
-    like: Any,
-    pullback: Callable[[Any], list[Any]],
-    seeds: Callable[[int, int], Array],
-    n: int,
+    root: Any, stop: Any, like: Any, pullback: Callable[[Any], list[Any]], given: Any = None,
     watch: Callable[[range], Iterable[int]] = iter,
-) -> Iterator[tuple[int, int, list[Any]]] | None:
-    """The passes for ``n`` seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds).
+) -> Passes:  # fmt: skip
+    """The passes for many seeds, in chunks: (first, one behind the last, gradients with an axis for the seeds); or,
+    where they cannot be batched, are too few or too large, one by one: (which, None, gradients).
 
     root, stop : where the pass begins and ends.
-    like : a leaf, whose array type the seeds have.
+    like : a node like the seeds.
     pullback : the pass, from a seed to gradients; None where nothing arrives.
-    seeds : from where to where -> these seeds, as one array.
+    given : the seeds, one per row; by default each has a one at one element.
     watch : goes through the chunks, and may show how far we are.
-
-    None if they cannot be batched, or are too few or too large.
     """
-    switches = modes()
-    if n < FEW or switches.anomaly or switches.safe_masking or not is_numpys(like):
-        return None
-    size = graph_bytes(gradient_target(root), stop or ())
+    switches, first, n = modes(), None, like.size if given is None else len(given)
+    is_quiet = not switches.anomaly and not switches.safe_masking and is_numpys(value_of(like))
+    size = graph_bytes(gradient_target(root), stop or ()) if n >= FEW and is_quiet else None
+
+    def seeds(start: int, end: int) -> Array:
+        if given is None:
+            return units(like, start, end)
+        return given[start:end].reshape((end - start, *like.shape)).astype(like.dtype, copy=False)
+
     chunk = min(n, CHUNK_BYTES // max(size, 1)) if size is not None else 0
-    if chunk < FEW:
-        return None
-    try:
-        first = one_chunk(pullback, seeds(0, chunk), chunk)
-    except Exception:  # whatever it is: if it is not for the batch's sake, it comes again in the first single pass
-        return None
-    return chunks(first, pullback, seeds, watch(range(0, n, chunk)), chunk, n)
-
-
-def chunks(
-    first: list[Any], pullback: Callable[[Any], list[Any]], seeds: Callable[[int, int], Array], starts: Any, chunk: int,
-    n: int,
-) -> Iterator[tuple[int, int, list[Any]]]:  # fmt: skip
-    """The first chunk, which is there, and the others."""
-    for start in starts:
+    if chunk >= FEW:
+        with suppress(
+            Exception
+        ):  # whatever it is: if not for the batch's sake, it comes again in the first single pass
+            first = one_chunk(pullback, seeds(0, chunk), chunk)
+    if first is None:
+        for i in watch(range(n)):
+            yield i, None, pullback(seeds(i, i + 1).reshape(like.shape))
+        return
+    for start in watch(range(0, n, chunk)):
         end = min(start + chunk, n)
         yield start, end, one_chunk(pullback, seeds(start, end), end - start) if start else first
 
@@ -151,15 +149,20 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
     fewer = by_row.max(initial=-1) <= 2 * by_column.max(initial=-1)  # a pass forward costs two
     reverse = mode == "reverse" or (mode == "auto" and fewer)
     rows, columns = pattern.nonzero()
+
+    def back(seed: Any) -> Any:
+        return trace.gradients(z, seed)[0]
+
     if reverse:
-        found = quietly(row_products, trace, z, x, by_row)
+        found = quietly(products, back, z, together(by_row, z.dtype), trace.stop(z), z, x)
         entries = found[by_row[rows], columns] if rows.size else np.zeros(0, x.dtype)
     else:
-        found = quietly(column_products, trace, z, x, by_column)
+        forward = ForwardPass(trace, [z])
+        found = quietly(products, lambda t: forward([t])[0], z, together(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
     matrix = sparse.csr_array((entries, (rows, columns)), shape=pattern.shape)
     u = weights(z.size)
-    check(u @ matrix, products(lambda seed: trace.gradients(z, seed)[0], z, u[None], to=x)[0], u, matrix)
+    check(u @ matrix, products(back, z, u[None], trace.stop(z), z, x)[0], u, matrix)
     return matrix
 
 
@@ -177,37 +180,14 @@ def colours(pattern: Any, turned: Any) -> Array:
     return colour
 
 
-def row_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
-    """For each colour the sum of its rows: one pass each, batched."""
-    return products(lambda seed: trace.gradients(z, seed)[0], z, together(colour, z.dtype), z, trace.stop(z), x)
-
-
-def column_products(trace: Trace, z: Any, x: Any, colour: Array) -> Array:
-    """For each colour the sum of its columns: one pass forward each, batched."""
-    forward = ForwardPass(trace, [z])
-    return products(lambda t: forward([t])[0], x, together(colour, x.dtype), z, trace.stop(z), z)
-
-
-def products(
-    pullback: Callable[[Any], Any], like: Any, seeds: Array, root: Any = None, stop: Any = None, to: Any = None
-) -> Array:
-    """What the passes with these seeds (one per row) send back, one per row; with ``root`` they are batched."""
-
-    def some(start: int, end: int) -> Array:
-        return seeds[start:end].reshape((end - start, *like.shape))
-
-    batches = None if root is None else batched_passes(
-        root, stop, value_of(like), lambda seed: [pullback(seed)], some, len(seeds)
-    )  # fmt: skip
-    if batches is None:
-        single = [pullback(seed.reshape(like.shape).astype(like.dtype)) for seed in seeds]
-        found = [g if g is None else value_of(g)[None] for g in single]
-    else:
-        found = [g if g is None else value_of(g) for _, _, (g,) in batches]
-    size = like.size if to is None else to.size
-    if any([g is None for g in found]) or not found:  # a constant: all of its derivatives are zero
-        return np.zeros((len(seeds), size))
-    return np.concatenate([g.reshape((len(g), size)) for g in found if g is not None])
+def products(pullback: Callable[[Any], Any], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
+    """What the passes with these seeds (one per row, each like ``like``) send back, one per row, each like ``to``."""
+    found = []
+    for _, end, (g,) in batched_passes(root, stop, like, lambda seed: [pullback(seed)], seeds):
+        if g is None:  # a constant: all of its derivatives are zero
+            return np.zeros((len(seeds), to.size))
+        found.append(value_of(g).reshape((1 if end is None else len(g), to.size)))
+    return np.concatenate(found) if found else np.zeros((0, to.size))
 
 
 def together(colour: Array, dtype: Any) -> Array:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import modes, switched
 from ..base.numbering import now
+from ..extending.joint import CAPTURED
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
@@ -51,7 +52,7 @@ class How(TypedDict, total=False):
 class HowBy(How, total=False):
     """Those and the other name of argnum."""
 
-    argnums: Required[Argnum]
+    argnums: Argnum
 
 
 class Gradient(Protocol[A, P]):
@@ -109,11 +110,15 @@ Argnum = int | str | tuple[int | str, ...]
 
 
 @cache
-def prover() -> Callable[..., Any]:
-    """``proved_run``, imported at the first call."""
-    from .shadow import proved_run
+def prover(name: str = "proved_run") -> Callable[..., Any]:
+    """A function of ``shadow.py``, imported at the first call."""
+    from . import shadow
 
-    return proved_run
+    found: Callable[..., Any] = getattr(shadow, name)
+    return found
+
+
+CAPTURED.append(lambda *call: prover("check_captured")(*call))
 
 
 class Trace:

@@ -56,10 +56,23 @@ from .evaluation import Trace, stop_set
 
 def transposed_graph(trace: Trace, z: Any, tangents: Sequence[Any], nested: bool) -> Any:
     """J t for one result ``z`` of a trace, ``tangents`` one per leaf; None where it is zero."""
-    u, back = transpose(trace, z)
+    stop = trace.stop(z)
+    if stop is None:
+        return None
+    u, on_nodes = Variable(np.ones_like(value_of(z))), opening.on_nodes(-1, hooks=False)  # hooks need not be linear
+
+    def open_record(pair: tuple[Any, Any]) -> Any:
+        opened = on_nodes(pair)
+        return opened if pair[0].rule.joint is None else (*opened[:2], checked_linear(pair[0], opened[2]), None)
+
+    with switched(recording=True, autocast=None), np.errstate(all="ignore"):
+        pairs = engine.pull_back(gradient_target(z), u, opening.wrap_by_modes(open_record), stop=stop)
+        found = {id(record): g for record, g in pairs}
+        back = [found.get(id(record)) for record in trace.records]
+        sent = [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(back, trace.leaves, strict=True)]
     total = None
-    for w, t in zip(back, tangents, strict=True):
-        total = add(total, None if t is None else pulled_to(u, w, t, nested))
+    for w, t in zip(sent, tangents, strict=True):
+        total = add(total, None if t is None or w is None else pulled_to(u, w, t, nested))
     return total if total is None else cast_gradient(total, z.dtype)  # halves were added in single precision
 
 
@@ -102,43 +115,6 @@ def ones(like: Array, z: Any) -> Array:
     if hasattr(like, "batch_layer") or isinstance(like, np.generic):
         return np.ones(z.shape, z.dtype)
     return np.ones_like(like, z.dtype, shape=z.shape)
-
-
-def transpose(trace: Trace, z: Any) -> tuple[Any, list[Any]]:
-    """A leaf u like ``z``, and Jᵀu for each leaf of the trace as recorded operations on u; None where it is zero."""
-    u = Variable(np.ones_like(value_of(z))) if isinstance(z, NodeRole) else None
-    stop = trace.stop(z)
-    if stop is None:
-        return u, [None] * len(trace.leaves)
-    open_record = opening.on_nodes(-1, hooks=False) if trace.nested else on_values()
-    with switched(recording=True, autocast=None), np.errstate(all="ignore"):
-        pairs = engine.pull_back(gradient_target(z), u, opening.wrap_by_modes(open_record), stop=stop)
-        found = {id(record): g for record, g in pairs}
-        sent = [found.get(id(record)) for record in trace.records]
-        return u, [g if g is None else cast_gradient(g, x.dtype) for g, x in zip(sent, trace.leaves, strict=True)]
-
-
-def on_values() -> Callable[[Any], Any]:
-    """How rows run when the pass is recorded as a function of its seed alone: ``g`` a node, the rest plain arrays.
-
-    As :func:`autoflow.backprop.opening.on_nodes`, but the function itself is not in the graph, so there is less to go
-    back through. Hooks are not called: they need not be linear.
-    """
-    again: dict[Any, Array] = {}
-
-    def open_record(pair: tuple[Any, Any]) -> Any:
-        record, g = pair
-        saved = record.saved
-        if record.extra is not None or record.number < versions.latest[0]:
-            g, saved, pair = opening.check_and_run_hooks(record, g, again, False)
-        rule = record.rule
-        if g.dtype != record.dtype:
-            g = cast_gradient(g, record.dtype)
-        if rule.joint is None:
-            return g, (rule.complex_vjps() if record.dtype.kind == "c" else rule.vjps), saved, None
-        return g, opening.picks(record), checked_linear(record, opening.all_at_once(record, g, saved)), None
-
-    return open_record
 
 
 def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
@@ -263,7 +239,7 @@ def linear_push(rule: Rule, k: int) -> Push | None:
     """The function itself, applied to t, with the operands that the derivative reads, and zeros for others."""
     if not is_linear(rule, k):
         return None
-    n, read, options = rule.operands, reads_operands(rule, k) - {k}, options_of(rule)
+    n, read, options, move = rule.operands, reads_operands(rule, k) - {k}, options_of(rule), linear_together(rule)
     if n == 1:
         compute = rule.compute
         return lambda t, saved: (
@@ -272,11 +248,7 @@ def linear_push(rule: Rule, k: int) -> Push | None:
     if n == 2 and read == {1 - k} and len(rule.names) == 2:
         return factor_push(rule, k)
 
-    def push(t: Any, saved: tuple[Any, ...]) -> Any:
-        operands = [t if j == k else saved[j] if j in read else no_change(saved[j]) for j in range(n)]
-        return run(rule, [*operands, *options(saved)])
-
-    return push
+    return lambda t, saved: move([t if j == k else saved[j] if j in read else None for j in range(n)], saved)
 
 
 def factor_push(rule: Rule, k: int) -> Push:

@@ -33,7 +33,7 @@ from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..table.shapes import Array, positional
 from .gradient import value_gradient_and_aux
-from .shadow import checked_run
+from .shadow import checked_run, same
 from .vjp_jvp import vjp
 
 # ---------------------------------------------------------------- differences: one entry of one input is moved a little
@@ -393,7 +393,7 @@ def compare(point: Point, report: Report, order: int) -> None:
     for name, x, old in zip(point.names, written, before, strict=True):
         if not np.array_equal(x, old, equal_nan=True):
             report.found.append(f"the function writes into its input {name}: work on a copy, x = x.copy()")
-    if not _same(values, point.values(before)):
+    if not same(values, point.values(before)):
         report.found.append("the function gives another result each time: fix the seed of its random numbers")
     if report.found:
         return
@@ -404,7 +404,7 @@ def compare(point: Point, report: Report, order: int) -> None:
     except AutoflowError as error:
         report.found.append(f"{type(error).__name__}: {error}")
         return
-    if not _same(analytic, again):
+    if not same(analytic, again):
         report.found.append("the gradient is another one each time: a rule that uses random numbers?")
         return
     for k, name in enumerate(point.names):
@@ -413,11 +413,6 @@ def compare(point: Point, report: Report, order: int) -> None:
             report.rows.append(judge_entry(point, (name, place), (analytic[k][place], numeric, noise), weights, order))
     if any([not row.right for row in report.rows]) and not any([np.any(g) for g in analytic]):
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
-
-
-def _same(a: list[Array], b: list[Array]) -> bool:
-    """Bit for bit, NaNs included."""
-    return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
 
 
 def judge_entry(

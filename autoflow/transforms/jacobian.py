@@ -9,7 +9,6 @@ possible: ``batched_passes.py``.
 from __future__ import annotations
 
 import functools
-import math
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
@@ -23,7 +22,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import Array, value_of
-from .batched_passes import batched_passes, units
+from .batched_passes import batched_passes, sparse_jacobian
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .forward_pass import ForwardPass
 from .gradient import grad
@@ -83,27 +82,20 @@ class JacobianFunction(FunctionOfFunction):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """At these arguments."""
-        return jacobian_at(self.f, args, options, **self.how)
+        how = self.how
+        trace = Trace(self.f, how["argnum"], args, options)
+        if how["sparsity"] is not None:
+            return sparse_jacobian(trace, how["sparsity"], how["mode"])
+        outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
+        check_size(outputs, trace.leaves)
+        trace.checked_reach(outputs, how["allow_unused"])
 
+        def part(z: Any) -> Any:
+            if pytree.is_number(z):
+                return trace.arrange_answers(of_output(trace, z, how["mode"], how["holomorphic"]))
+            return None
 
-def jacobian_at(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], *, argnum: Argnum, mode: str, sparsity: Any,
-    allow_unused: bool, holomorphic: bool,
-) -> Any:  # fmt: skip
-    """The Jacobian of ``f`` at these arguments."""
-    trace = Trace(f, argnum, args, options)
-    if sparsity is not None:
-        from .batched_passes import sparse_jacobian
-
-        return sparse_jacobian(trace, sparsity, mode)
-    outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]
-    check_size(outputs, trace.leaves)
-    trace.checked_reach(outputs, allow_unused)
-
-    def part(z: Any) -> Any:
-        return trace.arrange_answers(of_output(trace, z, mode, holomorphic)) if pytree.is_number(z) else None
-
-    return pytree.tree_map(part, trace.z)
+        return pytree.tree_map(part, trace.z)
 
 
 def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
@@ -133,9 +125,7 @@ def hessian(f: OfFirst[N, P], **how: Unpack[How]) -> Jacobian[N, P]: ...
 @overload
 def hessian(f: OfFirst[A, P], **how: Unpack[How]) -> Jacobian[A, P]: ...
 @overload
-def hessian(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
-@overload
-def hessian(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
+def hessian(f: Callable[P, Any], argnum: Argnum = ..., **how: Unpack[HowBy]) -> Callable[P, Any]: ...
 def hessian(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,
@@ -188,21 +178,10 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     """A pass for each row: the seed that is 1 at i, else 0, sends back row i."""
     tables = [Table(trace.nested, z, x) for x in trace.leaves]
-    batches = batched_passes(
-        z,
-        trace.stop(z),
-        value_of(z),
-        lambda seed: trace.gradients(z, seed),
-        functools.partial(units, z),
-        z.size,
-        show_progress,
-    )
-    for start, end, found in batches or ():
+    push = functools.partial(trace.gradients, z)
+    for start, end, found in batched_passes(z, trace.stop(z), z, push, watch=show_progress):
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
-            table.put_block(start, end, row_of(trace, g, x, conjugate))
-    for i in show_progress(range(z.size)) if batches is None else ():
-        for table, x, g in zip(tables, trace.leaves, trace.gradients(z, unit(z, i)), strict=True):
-            table.put_line(i, row_of(trace, g, x, conjugate))
+            table.put(start, end, row_of(trace, g, x, conjugate))
     return [
         trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
     ]
@@ -223,23 +202,15 @@ def by_columns(trace: Trace, z: Any) -> list[Any]:
     answers = []
     for k, x in enumerate(trace.leaves):
         table = Table(trace.nested, x, z)
-        push = functools.partial(push_one, forward, k)
-        batches = batched_passes(
-            z, trace.stop(z), value_of(x), push, functools.partial(units, x), x.size, show_progress
-        )
-        for start, end, (found,) in batches or ():
-            table.put_block(start, end, found)
-        for j in show_progress(range(x.size)) if batches is None else ():
-            (found,) = push(unit(x, j))
-            table.put_line(j, found)
+
+        def push(t: Any, k: int = k) -> list[Any]:
+            return forward([t if i == k else None for i in range(len(trace.leaves))])
+
+        for start, end, (found,) in batched_passes(z, trace.stop(z), x, push, watch=show_progress):
+            table.put(start, end, found)
         whole = table.columns()
         answers.append(trace.keep_differentiable(k, whole) if trace.nested else whole)
     return answers
-
-
-def push_one(forward: ForwardPass, k: int, tangent: Any) -> list[Any]:
-    """The tangents of the results if only leaf ``k`` moves."""
-    return forward([tangent if i == k else None for i in range(len(forward.trace.leaves))])
 
 
 class Table:
@@ -248,36 +219,27 @@ class Table:
     def __init__(self, nested: bool, across: Any, along: Any) -> None:
         self.nested, self.across, self.along = nested, across.shape, along.shape
         self.zero = np.zeros_like(value_of(along))
-        self.lines: list[Any] = []
-        self.blocks: list[Any] = []  # of several lines each
+        self.parts: list[Any] = []  # lines, or blocks of several lines
         if not nested:
             self.array = np.zeros_like(value_of(along), shape=(across.size, *along.shape))
 
-    def put_line(self, i: int, line: Any) -> None:
-        """Line i; None is zero."""
+    def put(self, start: int, end: int | None, part: Any) -> None:
+        """Some lines, as one array, or line ``start`` alone; None is zero."""
         if self.nested:
-            self.lines.append(self.zero if line is None else line)
-        elif line is not None:
-            self.array[i] = numbers_of(line)
-
-    def put_block(self, start: int, end: int, block: Any) -> None:
-        """Several lines, as one array."""
-        if not self.nested and block is not None:
-            self.array[start:end] = numbers_of(block)
-        elif self.nested:
-            shape = (end - start, *self.along)
-            self.blocks.append(np.zeros(shape, self.zero.dtype) if block is None else block)
+            shape = self.along if end is None else (end - start, *self.along)
+            self.parts.append(np.zeros(shape, self.zero.dtype) if part is None else part)
+        elif part is not None:
+            self.array[start if end is None else slice(start, end)] = numbers_of(part)
 
     def rows(self) -> Any:
         """Shape across + along."""
         if not self.nested:
             return self.array.reshape(self.across + self.along)
         with switched(recording=True):
-            if self.blocks:
-                return np.reshape(np.concatenate(self.blocks), self.across + self.along)
-            if not self.lines:
+            if not self.parts:
                 return np.zeros(self.across + self.along, self.zero.dtype)
-            return np.reshape(np.stack(self.lines), self.across + self.along)
+            join = np.stack if self.parts[0].shape == self.along else np.concatenate
+            return np.reshape(join(self.parts), self.across + self.along)
 
     def columns(self) -> Any:
         """Shape along + across."""
@@ -293,13 +255,6 @@ class Table:
 def zeros(z: Any, x: Any) -> Array:
     """The Jacobian of a result that does not depend on the leaf ``x``."""
     return np.zeros_like(value_of(x), shape=np.shape(z) + x.shape)
-
-
-def unit(x: Any, i: int) -> Array:
-    """An array like ``x``, with a one at its i-th element and zeros elsewhere."""
-    one = np.zeros_like(value_of(x), shape=(math.prod(x.shape),))
-    one[i] = 1
-    return one.reshape(x.shape)
 
 
 def show_progress(steps: range) -> Iterable[int]:

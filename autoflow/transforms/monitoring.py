@@ -4,9 +4,12 @@
 function that could run a second time. So the call itself is watched. When a package of ``af.options.watched`` is
 imported, Python's ``sys.monitoring`` is told to call us where one of its public functions and methods begins (these are
 *local* events: nothing else in the program becomes slower). The outermost of them that is given a node with a history
-must return one, or no floating-point numbers at all: anything else is a LostGradientError. If it returns a node (many
-functions of SciPy are written with NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether all
-of the history is there.
+must return one, or no floating-point numbers at all: anything else is a LostGradientError. So must one that is given a
+function, once that function has returned such a node. If it returns a node (many functions of SciPy are written with
+NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether all of the history is there.
+
+What is known of a call lies among the local variables of its frame, under a name that no variable can have: so it goes
+with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
 
 Nothing is said under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
 modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
@@ -16,40 +19,42 @@ a ``pvalue``.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import sys
-import threading
 import types
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import pytree
 from ..base.errors import LostGradientError
 from ..base.modes import CHANGED, modes
-from ..extending.joint import make_shadowed
 from ..nodes.coercion import NUMBERS, is_listed
-from ..nodes.nodes import NodeRole, Variable, gradient_target
+from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import PACKAGE, where
 from ..program.places import is_library
 
 python: Any = getattr(sys, "monitoring", None)
+module_at: Any = getattr(sys, "_getframemodulename", None)
+getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # they return before they run
-NO_CALL: tuple[int, Any, Any] = (0, None, None)
+CALL = "<call>"  # the name of what is known of a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
-PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type, types.FunctionType}  # they hold no node
-NUMERIC = (float, complex, np.inexact, np.ndarray)
+PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
-class Calls(threading.local):
-    """Of each thread the outermost call that was given a node: the id of its frame, its code, its arguments."""
+class Call(NamedTuple):
+    """A call whose result is looked at."""
 
-    outermost = NO_CALL
+    given: list[str]  # the arguments that are nodes with a history, or functions that have returned one
+    function: Any
+    args: list[Any]
+    options: dict[str, Any]
 
 
 class Watch:
@@ -59,12 +64,10 @@ class Watch:
         self.tool: int | None = None
         self.packages: set[str] = set()
         self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
-        self.returning: set[int] = set()  # of those, the ones whose results are looked at
-        self.modules: dict[str | None, bool] = {}  # is the module of that name in one of the packages?
+        self.given: set[int] = set()  # of those, the user's functions that were arguments of others
+        self.watches = functools.cache(self.is_watched)  # is the module of that name in one of the packages?
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
-        self.proved: set[Any] = set()  # calls that return a node with all of its history: the code, kinds of arguments
-        self.calls = Calls()
 
     def add(self, packages: Iterable[str]) -> None:
         """Watch these packages, too: what is imported already, and what will be."""
@@ -72,7 +75,7 @@ class Watch:
         if python is None or not new:
             return
         self.packages |= new
-        self.modules.clear()
+        self.watches.cache_clear()
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for name, module in list(sys.modules.items()):
@@ -102,7 +105,7 @@ class Watch:
             loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
-    def watches(self, module: str | None) -> bool:
+    def is_watched(self, module: str | None) -> bool:
         """Is the module of that name in one of the packages?"""
         return (module or "").partition(".")[0] in self.packages
 
@@ -113,7 +116,7 @@ class Watch:
         for name in names if is_private else names.get("__all__", names):
             x = names.get(name)
             kind, home = x if isinstance(x, type) else type(x), getattr(x, "__module__", None)
-            if name[0] == "_" or not self.watches(home) or (is_private and x is not kind):
+            if name[0] == "_" or not self.watches(home) or is_listed(home, NUMBERS) or (is_private and x is not kind):
                 continue
             new = [owner for owner in kind.__mro__ if owner not in self.kinds and self.watches(owner.__module__)]
             self.kinds.update(new)
@@ -146,66 +149,62 @@ class Watch:
             python.set_local_events(self.tool, code, events)
 
     def begin(self, code: types.CodeType, offset: int) -> None:
-        """A function begins: is it given a node with a history?"""
-        if id(code) in self.returning and not self.is_inside(sys._getframe(1).f_back):
-            self.calls.outermost = NO_CALL  # an earlier call may have ended in an exception, of which nobody tells
-        around = sys._getframemodulename(2)  # type: ignore[attr-defined]
-        inner = self.modules.get(around)
-        if inner is None:
-            inner = self.modules[around] = self.watches(around)
-        if inner and id(code) not in self.behind:
+        """A function begins: is it given a node with a history, or a function? (Every call pays for this.)"""
+        for x in getframe(1).f_locals.values():
+            if type(x) not in PLAIN:
+                break
+        else:
             return
-        frame = sys._getframe(1)
-        values = frame.f_locals  # what it is given, and what its closure holds
-        if PLAIN.issuperset(map(type, values.values())):
-            return
-        names = self.codes[id(code)][1]
-        switches, argument = modes(), next((name for name in names if is_live(values[name])), None)
-        if argument is None or not switches.recording or switches.depth or switches.shadow:
-            return
-        if not self.is_inside(frame.f_back):
-            module = name_of(frame)[0]
-            held = module.partition(".")[0] in switches.watched and not is_listed(module, NUMBERS)
-            self.calls.outermost = id(frame), code, [argument, *call_of(frame)] if held else None
-            self.returning.add(id(code))
-            self.ask(code, python.events.PY_START | python.events.PY_RETURN)
+        if not self.watches(module_at(2)) or id(code) in self.behind:
+            self.look_at(getframe(1), self.codes[id(code)][1])
 
-    def is_inside(self, frame: types.FrameType | None) -> bool:
-        """Is the outermost call among this frame and those around it?"""
-        place, code, _ = self.calls.outermost
-        while frame is not None and not (id(frame) == place and frame.f_code is code):
+    def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
+        """The same of a call that is not made by a watched package itself."""
+        values, code = frame.f_locals, frame.f_code
+        given: list[tuple[str, Any]] = []
+        functions: list[tuple[str, Any]] = []
+        switches = modes()
+        for name in names:
+            for x in held_in(values[name]):
+                (given if isinstance(x, NodeRole) else functions).append((name, x))
+        if not (given or functions) or not switches.recording or switches.depth or switches.shadow:
+            return
+        if self.call_around(frame.f_back) is None:
+            module = name_of(frame)[0]
+            if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
+                return
+            values[CALL] = Call([name for name, _ in given], *call_of(frame))
+            self.ask(code, python.events.PY_START | python.events.PY_RETURN)
+            for _, function in functions:
+                if id(code := function.__code__) not in self.codes:
+                    self.given.add(id(code))
+                    self.ask(code, python.events.PY_RETURN)
+
+    def call_around(self, frame: types.FrameType | None) -> Any:
+        """The call that this frame is a part of, None if there is none: what the user's functions do is their own."""
+        while frame is not None and id(frame.f_code) not in self.given:
+            if id(frame.f_code) in self.codes and (call := frame.f_locals.get(CALL)) is not None:
+                return call
             frame = frame.f_back
-        return frame is not None
+        return None
 
     def end(self, code: types.CodeType, offset: int, result: Any) -> None:
         """It ends: does it return numbers without a history? If it returns a node, is all of the history there?"""
-        frame, (place, function, call) = sys._getframe(1), self.calls.outermost
-        if id(frame) != place or code is not function:
+        frame = getframe(1)
+        if id(code) in self.given:
+            if (call := self.call_around(frame.f_back)) and any([isinstance(x, NodeRole) for x in held_in(result)]):
+                call.given.append(f"the result of {code.co_qualname}")
             return
-        self.calls.outermost = NO_CALL
-        argument, function, args, options = call or ("", None, [], {})
-        found = [] if call is None else list(leaves(args[0] if code.co_name == "__init__" else result))
-        if found:
+        call = frame.f_locals.get(CALL)
+        if not (call and call.given):
+            return
+        from .shadow import keeps_history, leaves
+
+        if found := list(leaves(call.args[0] if code.co_name == "__init__" else result)):
             if not any([gradient_target(x) is not None for x in found]):
-                raise LostGradientError(message(frame, argument, "numbers without one"))
-            if modes().prove != "never" and not self.is_right(found, function, args, options):
-                raise LostGradientError(message(frame, argument, "a node without part of the history"))
-
-    def is_right(self, found: list[Any], function: Any, args: list[Any], options: dict[str, Any]) -> bool:
-        """Is all of the history there? It is proved once for each kind of arguments, as ``af.grad`` does it."""
-        from .shadow import checked_run, kind_of
-
-        words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-        held = [id(cell.cell_contents) for cell in function.__closure__ or ()]
-        kind = id(function.__code__), *held, *words, kind_of((args, options))
-        if kind not in self.proved:
-            first, call = [found], (function, args, options)
-            try:
-                checked_run(lambda: marked(first.pop() if first else again(*call)), *call)
-            except LostGradientError:
-                return False
-            self.proved.add(kind)
-        return True
+                raise LostGradientError(message(frame, call.given[0], "numbers without one"))
+            if modes().prove != "never" and not keeps_history(found, *call[1:]):
+                raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
 
 
 def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -221,18 +220,6 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
         else:
             options |= more
     return types.FunctionType(code, frame.f_globals, code.co_name, None, held), args, options
-
-
-def again(function: Any, *arguments: Any) -> list[Any]:
-    """What a call returns, of arguments that have other numbers in their memory in a proof."""
-    args, options = pytree.tree_map(lambda x: make_shadowed(x) if gradient_target(x) is not None else x, arguments)
-    result = function(*args, **options)
-    return list(leaves(args[0] if function.__name__ == "__init__" else result))
-
-
-def marked(found: list[Any]) -> list[Any]:
-    """All numbers as nodes, so that a proof looks at plain ones as well."""
-    return [x if isinstance(x, NodeRole) else Variable(x) for x in found]
 
 
 def name_of(frame: types.FrameType) -> tuple[str, str]:
@@ -264,26 +251,25 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
     )
 
 
-def is_live(x: Any) -> bool:
-    """Has this node, or one in this tuple, list, dict or object of a watched package, a history?"""
+def held_in(x: Any, depth: int = 4) -> Iterator[Any]:
+    """The nodes with a history and the user's functions in this argument: in a tuple, list, dict, in a method, a
+    ``partial``, in an object of a watched package."""
     if isinstance(x, NodeRole):
-        return gradient_target(x) is not None
-    if WATCH.watches(type(x).__module__):
-        x = getattr(x, "__dict__", x)
-    if type(x) is dict:
-        x = list(x.values())
-    return type(x) in (list, tuple) and not PLAIN.issuperset(map(type, x)) and any(map(is_live, x))
-
-
-def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
-    """The floating-point numbers in a result, nodes among them: in containers, and in attributes of objects."""
-    if isinstance(x, NUMERIC):
-        if np.asarray(x).dtype.kind in "fc":
+        if gradient_target(x) is not None:
             yield x
-    elif depth and not hasattr(x, "pvalue"):
-        x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
-        for v in x.values() if isinstance(x, dict) else x:
-            yield from leaves(v, depth - 1)
+        return
+    if isinstance(x, (types.MethodType, functools.partial)):
+        x = getattr(x, "__func__", None) or x.func  # type: ignore[union-attr]
+    is_ours = WATCH.watches(type(x).__module__)
+    if isinstance(x, types.FunctionType):
+        if not WATCH.watches(x.__module__):
+            yield x
+        return
+    x = getattr(x, "__dict__", x) if is_ours else x
+    x = list(x.values()) if type(x) is dict else x
+    if depth and type(x) in (list, tuple) and not PLAIN.issuperset(map(type, x)):
+        for v in x:
+            yield from held_in(v, depth - 1)
 
 
 WATCH = Watch()

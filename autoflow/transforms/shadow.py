@@ -16,25 +16,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import threading
 import time
 import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backends.registry import NODE_TYPES
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, silence
+from ..backprop.second_runs import is_users, names_in, reachable
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
 from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import NodeRole, current_record, gradient_target, value_of
+from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
@@ -59,7 +59,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While another thread runs such
-    a function there is no proof; the next call is looked at.
+    a function there is no proof, since what it changes would be put back; the next call is looked at.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -69,7 +69,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
-    if None in counts and is_alone():
+    if None in counts and not any([frame.f_code is CODE for frame in frames_of_others()]):
         others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
         ends: list[int] = []  # of each run
         result = checked_run(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
@@ -81,12 +81,7 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     return result
 
 
-def is_alone() -> bool:
-    """Does no other thread run a function that is proved? What it changes meanwhile would be put back."""
-    frames = [frame for ident, frame in sys._current_frames().items() if ident != threading.get_ident()]
-    for frame in frames:
-        frames += [frame.f_back] if frame.f_back is not None else []
-    return all([frame.f_code is not proved_run.__code__ for frame in frames])
+CODE = proved_run.__code__
 
 
 def proofs_of(f: Any) -> dict[Any, set[int | None]]:
@@ -207,6 +202,65 @@ def checked_run(run: Run, *roots: Any) -> Any:
     return result
 
 
+def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
+    for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
+    words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
+    proofs, kind = proofs_of(f), ("a call", *words, kind_of((args, options)))
+    makes = getattr(f, "__name__", "") == "__init__"
+    if kind not in proofs:
+        first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
+
+        def run() -> Any:
+            if first:
+                return first.pop()
+            g, given, named = shadowed((f, list(args), options), {})
+            result = g(*given, **named)
+            return [x if isinstance(x, NodeRole) else Variable(x) for x in leaves(given[0] if makes else result)]
+
+        try:
+            checked_run(run, f, args, options)
+        except LostGradientError:
+            return False
+        proofs[kind] = set()
+    return True
+
+
+def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+    """Raise LostGradientError if a user's function that gets plain arrays reads numbers of nodes that it captures."""
+    if "captured" in (proofs := proofs_of(f)):
+        return
+    captured = [x for x in reachable(f) if isinstance(x, NodeRole) and gradient_target(x) is not None]
+    if not captured or keeps_history(list(leaves(found)), f, args, options):
+        proofs["captured"] = set()
+    else:
+        raise LostGradientError(
+            f"{getattr(f, '__qualname__', f)} gets plain arrays, and reads numbers of {captured[0].name}, which it "
+            f"captures: no gradient would flow there. Make that an argument, or use its .value, if that is meant"
+        )
+
+
+def shadowed(x: Any, made: dict[int, Any]) -> Any:
+    """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where functions of the user's
+    find them. ``made``: these functions so far, by their ids."""
+    if isinstance(x, types.FunctionType) and is_users(x):
+        if id(x) not in made:
+            scope, cells = dict(x.__globals__), tuple([types.CellType() for _ in x.__closure__ or ()])
+            made[id(x)] = f = types.FunctionType(x.__code__, scope, x.__name__, x.__defaults__, cells)
+            f.__kwdefaults__ = x.__kwdefaults__
+            for name in names_in(x.__code__) & scope.keys():
+                scope[name] = shadowed(scope[name], made)
+            for new, old in zip(cells, x.__closure__ or (), strict=True):
+                if (value := cell_value(old)) is not MISSING:
+                    new.cell_contents = shadowed(value, made)
+        return made[id(x)]
+    if type(x) in (tuple, list):
+        return type(x)([shadowed(v, made) for v in x])
+    if type(x) is dict:
+        return {k: shadowed(v, made) for k, v in x.items()}
+    return np.positive(x) if gradient_target(x) is not None else x
+
+
 def unproved(roots: tuple[Any, ...], why: str) -> None:
     """Say that there is no proof."""
     warnings.warn(
@@ -256,6 +310,17 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
 def numbers_of(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
     return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+
+
+def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
+    """The floating-point numbers in a result, nodes among them: in containers, and in attributes of objects."""
+    if isinstance(x, (float, complex, np.inexact, np.ndarray)):
+        if np.asarray(x).dtype.kind in "fc":
+            yield x
+    elif depth and not hasattr(x, "pvalue"):
+        x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
+        for v in x.values() if isinstance(x, dict) else x:
+            yield from leaves(v, depth - 1)
 
 
 def same(a: list[Any] | None, b: list[Any] | None) -> bool:

@@ -75,12 +75,19 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     >>> float(value), float(tangent)
     (15.0, 5.0)
     """
-    args = primals if isinstance(primals, tuple) else (primals,)
-    directions = tangents if isinstance(primals, tuple) else (tangents,)
+    args, directions = in_tuples(primals, tangents)
     trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions))
     shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
-    tangent = pushed_forward(trace, shown, allow_unused)
-    return trace.detach_results(trace.z), tangent
+    push = ForwardPass(trace, number_leaves(trace.z))
+    found = push(shown)
+    if all([t is None for t in found]):
+        trace.checked_reach(push.roots, allow_unused)
+    return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
+
+
+def in_tuples(primals: Any, vectors: Any) -> tuple[tuple[Any, ...], Any]:
+    """The arguments, and one vector for each; anything but a tuple is the one argument."""
+    return (primals, vectors) if isinstance(primals, tuple) else ((primals,), (vectors,))
 
 
 def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) -> tuple[Any, Callable[..., Any]]:
@@ -172,20 +179,10 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
     >>> hvp(lambda x: np.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.5]))
     array([6., 6.])
     """
-    args = primals if isinstance(primals, tuple) else (primals,)
-    directions = vectors if isinstance(primals, tuple) else (vectors,)
+    args, directions = in_tuples(primals, vectors)
     slope = grad(f, tuple(range(len(args))), allow_unused=allow_unused)
     _, products = jvp(slope, args, directions, allow_unused=allow_unused)
     return products if isinstance(primals, tuple) else products[0]
-
-
-def pushed_forward(trace: Trace, tangents: list[Any], allow_unused: bool) -> Any:
-    """J t for the results of a trace, ``tangents`` one per leaf: a tree like the results."""
-    push = ForwardPass(trace, number_leaves(trace.z))
-    found = push(tangents)
-    if all([t is None for t in found]):
-        trace.checked_reach(push.roots, allow_unused)
-    return tangents_of_results(trace, found, trace.nested)
 
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
@@ -204,17 +201,13 @@ def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
         return copy_numbers(t)
     with switched(recording=True):
         t = as_array(t)
-    return next((trace.keep_differentiable(k, t) for k, r in enumerate(trace.records) if not is_fresh(r)), t)
+    from_outside = [k for k, record in enumerate(trace.records) if not isinstance(record, NodeRole)]
+    return trace.keep_differentiable(from_outside[0], t) if from_outside else t
 
 
 def number_leaves(tree: Any) -> list[Any]:
     """The leaves that are numbers."""
     return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
-
-
-def is_fresh(record: Any) -> bool:
-    """Is the leaf a Variable of the trace's own, used nowhere else?"""
-    return isinstance(record, NodeRole)
 
 
 def inner(a: Any, b: Any) -> Any:
@@ -310,8 +303,7 @@ def ggnvp(
     >>> ggnvp(line, np.zeros(2), np.array([1.0, 0.0]))  # the first column of JᵀJ
     array([3., 3.])
     """
-    args = primals if isinstance(primals, tuple) else (primals,)
-    directions = vectors if isinstance(primals, tuple) else (vectors,)
+    args, directions = in_tuples(primals, vectors)
     value, tangent = jvp(f, args, directions, allow_unused=allow_unused)
     (bent,) = hvp(loss, (value,), (tangent,), allow_unused=allow_unused)
     _, pullback = vjp(f, *args, allow_unused=allow_unused)

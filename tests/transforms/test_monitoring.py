@@ -1,11 +1,14 @@
 """Functions of other packages that lose a gradient under ``backward()`` are noticed, on Python 3.12 and newer."""
 
+import functools
+import gc
 import importlib
 import inspect
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -209,6 +212,67 @@ def test_a_call_that_failed_is_forgotten():
             solve(0 * M, y)
         with af.no_grad():
             solve(M, y)
+
+
+@NEW
+def test_a_call_that_failed_keeps_nothing_alive():
+    from scipy import linalg
+
+    y = af.Variable(V) * 1.0
+    gone = weakref.ref(y)
+    with pytest.raises(np.linalg.LinAlgError):
+        linalg.solve(0 * M, y)
+    del y
+    gc.collect()
+    assert gone() is None
+
+
+class Scaled:
+    """An object of the user's that is called."""
+
+    def __init__(self, y):
+        self.y = y
+
+    def apply(self, v):
+        return M @ v * self.y
+
+
+@NEW
+@pytest.mark.parametrize("name", ["lambda", "method", "partial", "global"])
+def test_nodes_in_a_function_that_is_an_argument(name):
+    """``LinearOperator`` asks no node, but the function that it is given returns one."""
+    from scipy import integrate, linalg, optimize
+    from scipy.sparse.linalg import LinearOperator
+
+    y = af.Variable(V) * 1.0
+    f = {
+        "lambda": lambda v: M @ v * y, "method": Scaled(y).apply,
+        "partial": functools.partial(lambda y, v: M @ v * y, y),
+        "global": eval("lambda v: M @ v * y", {"y": y, "M": M}),
+    }[name]  # fmt: skip
+    product = LinearOperator((4, 4), matvec=f, dtype=float)
+
+    def solve_ivp(f):
+        return integrate.solve_ivp(lambda t, v: f(v), (0.0, 0.1), V).y
+
+    for call in (lambda: product.matvec(V), lambda: product @ V, lambda: product.dot(V), lambda: solve_ivp(f)):
+        try:
+            z = np.sum(call())
+        except AutoflowError:
+            continue
+        assert z.requires_grad
+        np.testing.assert_allclose(af.gradients(z, [y])[y], M @ V)
+    with af.no_grad():
+        assert type(product.matvec(V)) is not float
+    plain = LinearOperator((4, 4), matvec=lambda v: M @ v * y.value, dtype=float)
+    np.testing.assert_allclose(plain.matvec(V), M @ V * V)
+    assert optimize.brentq(lambda t: float(t * y[0] - 1.0), 0, 10) == pytest.approx(1 / V[0])
+
+    def loss(v):  # what the user's function calls is looked at, too
+        return float(np.sum(linalg.solve(M, y * v)))
+
+    with pytest.raises(LostGradientError, match=r"scipy\.linalg\.solve"):
+        optimize.minimize(loss, V)
 
 
 @NEW

@@ -24,6 +24,7 @@ from ...base.errors import LOST, LostGradientError
 from ...base.modes import modes
 from ...forward.naming import bound_names
 from ...nodes.nodes import Node, Variable
+from ...program.source import taken_out
 from ..model.data import Numbers, number, numbers
 from ..model.gathering import total
 from ..model.names import Titles
@@ -63,6 +64,7 @@ class Why:
     total: Numbers
     symbols: tuple[str, str]  # output and variable in LaTeX
     digits: int
+    taken_out: tuple[str, ...] = ()  # what the program takes out of the graph as numbers on the way: float(w), y.value
 
     def __str__(self) -> str:
         many = "more than 10¹⁸" if self.count >= MANY else f"{self.count:,}"
@@ -75,6 +77,8 @@ class Why:
             left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
             which = "smaller ones" if self.paths and self.paths[0].factors else "others"
             lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
+        if self.taken_out:
+            lines.append(f"  no gradient through {', '.join(self.taken_out)}, taken out of the graph as numbers")
         return readable("\n".join([*lines, *self.factored(name)]))
 
     def line(self, path: Path) -> str:
@@ -180,6 +184,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     return Why(
         titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),
         numbers(gradients[target]), (above.text, below(target, titles).text), modes().digits,
+        tuple(dict.fromkeys([text for record in topological(root) for text in taken_out(record)])),
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from ...base.modes import modes
 from ...forward.naming import bound_names
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
+from ...program.source import taken_out
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
 from .names import TITLE, Call, Titles, calls_of, word
 from .style import clean, clip
@@ -302,6 +303,8 @@ class Walk:
         words = []
         if kind == "Constant":
             words.append("no gradient")
+        if kind == "Operation":
+            words += [f"no gradient through {clip(text, 30)}" for text in taken_out(x)]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
