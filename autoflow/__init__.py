@@ -9,6 +9,7 @@ from .base.lazy import LATER, Moved, find_public, list_public, publish
 from .base.modes import enable_grad, is_grad_enabled, no_grad, options, set_grad_enabled
 from .base.numbering import reset
 from .forward import array_methods, dispatch, operators  # give nodes their methods, NumPy's hooks and their operators
+from .nodes import numpy_warnings
 from .nodes.nodes import Constant, Node, Operation, Variable
 from .transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 
@@ -56,13 +57,14 @@ __all__ = [
     "watch", "zeros",
 ]  # fmt: skip
 sys.meta_path.insert(0, Moved)
+numpy_warnings.install()
 publish(globals(), [name for name in __all__ if name not in LATER])
 __dir__ = list_public([*__all__, "__version__", "backends", "errors"])
 if sys.version_info >= (3, 12):
     from .transforms import monitoring
 
     del monitoring
-del Moved, array_methods, dispatch, list_public, operators, publish, sys
+del Moved, array_methods, dispatch, list_public, numpy_warnings, operators, publish, sys
 
 if not TYPE_CHECKING:  # else every name would be one
     __getattr__ = find_public  # ``af.draw`` and everything else that is imported at its first use

@@ -29,6 +29,7 @@ LATER = owners({
     "backprop.hooks": "on_operation",
     "base.pytree": "tree_flatten tree_leaves tree_map tree_paths tree_ravel tree_reduce tree_unflatten",
     "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator",
+    "doctor.training": "diagnose",
     "extending.custom": "primitive register_rule", "extending.function": "Function",
     "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
     "implicit.optima": "minimize", "livepage.page": "live",
@@ -47,7 +48,7 @@ IN_PICKLES = owners({
 # What is called by name: functions further up, and those of which most programs need none.
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
-    "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
+    "backprop.hooks": "register_hook register_post_accumulate_hook", "doctor.graphs": "diagnose_node", "backprop.passes": "backward send zero_grad",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",

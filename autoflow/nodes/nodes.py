@@ -33,6 +33,7 @@ from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
 from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
+from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
 from .records import Extras, Record, extend
 from .versions import NEW, FreedArray, view_link
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
 SLOTS = (
-    "_count", "_lent", "_live", "_name", "_number", "_operand", "_place", "_raw_grad", "_record", "_shown_grad",
+    "_count", "_cut", "_lent", "_live", "_name", "_number", "_operand", "_place", "_raw_grad", "_record", "_shown_grad",
     "_value", "_view",
 )  # fmt: skip
 
@@ -166,6 +167,7 @@ class NodeRole:
         array(3.)
         """
         node: Constant = constant_from(read_only(value_of(self)), self.family)
+        node._cut = cut_here("detached")
         if is_lent(self):
             node._lent = True
         return node
