@@ -18,8 +18,8 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening
-from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.cuts import explain
+from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.nodes import (
     NodeRole,
     VariableRole,

@@ -57,7 +57,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """``line 3 of model.py``; in a notebook ``line 3``; empty if it is not known."""
+        """``line 3 of`` the file; in a notebook ``line 3``; empty if it is not known."""
         if self.place is None:
             return ""
         is_cell = any([sign in self.place.file for sign in CELLS])

@@ -21,13 +21,13 @@ from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Program
 from ..program.places import Activation
-from ..program.source import Place
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Flow, Pass, Size, watching
 
 ADVICE = {  # by rule: what to do where its value or its slope is infinite or no number
-    "log": "Keep its argument above 0: np.log(np.maximum(x, 1e-12)), or compute the logarithm itself (af.special.logsumexp)",
+    "log": "Keep its argument above 0, as np.log(np.maximum(x, 1e-12)), or use a function that has the logarithm in it "
+    "(af.special.logsumexp, af.nn.log_softmax)",
     "log2": "Keep its argument above 0",
     "log10": "Keep its argument above 0",
     "log1p": "Keep its argument above -1",
@@ -41,8 +41,15 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
     "norm": "Add a small number under the root: np.sqrt(np.sum(x * x) + 1e-12)",
 }
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
-FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}  # where they are saturated, by their values
+FLAT = {
+    "tanh": 0.999,
+    "expit": 0.001,
+    "sigmoid": 0.001,
+    "erf": 0.999,
+    "arctan": 1.56,
+}  # where they are saturated, by their values
 VIEWS = ("getitem", "reshape", "expand_dims", "transpose", "newaxis", "atleast_2d", "swapaxes")
+SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # of which a unit must pass nothing, to be called dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
@@ -108,14 +115,13 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
     """
     if not isinstance(node, NodeRole) or gradient_target(node) is None:
         return diagnosis([no_history(node)], "")
-    passes: list[Pass] = []
-    value, stale = value_of(node), ""
+    made, value, stale = Pass(), value_of(node), ""
     try:
-        with watching(passes):
+        with watching(lambda: made):
             run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
     except StaleValueError as error:
         stale = str(error)
-    chart = Chart(gradient_target(node), passes[0] if passes else Pass(), stale)
+    chart = Chart(gradient_target(node), made, stale)
     return diagnosis([*examine(chart), *unreached(chart, wanted)], chart.summary())
 
 
@@ -160,10 +166,11 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
         bad = first_bad(r.value) if r.value is not None else None
         if bad is None or any([first_bad(value_of_saved(r, k)) for k in range(len(r.parents))]):
             continue
-        index = tuple(map(int, np.argwhere(~np.isfinite(r.value))[0]))
-        kind = "nan value" if np.isnan(r.value[index]) else "infinite value"
+        value = np.asarray(r.value)
+        index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
+        kind = "nan value" if np.isnan(value[index]) else "infinite value"
         shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
-        text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {r.value[index]}"
+        text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
         yield chart.finding(kind, r, text, ADVICE.get(r.rule.name, ""), index=list(index))
         return
 
@@ -195,8 +202,8 @@ def examine_slopes(chart: Chart) -> Iterator[Finding]:
             r = flow.record
             shown = entry(chart, r, k, index)
             if masked:
-                text = f"what {r.rule.name} sends to {shown} is 0 · inf = NaN: a gradient of 0 came, its slope is infinite"
-                advice = "Compute under af.safe_masking(), or choose a safe number before the function: np.where(ok, x, 1.0)"
+                text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
+                advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
                 yield chart.finding("masked nan", r, text, advice, index=list(index))
             else:
                 text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
@@ -241,7 +248,7 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
         return chart.finding("underflow", r, text, "Scale the loss: af.GradScaler", variables=names)
     if rule.name in FLAT or rule.name == "exp":
         text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
-        return chart.finding("saturated", r, text, "Make its argument smaller: scale the weights or the inputs", variables=names)
+        return chart.finding("saturated", r, text, SMALLER, variables=names)
     advice = "Weights that are all 0 do not learn: draw them at random" if len(r.parents) > 1 else ""
     text = f"a factor in {rule.name} is 0 everywhere, so nothing comes to {operand}: {for_whom}"
     return chart.finding("zero factor", r, text, advice, variables=names)
@@ -253,7 +260,7 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
         r = flow.record
         many = len(r.shape) > 1 and math.prod(r.shape[:-1]) >= LEAST_EXAMPLES
         if r.rule.name in GATES and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
-            if 0 < flow.dead[0] and any([s.nonzero for s in flow.sent.values()]):
+            if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
         elif r.rule.name in FLAT and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
@@ -261,7 +268,7 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
             flat = np.mean(np.abs(y) > limit) if limit > 0.5 else np.mean((y < limit) | (y > 1 - limit))
             if flat > 0.9:
                 text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
-                yield chart.finding("saturated", r, text, "Make its argument smaller: scale the weights or the inputs")
+                yield chart.finding("saturated", r, text, SMALLER)
 
 
 # ---------------------------------------------------------------- sizes, shapes
@@ -290,7 +297,9 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
             f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
             f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
         )
-        advice = "Clip gradients (af.nn.clip_grad_norm), or make the factor nearer to 1: other weights, gates, shortcuts"
+        advice = (
+            "Clip gradients (af.nn.clip_grad_norm), or make the factor nearer to 1: other weights, gates, shortcuts"
+        )
         yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
 

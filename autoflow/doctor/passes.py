@@ -68,11 +68,11 @@ class Pass:
         self.sums: dict[int, Any] = {}  # by the id of a Variable
 
 
-def watching(passes: list[Pass]) -> switched:
-    """A block each of whose backward passes is added to the list."""
+def watching(begin: Callable[[], Pass]) -> switched:
+    """A block in which ``begin()`` gives what each backward pass is written into."""
 
     def wrap(open_record: OpenRecord) -> OpenRecord:
-        passes.append(now := Pass())
+        now = begin()
 
         def open_watched(pair: Pair) -> Opened:
             record = pair[0]

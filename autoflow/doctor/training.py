@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Turn:
         self.after: dict[int, State] = {}
         self.nodes: list[weakref.ref[Any]] = []
         self.rebound: dict[str, Any] = {}  # names of Variables -> the records that have taken their place
-        self.begin = 0  # the number of its first record
+        self.first = 0  # the number of its first record
         self.loss = float("nan")
         self.size = 0  # records in the graphs of its passes
         self.result: Any = None
@@ -47,7 +48,7 @@ class Turn:
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
         record = current_record(node)
-        self.begin = self.begin or record.number
+        self.first = self.first or record.number
         self.nodes.append(weakref.ref(node))
         if (w := original_of(node)) is not None:
             self.rebound[w.name] = record
@@ -56,10 +57,15 @@ class Turn:
                 self.variables[id(x)] = x
                 self.before[id(x)] = state_of(x)
 
+    def begin(self) -> Pass:
+        """A backward pass begins."""
+        self.passes.append(Pass())
+        return self.passes[-1]
+
     def run(self, step: Callable[[], Any]) -> None:
         """Run the step, and look at what it leaves."""
         try:
-            with listening(self.listen), watching(self.passes):
+            with listening(self.listen), watching(self.begin):
                 self.result = step()
         finally:
             self.passes = [p for p in self.passes if p.flows]
@@ -107,8 +113,6 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
     ...     opt.step()
     >>> af.diagnose(step).kinds  # zero_grad() is missing
     ('accumulated',)
-    >>> w
-    [1.0, 2.0]  Variable w
     """
     if isinstance(f, NodeRole):
         return diagnose_node(f, *args)
@@ -162,7 +166,7 @@ def diagnose_result(result: Any, step: Callable[[], Any], roots: tuple[Any, ...]
     """What a function without a backward pass has returned."""
     nodes = [x for x in (result if isinstance(result, (tuple, list)) else [result]) if gradient_target(x) is not None]
     if not nodes:
-        return diagnosis([no_history(result)] if result is not None else [Finding("no backward", NO_PASS)], "")
+        return diagnosis([no_history(result)] if result is not None else [Finding("no backward", NOTHING_DONE)], "")
     found = diagnose_node(nodes[0])
     try:
         checked_run(step, *roots)
@@ -171,7 +175,7 @@ def diagnose_result(result: Any, step: Callable[[], Any], roots: tuple[Any, ...]
     return found
 
 
-NO_PASS = "the step made no backward pass and returned nothing"
+NOTHING_DONE = "the step made no backward pass and returned nothing"
 
 
 # ---------------------------------------------------------------- what the runs have in common, and what differs
@@ -185,16 +189,16 @@ def growing(turns: list[Turn]) -> Iterator[Finding]:
         text = f"{name} = {name} - lr * {name}.grad makes an Operation of a Variable: the graph grows with every step"
         yield chart.finding("rebound", record, text, f"Write into it: with af.no_grad(): {name} -= lr * {name}.grad")
         return
-    old = [r for r in chart.records if r.number < turn.begin]
+    old = [r for r in chart.records if r.number < turn.first]
     if old:
-        text = f"{chart.name(old[-1])} is carried over from one step to the next with its history: {turn.size:,} operations"
+        text = f"{chart.name(old[-1])} is carried from step to step with its history, {turn.size:,} operations by now"
         yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", sizes=[t.size for t in turns])
 
 
 def accumulated(turns: list[Turn]) -> Iterator[Finding]:
     """Gradients of the run before are still there, though parameters were changed with them."""
     names = []
-    for last, turn in zip(turns, turns[1:], strict=False):
+    for last, turn in pairwise(turns):
         for key, (_, old) in turn.before.items():
             new = turn.sums.get(key)
             if old is None or new is None or not old.any() or key not in last.after or not last.step_of(key).any():
@@ -203,7 +207,9 @@ def accumulated(turns: list[Turn]) -> Iterator[Finding]:
             if after is not None and np.allclose(after, old + new) and not np.allclose(after, new):
                 names.append(turn.variables[key].name)
     if names:
-        text = f"gradients of {', '.join(dict.fromkeys(names))} add up over several steps: they are not cleared in between"
+        text = (
+            f"gradients of {', '.join(dict.fromkeys(names))} add up over several steps: they are not cleared in between"
+        )
         yield Finding("accumulated", text, "Call opt.zero_grad() (or x.zero_grad()) before backward()")
 
 
@@ -213,7 +219,8 @@ def unmoved(turns: list[Turn]) -> Iterator[Finding]:
     still = {key: t.variables[key].name for t in turns for key, g in t.sums.items()
              if key in t.variables and key not in moved and np.any(g)}  # fmt: skip
     if moved and still and not any([t.rebound for t in turns]):
-        text = f"{', '.join(still.values())} {'gets' if len(still) == 1 else 'get'} a gradient and never change{'s' * (len(still) == 1)}"
+        verbs = ("gets", "changes") if len(still) == 1 else ("get", "change")
+        text = f"{', '.join(still.values())} {verbs[0]} a gradient and never {verbs[1]}"
         yield Finding("unmoved", text, "Give it to the optimiser; if it is data, make an af.Constant of it")
 
 
@@ -241,11 +248,13 @@ def too_long(turns: list[Turn]) -> Iterator[Finding]:
     keys = [k for k in first if k in second and k in turns[0].after and turns[0].step_of(k).any()]
     if not keys:
         return
-    s, g, h = [np.concatenate([np.ravel(x[k]) for k in keys]) for x in ({k: turns[0].step_of(k) for k in keys}, first, second)]
+    s, g, h = [
+        np.concatenate([np.ravel(x[k]) for k in keys]) for x in ({k: turns[0].step_of(k) for k in keys}, first, second)
+    ]
     rate = np.linalg.norm(s) / np.linalg.norm(g)
     curvature = np.dot(s, h - g) / np.dot(s, s)
     if rate * curvature > 2 and -np.dot(s, g) > 0.9 * np.linalg.norm(s) * np.linalg.norm(g):
-        text = f"the loss grows, {losses[0]:.3g}, {losses[1]:.3g}, {losses[2]:.3g}: along the gradient its curvature is {curvature:.3g}"
+        text = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])}): steps are too long for its curvature"
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
         yield Finding("learning rate", text, advice, None, {"rate": rate, "curvature": curvature})
 

@@ -25,8 +25,8 @@ from ..base.errors import LostGradientError, lost
 from ..base.modes import OTHER, modes, switched
 from ..forward.recording import make_node, operand
 from ..nodes.coercion import plain_array
-from ..nodes.grads import add_gradients
 from ..nodes.cuts import note_cut
+from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
+from ..base import spellings
 from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
@@ -166,7 +167,7 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node: Constant = constant_from(read_only(value_of(self)), self.family)
+        node: Any = constant_from(read_only(value_of(self)), self.family)
         node._cut = cut_here("detached")
         if is_lent(self):
             node._lent = True
@@ -367,6 +368,7 @@ for name, role in ROLES.items():
     named_as(name, role)
 NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
+spellings.install(NUMPY.Node)  # not the role: arrays that pretend have names of their own
 if TYPE_CHECKING:
     # The same for editors and checkers of types, with the methods that ``forward`` installs. Where types of ours and
     # the array's differ (they do: a sum is a Node), ours hold.

@@ -1,9 +1,9 @@
 """NumPy's warnings at the user's line: ``divide by zero encountered in log``, once for each line that does it.
 
-NumPy warns at the innermost line of Python, which is ours: the text would name a file of this package, and Python, which
-shows a warning once for each line, would show the first of a program only. A filter of :mod:`warnings` is asked for
-each warning, after those of the user. This one says "ignore" to such a warning and gives it again, at the user's line.
-Where nothing warns, nothing is done. With ``warnings.simplefilter("always")`` or "error" it is not asked.
+NumPy warns at the innermost line of Python, which is ours. So the text would name a file of this package; and as Python
+shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is asked
+about each warning, after those of the user. This one says "ignore" to such a warning, and gives it again at the user's
+line. Where nothing warns, nothing is done. Under ``warnings.simplefilter("always")`` or "error" it is not asked.
 """
 
 from __future__ import annotations
@@ -60,4 +60,4 @@ def text_at(frame: Any) -> str:
 def install() -> None:
     """Put the filter behind those that are there."""
     text = Text()
-    warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined, arg-type]
+    warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined]

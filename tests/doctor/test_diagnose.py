@@ -40,3 +40,33 @@ def test_its_healthy_twin(kind: str, k: int) -> None:
 
 def test_every_kind_has_a_program() -> None:
     assert set(PROGRAMS) == set(KINDS)
+
+
+def test_everything_is_put_back() -> None:
+    w = af.Variable([1.0, 2.0], name="w")
+    opt, losses, rng = af.optim.Adam([w], lr=0.1), [], np.random.default_rng(0)
+
+    def step() -> None:
+        loss = np.sum(w * w * rng.normal(size=2) ** 2)
+        loss.backward()
+        opt.step()
+        losses.append(loss)
+
+    before = rng.bit_generator.state, opt.state_dict()["steps"]
+    assert af.diagnose(step).kinds == ("accumulated", "kept")
+    assert (rng.bit_generator.state, opt.state_dict()["steps"]) == before
+    np.testing.assert_array_equal(w.value, [1.0, 2.0])
+    assert w.grad is None
+    assert losses == []
+
+
+def test_what_a_report_gives() -> None:
+    x = af.Variable([0.0, 4.0], name="x")
+    found = np.sum(np.sqrt(x)).diagnose()
+    assert found
+    data = found.to_dict()
+    assert data["findings"][0]["kind"] == "infinite slope"
+    assert data["findings"][0]["place"]["text"] == "np.sqrt(x)"
+    assert data["findings"][0]["index"] == [0]
+    assert "x[0] = 0" in found._repr_html_()
+    assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")

@@ -238,8 +238,7 @@ def forgotten_parameter(sick: bool) -> Any:
 
 @pair("rebound")
 def rebound(sick: bool) -> Any:
-    w, loss = model()
-    box = {"w": w}
+    box = {"w": model()[0]}
     X = draw(20, 2)
 
     def step() -> None:
