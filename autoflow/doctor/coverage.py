@@ -23,6 +23,7 @@ import numpy as np
 
 from ..base.modes import listening
 from ..cli.checking import first_difference, log_runs
+from ..nodes.cuts import cut_of
 from ..nodes.nodes import current_record
 from ..nodes.versions import FreedArray
 from ..program.places import Activation
@@ -69,8 +70,8 @@ class Coverage:
         record = current_record(node)
         self.add(getattr(record, "place", None), getattr(record, "last", -1), "recorded")
         for constant in (record.extra.constants if record.extra is not None else {}).values():
-            if (cut := getattr(constant, "_cut", None)) is not None and cut.cause != "made":
-                self.add(cut.place, cut.last, "constant")
+            if (cut := cut_of(constant)) is not None and cut.cause != "made":
+                self.add(cut.code, cut.last, "constant")
 
     def begin(self) -> Pass:
         """A backward pass begins: note what the last one has sent, and let go of it."""

@@ -16,7 +16,7 @@ import numpy as np
 from ..backprop.anomaly import first_bad
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
-from ..nodes.cuts import explain
+from ..nodes.cuts import cut_of, explain
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Program
@@ -144,7 +144,7 @@ def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
     for x in wanted:
         if gradient_target(x) not in chart.nodes:
             constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
-            cuts = dict.fromkeys([text for c in constants if hasattr(c, "_cut") and (text := explain(c))])
+            cuts = dict.fromkeys([explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"])
             why = "; ".join(cuts) if cuts else explain(x) or "nothing in it was computed from it"
             yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
 

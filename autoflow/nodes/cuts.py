@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..base.modes import modes
-from ..program.places import Activation, enter, getframe
+from ..program.places import FILES, Activation, getframe, is_passed
 
 
 class Cut(NamedTuple):
-    """What cut a history: a key of :data:`CAUSES`; the instruction that did it; a name."""
+    """What cut a history: a key of :data:`CAUSES`; the instruction that did it; a name. (The slot holds a plain tuple:
+    to make one of these takes as long as the rest.)"""
 
     cause: str
-    place: Any = None  # an activation, or its code
+    code: Any = None
     last: int = -1
     name: str = ""
 
@@ -31,7 +32,7 @@ CAUSES = {
         "Leave out detach() or stop_gradient() if the gradient is wanted",
     ),
     "not recorded": (
-        "{text} was computed{line} while nothing was recorded, under af.no_grad() or af.set_grad_enabled(False)",
+        "it was computed under {text}{line}, where nothing is recorded",
         "Compute it outside of that block",
     ),
     "frozen": (
@@ -49,31 +50,52 @@ CAUSES = {
 }
 
 
+DEFAULTS = {"not recorded": "af.no_grad()", "detached": "detach() or stop_gradient()"}
+
+
 def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
     """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
     ``leaves``: those operands to which nothing flows."""
-    if any([p is not None for p in parents]):
-        node._cut = cut_here("not a float" if modes().recording else "not recorded")
-        return
+    for p in parents:
+        if p is not None:
+            switches = modes()
+            node._cut = cut_here("not a float") if switches.recording else ("not recorded", switches.blocks)
+            return
     for x in leaves:
-        if (cut := cut_of(x)) is not None:
+        if (cut := getattr(x, "_cut", None) or cut_of_leaf(x)) is not None:
             node._cut = cut
             return
 
 
-def cut_here(cause: str) -> Cut:
+def cut_here(cause: str) -> tuple[Any, ...]:
     """A cut by the user's instruction that is running."""
-    return Cut(cause, *enter(getframe(2))) if modes().source else Cut(cause)
+    if not modes().source:
+        return (cause,)
+    frame: Any = getframe(2)
+    while ((passed := FILES.get(frame.f_code.co_filename)) or (passed is None and is_passed(frame))) and frame.f_back:
+        frame = frame.f_back
+    return cause, frame.f_code, frame.f_lasti
+
+
+def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
+    """Why nothing flows to a leaf of the user's; None if nothing is known."""
+    place, last, _ = getattr(x, "_place", None) or (None, -1, 0)
+    code = place.code if type(place) is Activation else place
+    if hasattr(x, "_live"):
+        return None if x._live else ("frozen", code, last, x.name)
+    if code is None:
+        return None
+    x._cut = "made", code, last
+    return x._cut  # type: ignore[no-any-return]
 
 
 def cut_of(x: Any) -> Cut | None:
-    """Why nothing flows to a leaf; None if nothing is known."""
-    if (cut := getattr(x, "_cut", None)) is not None:
-        return cut
-    place, last, _ = getattr(x, "_place", None) or (None, -1, 0)
-    if hasattr(x, "_live"):
-        return None if x._live else Cut("frozen", place, last, x.name)
-    return Cut("made", place, last, x.name) if place is not None else None
+    """Why nothing flows to ``x``."""
+    cut = getattr(x, "_cut", None) or cut_of_leaf(x)
+    if cut is not None and cut[0] == "not recorded":
+        blocks = [block for block, _ in cut[1] if block.changes.get("recording") is False]
+        cut = "not recorded", *(blocks[-1].place if blocks else (None, -1))
+    return None if cut is None else Cut(*cut)
 
 
 def explain(x: Any) -> str:
@@ -96,10 +118,9 @@ def text_of(cut: Cut) -> tuple[str, str]:
     """The expression that cut a history, and its line."""
     from ..program.source import CELLS, find
 
-    code = cut.place.code if type(cut.place) is Activation else cut.place
-    found = find(code, cut.last) if code is not None else None
+    found = find(cut.code, cut.last) if cut.code is not None else None
     if found is None:
-        return cut.name or "it", ""
+        return cut.name or DEFAULTS.get(cut.cause, "it"), ""
     file = found.place.file
     is_cell = any([sign in file for sign in CELLS])
     return found.text, f" (line {found.span.line}{'' if is_cell else f' of {os.path.basename(file)}'})"

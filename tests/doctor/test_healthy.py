@@ -17,7 +17,7 @@ PATHS = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=() if path.stem in BY_DAY else pytest.mark.nightly)
     for path in (*sorted(ROOT.glob("*.py")), *sorted(ROOT.glob("ports/*.py")))
 ]
-MOST = 40  # losses of one program
+MOST = 8  # losses of one program
 
 
 @pytest.mark.parametrize("path", PATHS)
