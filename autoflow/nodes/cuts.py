@@ -86,7 +86,7 @@ def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
     if code is None:
         return None
     x._cut = "made", code, last
-    return x._cut  # type: ignore[no-any-return]
+    return x._cut
 
 
 def cut_of(x: Any) -> Cut | None:
