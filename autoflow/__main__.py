@@ -3,6 +3,7 @@
     python -m autoflow "a1 = x + y + z; a2 = x*y*z; a1**2 * sin(a2) - a1*cos(a2)" x=3 y=5 z=4 -o graph.svg
     python -m autoflow --demo
     python -m autoflow --check program.py its arguments
+    python -m autoflow --coverage program.py --html page.html
 
 What a formula may say is decided in ``cli/commandline.py``.
 """
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = make_parser()
     words = sys.argv[1:] if argv is None else argv
-    given = parser.parse_intermixed_args(words if "--check" in words else protect_minus_signs(words))
+    given = parser.parse_intermixed_args(words if {"--check", "--coverage"} & {*words} else protect_minus_signs(words))
     if given.demo:
         from .cli import demo
 
@@ -58,6 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .cli import checking
 
         return checking.main(*given.check)
+    if given.coverage:
+        from .doctor import coverage
+
+        return coverage.main(*given.coverage)
     if given.formula is None:
         parser.print_usage()
         print(f"\n{EPILOG}\n{parser.prog} --help says more.")
@@ -89,6 +94,11 @@ def make_parser() -> argparse.ArgumentParser:
         nargs=argparse.REMAINDER,
         help="run a Python program three times, and find where NumPy reads numbers of nodes that have a gradient",
     )
+    parser.add_argument(
+        "--coverage", metavar="PROGRAM", nargs=argparse.REMAINDER,
+        help="show what happens to derivatives on each line of a program: --coverage program.py [--html FILE] "
+        "[--fail-under PERCENT]",
+    )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"autoflow {version()}")
     return parser
 

@@ -47,7 +47,8 @@ MAY_IMPORT = {
     "nn": USERS | {"optim", "parallel"},
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
     "cli": {"base", "table", "rules", "nodes", "arrays", "transforms"},
-    "__main__": {"base", "cli"},
+    "doctor": {"base", "program", "rules", "nodes", "backprop", "transforms", "cli"},
+    "__main__": {"base", "cli", "doctor"},
 }
 # Names that stay, for checkers of types: each file imports all of the module that Python finds.
 STAY = {"errors", "integrate", "linalg", "ops", "signal", "special", "stats", "train"}
@@ -61,8 +62,8 @@ UPWARDS = [
     ("forward.node_methods", "arrays", "x.to_gpu(), x.to_cpu()"),
     ("forward.node_methods", "pictures", "x.graph(), x.step(), x.formula(), x.why(w), what a notebook shows"),
     ("rules.matrix_functions", "nodes.nodes", "checkers of types see what af.linalg.expm gives; nothing is called"),
-    ("forward.recording", "forward.inplace", "np.add(x, y, out=z) is a write"),
-    ("forward.recording", "forward.mixed_precision", "under af.autocast operands are cast before they are recorded"),
+    ("forward.recording", "forward", "np.add(x, y, out=z) is a write; under af.autocast operands are cast first"),
+    ("forward.node_methods", "doctor", "loss.diagnose()"),
 ]
 # Modules that are public names of their package. (Of autoflow.rules all are.)
 MODULES_BY_DESIGN = {
@@ -73,7 +74,7 @@ MODULES_BY_DESIGN = {
 }  # fmt: skip
 # Docstrings only: what they hold is imported from where it is.
 DOORLESS = {
-    "base", "program", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
+    "base", "doctor", "program", "table", "nodes", "forward", "backprop", "batching", "transforms", "extending", "cli",
     "livepage", "parallel", "compiler.jax", "compiler.llvm", "compiler.trace", "compiler.run",
     "compiler.text",
     "pictures.model", "pictures.folding", "pictures.layout", "pictures.render", "pictures.pages", "pictures.formulas",
@@ -256,7 +257,7 @@ def test_a_module_by_its_old_name_in_a_new_process():
 def test_the_rooms_are_few_and_the_tour_names_them():
     """As many as the plan in autoflow/README.md, in its order."""
     rooms = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "README.md", "py.typed"}
-    assert len(rooms) <= 32 + len(STAY)
+    assert len(rooms) <= 33 + len(STAY)
     plan = re.search(r"```text\n(.*?)```", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
     named = re.findall(r"^(\w+)(?:\.py|/)", plan, re.MULTILINE)
     assert len(named) == len(set(named))
@@ -349,10 +350,11 @@ def test_import_loads_only_the_core():
     loaded = {name for name in alone(code) if not name.startswith(("rules.", "table."))}
     assert loaded <= {
         "arrays", "backends", "backends.registry", "backprop", "backprop.engine", "backprop.hooks",
-        "backprop.opening", "backprop.passes", "base", "base.errors", "base.lazy", "base.modes", "base.numbering",
-        "base.process", "base.pytree", "base.transformed", "base.types", "forward", "forward.array_methods",
-        "forward.callers", "forward.closures", "forward.dispatch", "forward.node_methods", "forward.operators",
-        "forward.recording", "nodes", "nodes.coercion", "nodes.grads", "nodes.nodes", "nodes.printing",
-        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.places", "rules", "table",
-        "transforms", "transforms.evaluation", "transforms.gradient",
+        "backprop.opening", "backprop.passes", "base", "base.errors", "base.lazy", "base.modes",
+        "base.numbering", "base.process", "base.pytree", "base.spellings", "base.transformed", "base.types",
+        "forward", "forward.array_methods", "forward.callers", "forward.closures", "forward.dispatch",
+        "forward.node_methods", "forward.operators", "forward.recording", "nodes", "nodes.coercion",
+        "nodes.cuts", "nodes.grads", "nodes.nodes", "nodes.numpy_warnings", "nodes.printing", "nodes.rebinding",
+        "nodes.records", "nodes.versions", "program", "program.places", "rules", "table", "transforms",
+        "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

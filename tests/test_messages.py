@@ -425,6 +425,21 @@ ROWS = {
         af.errors.LostGradientError,
         "Write af.array([...]) or af.stack",
     ),
+    "a method of PyTorch": (lambda: vector().exp(), AttributeError, "has no attribute 'exp': here it is np.exp(x)"),
+    "an attribute of PyTorch": (lambda: vector().is_leaf, AttributeError, "here it is x.grad_fn is None"),
+    "a function of JAX": (
+        lambda: af.jit,
+        AttributeError,
+        "'autoflow' has no attribute 'jit': here it is af.compile(f)",
+    ),
+    "a function of NumPy": (lambda: af.exp, AttributeError, "here it is np.exp(x)"),
+    "a layer of PyTorch": (
+        lambda: nn.ReLU,
+        AttributeError,
+        "'autoflow.nn' has no attribute 'ReLU': here it is af.nn.relu",
+    ),
+    "an optimiser of Keras": (lambda: optim.RMSProp, AttributeError, "here it is af.optim.RMSprop"),
+    "name and value swapped": (lambda: af.Variable("x", 2.0), af.errors.DataError, "af.Variable(2.0, 'x')"),
     "unknown preset": (
         lambda: af.options(preset="kindergarten"),
         ValueError,

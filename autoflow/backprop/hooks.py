@@ -18,6 +18,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening
+from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.nodes import (
     NodeRole,
@@ -97,7 +98,8 @@ def register_hook(node: Any, hook: Hook) -> Handle:
         return Handle(leaf_hooks_of(node).before, hook)
     record = current_record(node)
     if record is None:
-        raise lost(f"{node.name} is a {type(node).__name__}: no gradient flows to it, its hook would never be called")
+        what = f"no gradient flows to {node.name}, a {type(node).__name__}: its hook would never be called"
+        raise lost(what, explain(node))
     if record.extra is None or record.extra.hooks is None:
         extend(record, hooks={})
     return Handle(record.extra.hooks, hook)

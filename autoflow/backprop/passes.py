@@ -21,6 +21,7 @@ from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import LEFT, modes, switched
 from ..base.process import call_without_collector
 from ..nodes import versions
+from ..nodes.cuts import explain
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
@@ -159,11 +160,8 @@ def start_of_pass(root: Any) -> Any:
         raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
     record = gradient_target(root)
     if record is None:
-        frozen = " frozen" if isinstance(root, VariableRole) else ""
-        raise lost(
-            f"{root.name} is a{frozen} {type(root).__name__}: no gradient flows to it, so there is nothing to go back "
-            f"to"
-        )
+        what = f"no gradient flows to {root.name}, a {type(root).__name__}, so there is nothing to go back to"
+        raise lost(what, explain(root))
     return record
 
 

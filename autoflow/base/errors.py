@@ -92,9 +92,9 @@ LOST = """The usual causes:
 """What a user reads when a gradient got lost: shared by every LostGradientError."""
 
 
-def lost(what: str) -> LostGradientError:
-    """A LostGradientError that lists the usual causes."""
-    return LostGradientError(f"{what}\n{LOST}")
+def lost(what: str, cause: str = "") -> LostGradientError:
+    """A LostGradientError with its cause; if that is not known, it lists the usual ones."""
+    return LostGradientError(f"{what}: {cause}" if cause else f"{what}\n{LOST}")
 
 
 for _error in (AutoflowError, *AutoflowError.__subclasses__(), LoopWarning, UnprovedWarning):

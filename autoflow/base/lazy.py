@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
+
+from .spellings import TABLES, no_attribute
 
 
 def owners(table: dict[str, str]) -> dict[str, str]:
@@ -29,6 +31,7 @@ LATER = owners({
     "backprop.hooks": "on_operation",
     "base.pytree": "tree_flatten tree_leaves tree_map tree_paths tree_ravel tree_reduce tree_unflatten",
     "batching.vmap": "vmap", "compiler": "compile gc_paused warm_allocator",
+    "doctor.training": "diagnose",
     "extending.custom": "primitive register_rule", "extending.function": "Function",
     "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
     "implicit.optima": "minimize", "livepage.page": "live",
@@ -42,12 +45,13 @@ LATER = owners({
 # Not listed, but found: modules, and what pickles name.
 IN_PICKLES = owners({
     "": "errors pytree train", "transforms.gradcheck": "Report Row", "nn.live": "Watched",
-    "transforms.gradient": "_restored", "forward.node_methods": "restore",
+    "transforms.gradient": "_restored", "forward.node_methods": "restore", "doctor.notebook": "load_ipython_extension",
 })  # fmt: skip
 # What is called by name: functions further up, and those of which most programs need none.
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
-    "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
+    "backprop.hooks": "register_hook register_post_accumulate_hook", "doctor.graphs": "diagnose_node",
+    "backprop.passes": "backward send zero_grad",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",
@@ -115,7 +119,7 @@ def find_public(name: str) -> Any:
     """A public name of autoflow that is imported at its first use. AttributeError if there is none."""
     path = LATER.get(name, IN_PICKLES.get(name))
     if path is None:
-        raise AttributeError(f"module 'autoflow' has no attribute {name!r}")
+        raise no_attribute("autoflow", name)
     if not path:
         return import_module(f"autoflow.{name}")
     found = getattr(import_module(f"autoflow.{path}"), name)
@@ -182,6 +186,12 @@ def publish(names: dict[str, Any], public: Iterable[str]) -> None:
     """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
     and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
     names["__dir__"] = list_public(public)
+    if (module := names["__name__"]).rpartition(".")[2] in TABLES:
+
+        def missing(name: str) -> NoReturn:
+            raise no_attribute(module, name)
+
+        names["__getattr__"] = missing
     for name in public:
         if isinstance(names[name], (type, FunctionType)):
             names[name].__module__ = names["__name__"]

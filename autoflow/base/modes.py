@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -91,6 +92,8 @@ class switched:  # noqa: N801 - used like a function
 
     An instance may be entered again, also inside itself.
     """
+
+    place: tuple[Any, int] = (None, -1)  # code and instruction of the user's that has made it, as far as it is noted
 
     def __init__(self, **changes: Any) -> None:
         self.changes = changes
@@ -217,6 +220,12 @@ def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., An
     return generating_async if inspect.isasyncgenfunction(function) else generating
 
 
+def calling_instruction() -> tuple[Any, int]:
+    """The code and the instruction that called the function that asks."""
+    frame = sys._getframe(2)
+    return frame.f_code, frame.f_lasti
+
+
 @overload
 def no_grad(function: None = None) -> switched: ...
 @overload
@@ -234,7 +243,9 @@ def no_grad(function: Any = None) -> Any:
     >>> w
     [0.5, 1.5]  Variable w
     """
-    return switched(recording=False) if function is None else switched(recording=False)(function)
+    block = switched(recording=False)
+    block.place = calling_instruction()
+    return block if function is None else block(function)
 
 
 @overload
@@ -281,6 +292,7 @@ class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: bool) -> None:
         super().__init__(recording=bool(mode))
+        self.place = calling_instruction()
         self.before = modes().recording
         MODES.set(replace(modes(), **self.changes))
 

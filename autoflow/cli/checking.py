@@ -39,16 +39,9 @@ def main(program: str, *arguments: str) -> int:
     if not Path(program).is_file():
         print(f"autoflow: there is no program {program}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        logs = [Path(folder) / name for name in RUNS]
-        for log in logs:
-            command = [sys.executable, "-c", START, str(log), program, *arguments]
-            quiet = {} if log is logs[0] else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            status = subprocess.run(command, check=False, env=environment(), **quiet).returncode  # type: ignore[call-overload]  # noqa: S603 - the user's own program
-            if status and log is logs[0]:
-                return int(status)
-        lines = [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]
-    first, again, shadow, taken = lines
+    status, (first, again, shadow, taken) = log_runs(program, arguments, True)
+    if status:
+        return status
     if other := first_difference(first, again):
         print(f"The program computes other numbers each time, first in {other}: it cannot be compared with itself. "
               f"Give its random generators a seed: np.random.default_rng(0).")  # fmt: skip
@@ -61,6 +54,19 @@ def main(program: str, *arguments: str) -> int:
         print(f"Numbers taken by float(x), x.item() or x.tolist() are computed with, first in {place}: no gradient "
               f"comes back through them. If that is meant, x.value or af.stop_gradient(x) says so.")  # fmt: skip
     return 0
+
+
+def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, list[list[str]]]:
+    """The status of the first run, which prints if ``shown``, and what each has written: lines of operations."""
+    with tempfile.TemporaryDirectory() as folder:
+        logs = [Path(folder) / name for name in RUNS]
+        for log in logs:
+            command = [sys.executable, "-c", START, str(log), program, *arguments]
+            quiet = {} if shown and log is logs[0] else {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            status = subprocess.run(command, check=False, env=environment(), **quiet).returncode  # type: ignore[call-overload]  # noqa: S603 - the user's own program
+            if status and log is logs[0]:
+                return int(status), [[]] * len(RUNS)
+        return 0, [log.read_text(encoding="utf-8").splitlines() if log.exists() else [] for log in logs]
 
 
 def environment() -> dict[str, str]:

@@ -25,6 +25,7 @@ from ..base.errors import LostGradientError, lost
 from ..base.modes import OTHER, modes, switched
 from ..forward.recording import make_node, operand
 from ..nodes.coercion import plain_array
+from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
@@ -120,6 +121,8 @@ def record_results(
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
         nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]
+        for node in nodes:
+            note_cut(node, parents, constants.values())
     elif not several:
         nodes = [make_node(row, results[0], (), [*values, *options], parents, constants, mutable)]
     else:

@@ -19,6 +19,7 @@ from ..base.errors import DataError, LostGradientError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway, wants_numbers
+from ..nodes.cuts import note_cut
 from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_of
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
@@ -198,6 +199,7 @@ def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
             if any([np.may_share_memory(part, x) for x in nodes]):
                 return None
             parts[k] = constant_from(np.asarray(part))
+            note_cut(parts[k], (), nodes)
     if not isinstance(z, (tuple, list)):
         return parts[0]
     return type(z)(*parts) if hasattr(z, "_fields") else type(z)(parts)

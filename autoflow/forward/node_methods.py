@@ -39,6 +39,7 @@ from .callers import check_taker
 
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
+    from ..doctor.findings import Diagnosis
     from ..pictures import Graph, Quiz, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
@@ -274,6 +275,10 @@ class NodeMethods:
     def why(self, node: Any, *, paths: int = 8) -> Why:
         """The derivative of ``node`` with respect to this one as a sum over paths: ``w.why(loss)``."""
         return found("why")(self, node, paths=paths)
+
+    def diagnose(self, *wanted: Any) -> Diagnosis:
+        """What is wrong with the gradients of this node, in sentences with lines; why ``wanted`` get none."""
+        return found("diagnose_node")(self, *wanted)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows."""

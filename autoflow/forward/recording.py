@@ -22,6 +22,7 @@ from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
+from ..nodes.cuts import note_cut
 from ..nodes.nodes import (
     ConstantRole,
     NodeRole,
@@ -333,6 +334,7 @@ def make_node(
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
         node = constant_from(result, family)
+        note_cut(node, parents, constants.values())
         if shared:
             taken = new_record(rule, (current_record(inputs[0]),), (*values, result))
             node._view = view_link(taken, inputs[0])

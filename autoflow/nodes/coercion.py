@@ -144,7 +144,10 @@ def content(x: Any) -> Any:
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 WHY = {
     "O": "Python objects have no arithmetic that NumPy knows. Convert them: np.array(x, dtype=float)",
-    **dict.fromkeys("SUT", "text has no derivative. Parse it first: np.array(x).astype(float)"),
+    **dict.fromkeys(
+        "SUT",
+        "text has no derivative. Parse it first: np.array(x).astype(float). A name comes second: af.Variable(2.0, 'x')",
+    ),
     "M": "dates have no derivative. Use a number: (x - x[0]) / np.timedelta64(1, 's')",
     "m": "durations have no derivative. Use a number: x / np.timedelta64(1, 's')",
     "V": "a structured array has fields. Use one of them: x['field']",

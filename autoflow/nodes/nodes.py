@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, NodeTypes, view_as
+from ..base import spellings
 from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
@@ -33,6 +34,7 @@ from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
 from .coercion import READERS, leaf_array, refuse_reader, wants_numbers
+from .cuts import cut_here
 from .grads import checked_grad, read_grad, refuse_missing_grad
 from .records import Extras, Record, extend
 from .versions import NEW, FreedArray, view_link
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
 MaybeNone: TypeAlias = Any  # of what is None before a pass: a checker that asked for that would ask in every line
 SLOTS = (
-    "_count", "_lent", "_live", "_name", "_number", "_operand", "_place", "_raw_grad", "_record", "_shown_grad",
+    "_count", "_cut", "_lent", "_live", "_name", "_number", "_operand", "_place", "_raw_grad", "_record", "_shown_grad",
     "_value", "_view",
 )  # fmt: skip
 
@@ -165,7 +167,8 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node: Constant = constant_from(read_only(value_of(self)), self.family)
+        node: Any = constant_from(read_only(value_of(self)), self.family)
+        node._cut = cut_here("detached")
         if is_lent(self):
             node._lent = True
         return node
@@ -365,6 +368,7 @@ for name, role in ROLES.items():
     named_as(name, role)
 NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
+spellings.install(NUMPY.Node)  # not the role: arrays that pretend have names of their own
 if TYPE_CHECKING:
     # The same for editors and checkers of types, with the methods that ``forward`` installs. Where types of ours and
     # the array's differ (they do: a sum is a Node), ours hold.

@@ -67,9 +67,12 @@ class Source:
         self.above: dict[Any, Any] = {}
         self.at: dict[Span, list[Any]] = {}
         self.ends: dict[tuple[int, int], list[Any]] = {}
+        self.imported: set[str] = set()
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.above[child] = node
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imported.update([a.asname or a.name.partition(".")[0] for a in node.names])
             if isinstance(node, (ast.expr, ast.stmt)):
                 span = span_of(node)
                 self.at.setdefault(span, []).append(node)
@@ -257,7 +260,7 @@ class Expression:
                 return [node.value]
             case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
                 args = flat(node.args)
-                if isinstance(function, ast.Attribute) and not is_module(function.value):
+                if isinstance(function, ast.Attribute) and not is_module(function.value, self.source.imported):
                     return [function.value, *args]
                 return args
         return []
@@ -319,9 +322,7 @@ def assigned(node: Any, source: Source) -> Any:
     return max(found, key=lambda n: n.lineno).value if found else node
 
 
-MODULES = frozenset({"np", "numpy", "af", "autoflow", "scipy", "special", "linalg", "math"})
-
-
+MODULES = frozenset({"np", "numpy", "af", "autoflow", "scipy", "special", "linalg", "math"})  # imported in other cells
 CONTAINERS = frozenset({"dict", "enumerate", "filter", "iter", "list", "map", "set", "sorted", "tuple", "zip"})
 VALUES = (
     ast.Attribute, ast.AugAssign, ast.AsyncFor, ast.Await, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.For,
@@ -341,11 +342,11 @@ def has_own_value(node: Any, stores: bool) -> bool:
     return isinstance(node, VALUES)
 
 
-def is_module(node: Any) -> bool:
-    """Does it look like ``np`` or ``np.linalg``, and not like an array?"""
+def is_module(node: Any, imported: set[str]) -> bool:
+    """Is it what an import has bound, as ``np``, or something in it, and not an array?"""
     while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name) and node.id in MODULES
+    return isinstance(node, ast.Name) and (node.id in imported or node.id in MODULES)
 
 
 def flat(args: list[Any]) -> list[Any]:

@@ -1,0 +1,324 @@
+"""What one graph tells: a pass is made through it, watched, and its values and gradients are looked at.
+
+Each examination is a generator of findings. Where several records have the same trouble, the first is named: the
+others follow from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..backprop.anomaly import first_bad
+from ..backprop.passes import run_pass
+from ..base.errors import StaleValueError
+from ..nodes.cuts import cut_of, explain
+from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
+from ..nodes.records import Record, ancestors
+from ..program.names import Program
+from ..program.places import Activation
+from ..rules.arithmetic import zero
+from .findings import Diagnosis, Finding, diagnosis
+from .passes import Flow, Pass, Size, watching
+
+ADVICE = {  # by rule: what to do where its value or its slope is infinite or no number
+    "log": "Keep its argument above 0, as np.log(np.maximum(x, 1e-12)), or use a function that has the logarithm in it "
+    "(af.special.logsumexp, af.nn.log_softmax)",
+    "log2": "Keep its argument above 0",
+    "log10": "Keep its argument above 0",
+    "log1p": "Keep its argument above -1",
+    "sqrt": "Keep its argument above 0: np.sqrt(x + 1e-12)",
+    "divide": "Keep the denominator away from 0",
+    "reciprocal": "Keep the denominator away from 0",
+    "power": "Keep the base above 0, or use np.square",
+    "exp": "Subtract the largest entry first: af.special.logsumexp, af.special.softmax",
+    "arccos": "Keep its argument inside of -1 and 1",
+    "arcsin": "Keep its argument inside of -1 and 1",
+    "norm": "Add a small number under the root: np.sqrt(np.sum(x * x) + 1e-12)",
+}
+GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
+FLAT = {
+    "tanh": 0.999,
+    "expit": 0.001,
+    "sigmoid": 0.001,
+    "erf": 0.999,
+    "arctan": 1.56,
+}  # where they are saturated, by their values
+VIEWS = ("getitem", "reshape", "expand_dims", "transpose", "newaxis", "atleast_2d", "swapaxes")
+SMALLER = "Make its argument smaller: scale the weights or the inputs"
+LEAST_EXAMPLES = 8  # of which a unit must pass nothing, to be called dead
+LEAST_STEPS = 5  # of a loop, or layers
+RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
+
+
+class Chart:
+    """A graph and one pass through it: what the examinations read."""
+
+    def __init__(self, start: Any, made: Pass, stale: str = "") -> None:
+        self.start, self.flows, self.stale = start, made.flows, stale
+        self.nodes = list(ancestors(start))
+        self.records = sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
+        self.leaves = [x for x in self.nodes if isinstance(x, VariableRole)]
+        self.grads = {key: Size.of(g) for key, g in made.sums.items()}
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Is the value of the result finite, as far as it is known?"""
+        return not isinstance(self.start, Record) or self.start.value is None or first_bad(self.start.value) is None
+
+    @cached_property
+    def program(self) -> Program:
+        """What the program calls the nodes."""
+        return Program(self.nodes)
+
+    def name(self, x: Any) -> str:
+        """What a record or a leaf is called."""
+        own = getattr(x, "_name", None)
+        found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
+        return str(found or (x.node_name if isinstance(x, Record) else x.name))
+
+    def operand(self, record: Record, k: int) -> str:
+        """What the k-th operand is called there."""
+        x = record.parents[k]
+        shown = self.program.operand(record, k)
+        return str(shown or (self.name(x) if x is not None else record.rule.names[k]))
+
+    def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
+        """A finding at a record."""
+        return Finding(kind, text, advice, self.program.place(record), numbers)
+
+    def summary(self) -> str:
+        """What was looked at."""
+        sizes = sorted([g.rms for g in self.grads.values() if g.bad is None])
+        span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
+        found = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
+        many = "s" * (len(self.leaves) != 1)
+        return f"Examined: {len(self.records)} operations, {len(self.leaves)} Variable{many}{found}."
+
+
+def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
+    """What is wrong with the gradients of ``node``: ``loss.diagnose()``.
+
+    wanted : Variables that should get a gradient; those that get none are explained.
+
+    A backward pass is made and looked at; no ``grad`` changes. Returns a :class:`Diagnosis`, which is false if nothing
+    was found. It costs a few times as much as ``backward()``.
+
+    >>> import autoflow as af
+    >>> x = af.Variable([-1.0, 2.0], name="x")
+    >>> af.diagnose(np.sum(np.sqrt(np.maximum(x, 0.0)))).kinds
+    ('infinite slope',)
+    """
+    if not isinstance(node, NodeRole) or gradient_target(node) is None:
+        return diagnosis([no_history(node)], "")
+    made, value, stale = Pass(), value_of(node), ""
+    try:
+        with watching(lambda: made):
+            run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
+    except StaleValueError as error:
+        stale = str(error)
+    chart = Chart(gradient_target(node), made, stale)
+    return diagnosis([*examine(chart), *unreached(chart, wanted)], chart.summary())
+
+
+def examine(chart: Chart) -> list[Finding]:
+    """All that is found in one graph."""
+    return [x for examination in EXAMINATIONS for x in examination(chart)]
+
+
+def no_history(node: Any) -> Finding:
+    """Why nothing flows to a result."""
+    if not isinstance(node, NodeRole):
+        text = f"the result is no node but {type(node).__name__}: its numbers have left the graph"
+        advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
+        return Finding("no history", text, advice)
+    return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or 'it is a Constant'}".rstrip("."))
+
+
+def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
+    """Variables that should get a gradient and are not in the graph."""
+    for x in wanted:
+        if gradient_target(x) not in chart.nodes:
+            constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
+            cuts = dict.fromkeys([explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"])
+            why = "; ".join(cuts) if cuts else explain(x) or "nothing in it was computed from it"
+            yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
+
+
+# ---------------------------------------------------------------- values
+
+
+def examine_stale(chart: Chart) -> Iterator[Finding]:
+    """A value was overwritten that a derivative needs."""
+    if chart.stale:
+        yield Finding("overwritten", chart.stale.rstrip("."))
+
+
+def examine_values(chart: Chart) -> Iterator[Finding]:
+    """The first operation whose value is NaN or infinite though its operands are finite."""
+    if chart.is_finite:
+        return  # what np.where did not choose does no harm
+    for r in chart.records:
+        bad = first_bad(r.value) if r.value is not None else None
+        if bad is None or any([first_bad(value_of_saved(r, k)) for k in range(len(r.parents))]):
+            continue
+        value = np.asarray(r.value)
+        index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
+        kind = "nan value" if np.isnan(value[index]) else "infinite value"
+        shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
+        text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
+        yield chart.finding(kind, r, text, ADVICE.get(r.rule.name, ""), index=list(index))
+        return
+
+
+def value_of_saved(record: Record, k: int) -> Any:
+    """The value of an operand, if it was kept."""
+    value = record.saved[k]
+    return value if isinstance(value, (np.ndarray, np.generic, float, complex)) else getattr(value, "value", None)
+
+
+def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
+    """``x[0] = -1``: the entry of an operand that belongs to an entry of the result."""
+    value = value_of_saved(record, k)
+    if value is None:
+        return chart.operand(record, k)
+    value, name = np.asarray(value), chart.operand(record, k)
+    if record.rule.elementwise and value.ndim:
+        n = value.ndim
+        own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
+        return f"{name}[{', '.join(map(str, own))}] = {value[own]:.6g}"
+    return f"{name} = {value[()]:.6g}" if not value.ndim else name
+
+
+def examine_slopes(chart: Chart) -> Iterator[Finding]:
+    """The first derivative that is NaN or infinite though what came is finite."""
+    for flow in chart.flows if chart.is_finite else ():
+        if flow.came.bad is None and flow.bad is not None:
+            k, index, masked = flow.bad
+            r = flow.record
+            shown = entry(chart, r, k, index)
+            if masked:
+                text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
+                advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
+                yield chart.finding("masked nan", r, text, advice, index=list(index))
+            else:
+                text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
+                yield chart.finding("infinite slope", r, text, ADVICE.get(r.rule.name, ""), index=list(index))
+            return
+
+
+# ---------------------------------------------------------------- zeros
+
+
+def examine_zeros(chart: Chart) -> Iterator[Finding]:
+    """What sends nothing on, if Variables get a gradient of zero for it."""
+    dry = {id(x) for x in chart.leaves if (g := chart.grads.get(id(x))) is not None and not g.nonzero and g.bad is None}
+    if not dry:
+        return
+    fed = {id(x) for flow in chart.flows if flow.came.nonzero for k, x in enumerate(flow.record.parents)
+           if x is not None and k in flow.sent and flow.sent[k].nonzero}  # fmt: skip
+    for flow in chart.flows:
+        for k, sent in flow.sent.items():
+            parent = flow.record.parents[k]
+            if flow.came.nonzero and not sent.nonzero and sent.entries and id(parent) not in fed:
+                names = [chart.name(x) for x in ancestors(parent) if id(x) in dry]
+                is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.leaves)  # one of many units
+                if names and not (is_single and flow.record.rule.name in GATES):
+                    yield block(chart, flow, k, names)
+
+
+def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
+    """A record that sends nothing to its k-th operand, for which these Variables get nothing."""
+    r, n = flow.record, flow.sent[k].entries
+    rule, operand = r.rule, chart.operand(r, k)
+    for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)} none"
+    if rule.derivatives.get(rule.names[k]) is zero:
+        text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}: {for_whom}"
+        return chart.finding("step", r, text, "Use a smooth function in its place", variables=names)
+    if rule.name in GATES:
+        text = f"{rule.name} passes 0 of {n} entries of {operand}: {for_whom}"
+        advice = "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
+        return chart.finding("dead", r, text, advice if rule.name in ("maximum", "relu") else "", variables=names)
+    if r.dtype == np.float16 or flow.came.largest < 1e-200:
+        text = f"the gradient of {operand} is too small for {r.dtype}, and became 0: {for_whom}"
+        return chart.finding("underflow", r, text, "Scale the loss: af.GradScaler", variables=names)
+    if rule.name in FLAT or rule.name == "exp":
+        text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
+        return chart.finding("saturated", r, text, SMALLER, variables=names)
+    advice = "Weights that are all 0 do not learn: draw them at random" if len(r.parents) > 1 else ""
+    text = f"a factor in {rule.name} is 0 everywhere, so nothing comes to {operand}: {for_whom}"
+    return chart.finding("zero factor", r, text, advice, variables=names)
+
+
+def examine_units(chart: Chart) -> Iterator[Finding]:
+    """Units that pass nothing for any example, and functions that are flat for nearly all of them."""
+    for flow in chart.flows:
+        r = flow.record
+        many = len(r.shape) > 1 and math.prod(r.shape[:-1]) >= LEAST_EXAMPLES
+        if r.rule.name in GATES and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
+            if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
+                text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
+                yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
+        elif r.rule.name in FLAT and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
+            limit = FLAT[r.rule.name]
+            flat = np.mean(np.abs(y) > limit) if limit > 0.5 else np.mean((y < limit) | (y > 1 - limit))
+            if flat > 0.9:
+                text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
+                yield chart.finding("saturated", r, text, SMALLER)
+
+
+# ---------------------------------------------------------------- sizes, shapes
+
+
+def examine_chains(chart: Chart) -> Iterator[Finding]:
+    """Gradients that grow or shrink from turn to turn of a loop, or from layer to layer."""
+    groups: dict[tuple[Any, int, Any], list[Flow]] = {}
+    for flow in chart.flows:
+        place = getattr(flow.record, "place", None)
+        if place is not None and flow.came.bad is None and flow.came.nonzero:
+            code = place.code if type(place) is Activation else place
+            groups.setdefault((code, flow.record.last, flow.record.rule), []).append(flow)
+    worst: tuple[float, list[Flow]] | None = None
+    for flows in groups.values():
+        if len(flows) >= LEAST_STEPS:
+            change = abs(math.log(flows[-1].came.rms / flows[0].came.rms))
+            if change > math.log(RANGE) and (worst is None or change > worst[0]):
+                worst = change, flows
+    if worst is not None:
+        sizes = [flow.came.rms for flow in worst[1]]
+        factor = (sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))
+        kind, verb = ("exploding", "grows") if factor > 1 else ("vanishing", "shrinks")
+        begin = next((k for k, s in enumerate(sizes) if abs(math.log(s / sizes[0])) > math.log(RANGE)), len(sizes))
+        text = (
+            f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
+            f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
+        )
+        advice = (
+            "Clip gradients (af.nn.clip_grad_norm), or make the factor nearer to 1: other weights, gates, shortcuts"
+        )
+        yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
+
+
+def examine_shapes(chart: Chart) -> Iterator[Finding]:
+    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
+    for r in chart.records:
+        shapes = [np.shape(v) if not hasattr(v, "shape") else v.shape for v in r.saved[: len(r.parents)]]
+        if not r.rule.elementwise or len(shapes) != 2 or sorted(map(len, shapes)) != [1, 2]:
+            continue
+        column = shapes.index(max(shapes, key=len))
+        n = shapes[1 - column][0]
+        source = r.parents[column]
+        is_meant = isinstance(source, Record) and source.rule.name in VIEWS
+        if n > 1 and shapes[column] == (n, 1) and r.shape == (n, n) and not is_meant:
+            text = f"{shapes[0]} and {shapes[1]} made {r.shape} in {r.rule.name}: each entry met each other"
+            advice = f"If pairs are not meant, write {chart.operand(r, column)}[:, 0] for the column"
+            yield chart.finding("shapes", r, text, advice, shapes=[list(s) for s in shapes])
+
+
+EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
+    examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_chains, examine_shapes,
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""What flows through each record in a backward pass: how much came, and how much was sent to each operand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..backprop.anomaly import first_bad
+from ..backprop.engine import Opened, OpenRecord, Pair
+from ..base.modes import switched
+from ..nodes.records import Record
+
+
+class Size(NamedTuple):
+    """Of a gradient: entries, those that are not 0, the root of their mean square, the largest, the first bad one."""
+
+    entries: int
+    nonzero: int
+    rms: float
+    largest: float
+    bad: str | None
+
+    @classmethod
+    def of(cls, g: Any) -> Size:
+        """Of this array or number."""
+        a = np.abs(np.asarray(g, dtype=np.complex128 if np.asarray(g).dtype.kind == "c" else np.float64))
+        largest = float(a.max(initial=0.0))
+        scale = largest if 0 < largest < math.inf else 1.0
+        rms = float(scale * np.sqrt(np.mean((a / scale) ** 2))) if a.size else 0.0
+        return cls(a.size, int(np.count_nonzero(a)), rms, largest, first_bad(np.asarray(g)))
+
+
+class Flow:
+    """What came to a record in a pass, and what it sent to each operand."""
+
+    __slots__ = ("bad", "came", "dead", "record", "sent")
+
+    def __init__(self, record: Record, came: Size) -> None:
+        self.record, self.came = record, came
+        self.sent: dict[int, Size] = {}
+        self.bad: tuple[int, tuple[int, ...], bool] | None = None  # operand, index, is what came 0 there?
+        self.dead: tuple[int, int] | None = None  # columns to which nothing was sent, of how many
+
+    def note(self, k: int, g: Any, sent: Any, sums: dict[int, Any]) -> None:
+        """Write down what was sent to operand ``k``, and add it up if that is a Variable."""
+        parent = self.record.parents[k]
+        if not isinstance(parent, Record):
+            sums[id(parent)] = sums.get(id(parent), 0) + np.array(sent)
+        size = self.sent[k] = Size.of(sent)
+        g, sent = np.asarray(g), np.asarray(sent)
+        if size.bad is not None and self.bad is None:
+            index = tuple(map(int, np.argwhere(~np.isfinite(sent))[0]))
+            self.bad = k, index, g.shape == sent.shape and g[index] == 0
+        if sent.ndim > 1 and g.shape == sent.shape:
+            axes = tuple(range(sent.ndim - 1))
+            came = np.any(g != 0, axis=axes)
+            self.dead = int(np.sum(came & ~np.any(sent != 0, axis=axes))), int(np.sum(came))
+
+
+class Pass:
+    """One backward pass: what flowed through each record, in the order of the way back; gradients of Variables."""
+
+    def __init__(self) -> None:
+        self.flows: list[Flow] = []
+        self.sums: dict[int, Any] = {}  # by the id of a Variable
+
+
+def watching(begin: Callable[[], Pass]) -> switched:
+    """A block in which ``begin()`` gives what each backward pass is written into."""
+
+    def wrap(open_record: OpenRecord) -> OpenRecord:
+        now = begin()
+
+        def open_watched(pair: Pair) -> Opened:
+            record = pair[0]
+            g, vjps, saved, kept = open_record(pair)
+            if not is_plain(g):
+                return g, vjps, saved, kept
+            flow = Flow(record, Size.of(g))
+            now.flows.append(flow)
+            return g, [vjp and watched(now, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
+
+        return open_watched
+
+    return switched(wrap_open_record=wrap)
+
+
+def watched(now: Pass, flow: Flow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A vjp that notes what it sends."""
+
+    def pulling(g: Any, saved: Any) -> Any:
+        before = np.array(g)  # a vjp may write into it
+        sent = vjp(g, saved)
+        if is_plain(sent) and flow.record.parents[k] is not None:
+            flow.note(k, before, sent, now.sums)
+        return sent
+
+    return pulling
+
+
+def is_plain(g: Any) -> bool:
+    """Is it NumPy's own array or number?"""
+    return type(g) is np.ndarray or isinstance(g, np.generic)

@@ -1,0 +1,126 @@
+"""Why nothing flows to a Constant: where its history was cut, and what to write instead.
+
+A Constant that was computed from nodes says in its slot ``_cut`` what happened: it was detached, or computed while
+nothing was recorded, or from frozen Variables, or from other Constants, whose cut it takes over. That costs one tuple,
+and only where nothing is recorded. The text is made when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..base.modes import modes
+from ..program.places import FILES, Activation, getframe, is_passed
+
+
+class Cut(NamedTuple):
+    """What cut a history: a key of :data:`CAUSES`; the instruction that did it; a name. (The slot holds a plain tuple:
+    to make one of these takes as long as the rest.)"""
+
+    cause: str
+    code: Any = None
+    last: int = -1
+    name: str = ""
+
+
+# Cause -> what happened, and what to write instead.
+CAUSES = {
+    "detached": (
+        "its history was cut by {text}{line}",
+        "Leave out detach() or stop_gradient() if the gradient is wanted",
+    ),
+    "not recorded": (
+        "it was computed under {text}{line}, where nothing is recorded",
+        "Compute it outside of that block",
+    ),
+    "frozen": (
+        "{name} is frozen",
+        "Set {name}.requires_grad = True to let gradients flow to it",
+    ),
+    "not a float": (
+        "{text}{line} gives whole numbers or truth values, which have no derivative",
+        "Compute with floating-point numbers",
+    ),
+    "made": (
+        "it is made of Constants and plain numbers only, first of {text}{line}",
+        "Make an af.Variable of what you want the gradient of",
+    ),
+}
+
+
+DEFAULTS = {"not recorded": "af.no_grad()", "detached": "detach() or stop_gradient()"}
+
+
+def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
+    """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
+    ``leaves``: those operands to which nothing flows."""
+    for p in parents:
+        if p is not None:
+            switches = modes()
+            node._cut = cut_here("not a float") if switches.recording else ("not recorded", switches.blocks)
+            return
+    for x in leaves:
+        if (cut := getattr(x, "_cut", None) or cut_of_leaf(x)) is not None:
+            node._cut = cut
+            return
+
+
+def cut_here(cause: str) -> tuple[Any, ...]:
+    """A cut by the user's instruction that is running."""
+    if not modes().source:
+        return (cause,)
+    frame: Any = getframe(2)
+    while ((passed := FILES.get(frame.f_code.co_filename)) or (passed is None and is_passed(frame))) and frame.f_back:
+        frame = frame.f_back
+    return cause, frame.f_code, frame.f_lasti
+
+
+def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
+    """Why nothing flows to a leaf of the user's; None if nothing is known."""
+    place, last, _ = getattr(x, "_place", None) or (None, -1, 0)
+    code = place.code if type(place) is Activation else place
+    if hasattr(x, "_live"):
+        return None if x._live else ("frozen", code, last, x.name)
+    if code is None:
+        return None
+    x._cut = "made", code, last
+    return x._cut
+
+
+def cut_of(x: Any) -> Cut | None:
+    """Why nothing flows to ``x``."""
+    cut = getattr(x, "_cut", None) or cut_of_leaf(x)
+    if cut is not None and cut[0] == "not recorded":
+        blocks = [block for block, _ in cut[1] if block.changes.get("recording") is False]
+        cut = "not recorded", *(blocks[-1].place if blocks else (None, -1))
+    return None if cut is None else Cut(*cut)
+
+
+def explain(x: Any) -> str:
+    """Why nothing flows to ``x``, with the line and what to write instead; empty if nothing is known.
+
+    >>> import autoflow as af
+    >>> w = af.Variable(2.0, name="w", requires_grad=False)
+    >>> explain(w * 3.0)
+    'w is frozen. Set w.requires_grad = True to let gradients flow to it'
+    """
+    cut = cut_of(x)
+    if cut is None:
+        return ""
+    text, line = text_of(cut)
+    what, advice = CAUSES[cut.cause]
+    return f"{what}. {advice}".format(text=text, line=line, name=cut.name)
+
+
+def text_of(cut: Cut) -> tuple[str, str]:
+    """The expression that cut a history, and its line."""
+    from ..program.source import CELLS, find
+
+    found = find(cut.code, cut.last) if cut.code is not None else None
+    if found is None:
+        return cut.name or DEFAULTS.get(cut.cause, "it"), ""
+    file = found.place.file
+    is_cell = any([sign in file for sign in CELLS])
+    return found.text, f" (line {found.span.line}{'' if is_cell else f' of {os.path.basename(file)}'})"

@@ -1,0 +1,63 @@
+"""NumPy's warnings at the user's line: ``divide by zero encountered in log``, once for each line that does it.
+
+NumPy warns at the innermost line of Python, which is ours. So the text would name a file of this package; and as Python
+shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is asked
+about each warning, after those of the user. This one says "ignore" to such a warning, and gives it again at the user's
+line. Where nothing warns, nothing is done. Under ``warnings.simplefilter("always")`` or "error" it is not asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+from .versions import user_frame
+
+SIGN = " encountered in "  # in the text of what NumPy's np.errstate is about
+PACKAGE = __name__.partition(".")[0]
+
+
+class Text(threading.local):
+    """Stands where a filter has the pattern of a text, and remembers the text."""
+
+    text = ""
+
+    def match(self, text: str) -> bool:
+        """Is it about floating-point numbers?"""
+        self.text = text
+        return SIGN in text
+
+
+class Module:
+    """Stands where a filter has the pattern of a module."""
+
+    def __init__(self, seen: Text) -> None:
+        self.seen = seen
+
+    def match(self, module: str) -> bool:
+        """Has it come from us? Then it is given once more, at the line of the user's."""
+        if module.partition(".")[0] != PACKAGE or SIGN not in self.seen.text:
+            return False
+        frame: Any = user_frame()
+        names, text = frame.f_globals, self.seen.text
+        expression = text_at(frame)
+        warnings.warn_explicit(
+            f"{text}: {expression}" if expression else text, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno,
+            names.get("__name__"), names.setdefault("__warningregistry__", {}),
+        )  # fmt: skip
+        return True
+
+
+def text_at(frame: Any) -> str:
+    """The expression that a frame is at; empty if that cannot be told."""
+    from ..program.source import find
+
+    found = find(frame.f_code, frame.f_lasti)
+    return found.text if found is not None else ""
+
+
+def install() -> None:
+    """Put the filter behind those that are there."""
+    text = Text()
+    warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined]

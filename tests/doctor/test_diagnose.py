@@ -1,0 +1,72 @@
+"""The doctor finds what is wrong in a sick program, and nothing in its healthy twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sick_programs import PROGRAMS
+
+import autoflow as af
+from autoflow.doctor.findings import KINDS, Diagnosis
+
+CASES = [(kind, k) for kind, pairs in PROGRAMS.items() for k in range(len(pairs))]
+
+
+def examine(program: Any) -> Diagnosis:
+    """What is found in one of the programs."""
+    made = program()
+    if callable(made) and getattr(made, "__code__", None) is not None and made.__code__.co_name == "<lambda>":
+        result = made()
+        if isinstance(result, tuple):
+            return result[0].diagnose(*result[1:])
+    return af.diagnose(made)
+
+
+@pytest.mark.parametrize(("kind", "k"), CASES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_sick_program(kind: str, k: int) -> None:
+    found = examine(PROGRAMS[kind][k][0])
+    assert found.kinds[0] == kind, str(found)
+    assert len(found) <= 2, str(found)
+
+
+@pytest.mark.parametrize(("kind", "k"), CASES)
+def test_its_healthy_twin(kind: str, k: int) -> None:
+    found = examine(PROGRAMS[kind][k][1])
+    assert not found, str(found)
+
+
+def test_every_kind_has_a_program() -> None:
+    assert set(PROGRAMS) == set(KINDS)
+
+
+def test_everything_is_put_back() -> None:
+    w = af.Variable([1.0, 2.0], name="w")
+    opt, losses, rng = af.optim.Adam([w], lr=0.1), [], np.random.default_rng(0)
+
+    def step() -> None:
+        loss = np.sum(w * w * rng.normal(size=2) ** 2)
+        loss.backward()
+        opt.step()
+        losses.append(loss)
+
+    before = rng.bit_generator.state, opt.state_dict()["steps"]
+    assert af.diagnose(step).kinds == ("accumulated", "kept")
+    assert (rng.bit_generator.state, opt.state_dict()["steps"]) == before
+    np.testing.assert_array_equal(w.value, [1.0, 2.0])
+    assert w.grad is None
+    assert losses == []
+
+
+def test_what_a_report_gives() -> None:
+    x = af.Variable([0.0, 4.0], name="x")
+    found = np.sum(np.sqrt(x)).diagnose()
+    assert found
+    data = found.to_dict()
+    assert data["findings"][0]["kind"] == "infinite slope"
+    assert data["findings"][0]["place"]["text"] == "np.sqrt(x)"
+    assert data["findings"][0]["index"] == [0]
+    assert "x[0] = 0" in found._repr_html_()
+    assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")

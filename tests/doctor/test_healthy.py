@@ -1,0 +1,40 @@
+"""In the programs of examples/ the doctor finds nothing: each loss that goes backward there is examined first."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autoflow.backprop import passes
+from autoflow.doctor.graphs import diagnose_node
+
+ROOT = Path(__file__).parents[2] / "examples"
+BY_DAY = {"fit_a_curve", "linear_regression", "own_rule", "logistic_regression", "micrograd_moons"}
+PATHS = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=() if path.stem in BY_DAY else pytest.mark.nightly)
+    for path in (*sorted(ROOT.glob("*.py")), *sorted(ROOT.glob("ports/*.py")))
+]
+MOST = 8  # losses of one program
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_found_in_a_healthy_program(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "matplotlib" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+    found: list[str] = []
+    busy: list[Any] = []
+    inner = passes.set_gradients
+
+    def examined(root: Any, *args: Any) -> None:
+        if len(busy) < MOST:
+            busy.append(root)
+            found.extend(map(str, diagnose_node(root)))
+        inner(root, *args)
+
+    monkeypatch.setattr(passes, "set_gradients", examined)
+    monkeypatch.chdir(ROOT)
+    runpy.run_path(str(path), run_name="__main__")
+    assert found == []

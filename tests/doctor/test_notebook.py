@@ -1,0 +1,49 @@
+"""IPython: tracebacks show the user's frames, %%gradients shows what happens on each line of a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+shells = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
+
+
+@pytest.fixture
+def shell() -> Any:
+    """A shell of its own, as a notebook has one."""
+    from autoflow.doctor.notebook import load_ipython_extension
+
+    made = shells.InteractiveShell()
+    made.run_line_magic("colors", "nocolor")
+    load_ipython_extension(made)
+    made.run_cell("import numpy as np\nimport autoflow as af\nx = af.Variable([1.0, 2.0], name='x')")
+    return made
+
+
+def test_frames_of_ours_are_hidden(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("def f():\n    return np.sum(x.detach()).backward()\nf()")
+    shown = capsys.readouterr().out
+    assert "x.detach() (line 2)" in shown
+    assert "passes.py" not in shown
+    shell.run_line_magic("xmode", "Verbose")
+    shell.run_cell("f()")
+    assert "passes.py" in capsys.readouterr().out
+
+
+def test_gradients_of_a_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell_magic("gradients", "", "y = np.sum(x * x)\nz = np.round(x)\n(y + np.sum(z)).backward()\n")
+    shown = capsys.readouterr().out
+    assert ">    1 y = np.sum(x * x)" in shown
+    assert "0    2 z = np.round(x)" in shown
+
+
+def test_a_handler_of_the_users_stays(shell: Any) -> None:
+    from autoflow.doctor.notebook import load_ipython_extension
+
+    def mine(*_: Any, **__: Any) -> None: ...
+
+    other = shells.InteractiveShell()
+    other.set_custom_exc((ValueError,), mine)
+    load_ipython_extension(other)
+    assert other.custom_exceptions == (ValueError,)

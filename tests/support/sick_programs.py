@@ -1,0 +1,317 @@
+"""Programs with one thing wrong, each beside a healthy twin: ``PROGRAMS[kind]`` is a list of pairs of functions.
+
+Each function makes its own Variables, and returns what is given to af.diagnose: a node, or a training step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import autoflow as af
+from autoflow import nn
+
+PROGRAMS: dict[str, list[tuple[Callable[[], Any], Callable[[], Any]]]] = {}
+
+
+def pair(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Of a function with an argument: True gives the sick program, False its twin."""
+
+    def add(make: Callable[[bool], Any]) -> Callable[[bool], Any]:
+        PROGRAMS.setdefault(kind, []).append((lambda: make(True), lambda: make(False)))
+        return make
+
+    return add
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pair("no history")
+def detached(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    y = x.detach() if sick else x
+    return np.sum(y**2)
+
+
+@pair("no history")
+def under_no_grad(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    with af.set_grad_enabled(not sick):
+        y = x * 2
+    return np.sum(y) + 1
+
+
+@pair("no history")
+def frozen(sick: bool) -> Any:
+    w = af.Variable(3.0, name="w", requires_grad=not sick)
+    return w * 2.0
+
+
+@pair("no history")
+def only_constants(sick: bool) -> Any:
+    x = af.Constant([1.0, 2.0]) if sick else af.Variable([1.0, 2.0])
+    return np.sum(x * 2)
+
+
+@pair("no history")
+def truth_values(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    return lambda: np.mean(x > 1.5) if sick else np.mean(nn.sigmoid(x - 1.5))
+
+
+@pair("no history")
+def numbers(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    return lambda: float(np.sum(x)) ** 2 if sick else np.sum(x) ** 2
+
+
+@pair("lost")
+def numpys_array(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    return lambda: np.sum((np.array if sick else af.array)([x * 2, x]) * x)
+
+
+@pair("no backward")
+def nothing_done(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+
+    def step() -> None:
+        loss = np.sum(x * x)
+        if not sick:
+            loss.backward()
+
+    return step
+
+
+@pair("error")
+def mutable_parameter(sick: bool) -> Any:
+    w = af.Variable([1.0, 2.0], name="w")
+
+    def step() -> None:
+        np.sum(w * w).backward()
+        with af.set_grad_enabled(sick):
+            w[...] = w.value - 0.1 * w.grad
+        w.zero_grad()
+
+    return step
+
+
+@pair("overwritten")
+def overwritten(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+    y = np.exp(x)
+    z = y * y
+    if sick:
+        y.value = 0.0
+    return np.sum(z)
+
+
+@pair("nan value")
+def logarithm(sick: bool) -> Any:
+    x = af.Variable([-1.0 if sick else 1.0, 2.0], name="x")
+    return np.sum(np.log(x))
+
+
+@pair("infinite value")
+def overflow(sick: bool) -> Any:
+    x = af.Variable([1.0, 800.0], name="x")
+    return np.log(np.sum(np.exp(x))) if sick else af.special.logsumexp(x)
+
+
+@pair("masked nan")
+def other_branch(sick: bool) -> Any:
+    x = af.Variable([0.0, 4.0], name="x")
+    safe = x if sick else np.where(x > 0, x, 1.0)
+    return np.sum(np.where(x > 0, np.sqrt(safe), 0.0))
+
+
+@pair("infinite slope")
+def root_at_zero(sick: bool) -> Any:
+    x = af.Variable([0.0, 4.0], name="x")
+    return np.sum(np.sqrt(x) if sick else np.sqrt(x + 1e-12))
+
+
+@pair("step")
+def rounded(sick: bool) -> Any:
+    x = af.Variable([0.2, 4.3], name="x")
+    return np.sum(np.round(x) if sick else x) ** 2
+
+
+@pair("dead")
+def dead_relu(sick: bool) -> Any:
+    X, W = np.abs(draw(20, 3)), af.Variable(-np.ones((3, 4)) if sick else draw(3, 4), name="W")
+    return np.sum(np.maximum(X @ W, 0.0))
+
+
+@pair("underflow")
+def half_precision(sick: bool) -> Any:
+    x = af.Variable(np.array([1.0, 2.0], np.float16 if sick else np.float32), name="x")
+    return np.sum(x * x.dtype.type(1e-4)) * x.dtype.type(1e-4) * x.dtype.type(1.0)
+
+
+@pair("saturated")
+def saturated(sick: bool) -> Any:
+    X, W = draw(20, 3), af.Variable(draw(3, 4, seed=1) * (1000 if sick else 1), name="W")
+    return np.sum(np.tanh(X @ W))
+
+
+@pair("saturated")
+def flat_sigmoid(sick: bool) -> Any:
+    X, W = np.abs(draw(20, 3)), af.Variable(np.full((3, 4), 50.0 if sick else 0.1), name="W")
+    return np.sum(nn.sigmoid(X @ W))
+
+
+@pair("zero factor")
+def zero_weights(sick: bool) -> Any:
+    W1, W2 = af.Variable(draw(3, 4), name="W1"), af.Variable(np.zeros((4, 1)) if sick else draw(4, 1), name="W2")
+    return np.mean((np.tanh(draw(20, 3) @ W1) @ W2 - 1.0) ** 2)
+
+
+@pair("dead units")
+def half_dead(sick: bool) -> Any:
+    W = af.Variable(draw(3, 4), name="W")
+    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
+    return np.sum(np.maximum(draw(40, 3) @ W + b, 0.0))
+
+
+@pair("shapes")
+def column_and_row(sick: bool) -> Any:
+    W, t = af.Variable(draw(3, 1), name="W"), draw(5)
+    y = draw(5, 3, seed=1) @ W
+    return np.mean((y - (t if sick else t[:, None])) ** 2)
+
+
+@pair("exploding")
+def exploding(sick: bool) -> Any:
+    W, h = af.Variable(np.eye(4) * (4.0 if sick else 1.0), name="W"), np.ones(4) * 1e-9
+    for _ in range(12):
+        h = W @ h
+    return np.sum(h)
+
+
+@pair("vanishing")
+def vanishing(sick: bool) -> Any:
+    W, h = af.Variable(np.eye(4) * (0.1 if sick else 1.0), name="W"), np.ones(4)
+    for _ in range(12):
+        h = np.tanh(W @ h)
+    return np.sum(h)
+
+
+def model() -> tuple[Any, Any]:
+    """A line and its data."""
+    w, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
+    return w, lambda: np.mean((X @ w - X @ np.array([1.0, 2.0])) ** 2)
+
+
+@pair("accumulated")
+def no_zero_grad(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        if not sick:
+            opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def forgotten_parameter(sick: bool) -> Any:
+    w, loss = model()
+    b = af.Variable(0.0, name="b")
+    opt = af.optim.SGD([w] if sick else [w, b], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        (loss() + (b - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("rebound")
+def rebound(sick: bool) -> Any:
+    box = {"w": model()[0]}
+    X = draw(20, 2)
+
+    def step() -> None:
+        w = box["w"]
+        np.mean((X @ w - 1.0) ** 2).backward()
+        if sick:
+            box["w"] = w - 0.1 * w.grad
+        else:
+            with af.no_grad():
+                w -= 0.1 * w.grad
+            w.zero_grad()
+
+    return step
+
+
+@pair("growing")
+def carried_state(sick: bool) -> Any:
+    W, box = af.Variable(draw(3, 3) / 4, name="W"), {"h": np.ones(3)}
+    opt = af.optim.SGD([W], lr=0.01)
+
+    def step() -> None:
+        h = np.tanh(W @ box["h"])
+        opt.zero_grad()
+        np.sum(h).backward()
+        opt.step()
+        box["h"] = h if sick else h.detach()
+
+    return step
+
+
+@pair("kept")
+def losses_kept(sick: bool) -> Any:
+    w, loss = model()
+    opt, losses = af.optim.SGD([w], lr=0.01), []
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        losses.append(value if sick else float(value))
+
+    return step
+
+
+@pair("learning rate")
+def too_long(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=5.0 if sick else 0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return step
+
+
+@pair("became nan")
+def infinite_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=1e308 if sick else 0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        with np.errstate(all="ignore"):
+            opt.step()
+
+    return step
+
+
+@pair("unreached")
+def no_part(sick: bool) -> Any:
+    w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
+    return lambda: (x * (w.detach() if sick else w), w)
