@@ -74,7 +74,7 @@ def choose(
     if not fold:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
-    if "repeat" not in opened:
+    if "repeat" not in opened and not graph.is_known:
         closed |= runs(graph, stay, alike)
     if closed:
         place_leaves(graph, outside)
@@ -86,7 +86,7 @@ def choose(
     if graph.count(closed) <= few:
         return closed
     closed |= equal_boxes(graph, set(levels), stay)
-    if graph.count(closed) > few:
+    if graph.count(closed) > few and not graph.is_known:
         closed |= runs(graph, stay)
     place_leaves(graph, outside)
     return closed

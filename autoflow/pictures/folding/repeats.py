@@ -82,6 +82,8 @@ class Skeleton:
     labels: dict[int, str] = field(
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
+    told: dict[int, str] = field(default_factory=dict)  # of boxes: how many turns a loop had
+    is_known: bool = False  # are the boxes those of the program, so that nothing is guessed?
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
@@ -352,10 +354,17 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
     """May ``inner`` disappear in the card of ``outer``?"""
     return (
         inner.word == outer.word
+        and is_part(inner, outer)
         and not (inner.named or inner.output or inner.more_operands or inner.notes)
         and inner.entered == outer.entered
         and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
     )
+
+
+def is_part(inner: Vertex, outer: Vertex) -> bool:
+    """Does the program compute ``inner`` in the expression of ``outer``?"""
+    a, b = inner.place, outer.place
+    return a is None or b is None or (a.file == b.file and a.text in b.text and b.line <= a.line <= b.end_line)
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:

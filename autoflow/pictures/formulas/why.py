@@ -22,11 +22,10 @@ from typing import Any
 from ...backprop.engine import topological
 from ...base.errors import LOST, LostGradientError
 from ...base.modes import modes
-from ...forward.naming import bound_names
 from ...nodes.nodes import Node, Variable
 from ..model.data import Numbers, number, numbers
 from ..model.gathering import total
-from ..model.names import Titles
+from ..model.names import Titles, titles_of
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Path, records_between
@@ -152,8 +151,9 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     """
     target, root = check_record(x, "what to differentiate by"), check_record(node, "the output")
     order = records_between(root, target)
-    titles = Titles(bound_names())
-    for record in reversed(topological(root)):
+    everything = topological(root)
+    titles = titles_of(everything)
+    for record in reversed(everything):
         if record.parents:
             titles.add(record)
     if not order:

@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from ...forward.naming import Bound
+from ...forward.naming import Bound, bound_names
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
+from ...program.names import Program
 from .data import number
 from .style import clean, clip
 
@@ -217,11 +218,20 @@ INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
 
 
+NOTHING = Program(())
+
+
+def titles_of(nodes: Iterable[Any]) -> Titles:
+    """The titles of a graph with these records and leaves, for a picture that is asked for now."""
+    return Titles(bound_names(), Program(nodes))
+
+
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Bound) -> None:
-        self.bound = bound  # what the caller's variables are called
+    def __init__(self, bound: Bound, program: Program = NOTHING) -> None:
+        self.program = program  # what the program calls the nodes
+        self.bound = bound  # what the caller's variables are called, where the program is not known
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
@@ -237,6 +247,12 @@ class Titles:
         if same is not None:
             self.known[id(record)] = self.term(record.operands[same])
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
+            return
+        text = self.program.text(record)
+        if text is not None:
+            self.known[id(record)] = clip(text, TITLE), binding(text)
+            if len(text) > LONGEST:
+                self.long.add(id(record))
             return
         found = self.expression(record)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
@@ -257,6 +273,14 @@ class Titles:
         text, _ = self.term(x)
         return clip(clean(text), TITLE) or "(no name)"
 
+    def of_operand(self, record: Any, slot: int) -> str:
+        """The title of an operand; of a plain array without a name what stands in the expression that uses it."""
+        x = record.operands[slot]
+        if record.parents[slot] is not None or isinstance(x, Node) or getattr(x, "shape", ()) == ():
+            return self.of(x)
+        text = self.bound.array_name(x) or self.program.operand(record, slot)
+        return clip(clean(text), TITLE) if text else self.of(x)
+
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
         if id(x) in self.known:
@@ -276,7 +300,7 @@ class Titles:
             given = None if RUNNING.fullmatch(x.name) else x.name
         if given is not None:
             return str(given)
-        own = self.bound.nodes.get(id(x))
+        own = self.program.name(x) or self.bound.nodes.get(id(x))
         return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
