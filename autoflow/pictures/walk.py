@@ -296,7 +296,7 @@ def build_picture(
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, size = best_way(folded)
-        for _, few in () if direction or depth is not None or opened else TIGHTER:
+        for few in () if direction or depth is not None or opened else TIGHTER[1]:
             if excess(size) > 1.0 and (tried := views.fold_huge_graph(walk, depth, opened, few)):
                 other, found = best_way(tried)
                 folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)

@@ -214,6 +214,7 @@ class Program:
                 else:
                     used = {id(p) for r in run for p in r.parents}
                     left = [id(r) for r in run if id(r) not in used]
+                    self.parts.update(map(id, run[1:]))  # it may be one execution
                     self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:

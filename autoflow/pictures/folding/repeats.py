@@ -83,13 +83,18 @@ class Skeleton:
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
     told: dict[int, str] = field(default_factory=dict)  # of boxes: how many turns a loop had
-    is_known: bool = False  # are the boxes those of the program, so that nothing is guessed?
+    places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
+
+    @property
+    def is_known(self) -> bool:
+        """Are the boxes those of the program, so that nothing is guessed?"""
+        return any([place is not None for place in self.places])
 
     def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
         """What represents each node: (True, a closed box) or (False, itself)."""
@@ -146,6 +151,7 @@ class Skeleton:
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
+WORTH_A_PART = 3  # operations and boxes in a part of a loop
 WORTH = 9  # operations in a repeat that is folded to save room
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
@@ -301,6 +307,58 @@ def put_in_boxes(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequenc
         for k in part:
             graph.paths[k] = (*path, around, number) if between else (*path, number)
     return closed
+
+
+def part_loops(graph: Skeleton) -> set[int]:
+    """Divide what is directly in a loop where it begins again: the same expression is a later turn. Returns the parts.
+
+    They are not called turns: nothing tells of turns that have computed nothing of this graph.
+    """
+    inside: dict[Path, dict[int, list[int]]] = {}
+    for k, path in enumerate(graph.paths):
+        for deep, box in enumerate(path if graph.words[k] else (), 1):
+            if box in graph.told:
+                inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
+    new: set[int] = set()
+    for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
+        signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
+        parts = divide(signs)
+        if not WORTH_A_PART <= len(signs) / len(parts) < len(signs):
+            continue
+        groups = list(items.values())
+        for place, (begin, end) in enumerate(pairwise([*parts, len(signs)]), 1):
+            number = graph.new_box("part", f"part {place}")
+            new.add(number)
+            for k in [k for item in groups[begin:end] for k in item]:
+                graph.paths[k] = (*path, number, *graph.paths[k][len(path) :])
+    return new
+
+
+def divide(signs: Sequence[Any]) -> list[int]:
+    """Where parts begin in each of which no sign occurs twice. The first may lack its beginning, or the last its end;
+    the division with the larger equal parts is taken.
+
+    >>> divide([3, 1, 2, 3, 1, 2, 3])
+    [0, 1, 4]
+    """
+    forward, seen = [0], set()
+    for place, sign in enumerate(signs):
+        if sign in seen:
+            forward.append(place)
+            seen = set()
+        seen.add(sign)
+    backward, seen = [], set()
+    for place in range(len(signs) - 1, -1, -1):
+        if signs[place] in seen:
+            backward.append(place + 1)
+            seen = set()
+        seen.add(signs[place])
+    backward = [0, *backward[::-1]]
+
+    def equal(parts: list[int]) -> int:
+        return len({tuple(signs[a:b]) for a, b in pairwise([*parts, len(signs)])})
+
+    return min(backward, forward, key=lambda parts: (len(parts), equal(parts)))
 
 
 def pattern(codes: Any) -> tuple[int, int, int]:

@@ -204,6 +204,7 @@ def covers(pieces: Sequence[tuple[int, int | slice] | None], shape: tuple[int, .
 RUNNING = re.compile(r"(var|const)_\d+")
 LEFT_OUT = "…"  # in an expression, for what is too long to be written there
 LONGEST = 16  # characters of an expression that serves as a title
+CUT = 18  # characters of a longer one, as it stands in the program
 TITLE = 32  # characters of any title
 
 # name of a row -> how Python writes it, and how strongly that binds
@@ -249,12 +250,14 @@ class Titles:
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
         text = self.program.text(record)
-        if text is not None:
-            self.known[id(record)] = clip(text, TITLE), binding(text)
-            if len(text) > LONGEST:
-                self.long.add(id(record))
+        if text is not None and len(text) <= LONGEST:
+            self.known[id(record)] = text, binding(text)
             return
         found = self.expression(record)
+        if found is None and text is not None:
+            self.known[id(record)] = clip(text, CUT), CLOSED
+            self.long.add(id(record))
+            return
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=True)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
