@@ -183,7 +183,11 @@ class Boxes:
         self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
 
     def says_nothing(self, box: Box) -> bool:
-        """Is it a box around one operation, or around one box, which then has its title as well?"""
+        """Is it a box around one operation; or around one box, which then has its title as well; or a loop of which each
+        turn is one call, or one scope?"""
+        inside = [self.boxes[key] for key in box.content if type(key) is tuple]
+        if box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1:
+            return len({one.kind for one in inside}) == 1
         if box.kind == "scope" or len(box.content) != 1:
             return False
         (only,) = box.content

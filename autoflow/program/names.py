@@ -283,16 +283,16 @@ class Program:
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
     def unpack(self, group: Sequence[Any]) -> None:
-        """``u, v = np.split(x, 2)``: as many records as there are names, or a multiple of it."""
+        """``u, v = np.split(x, 2)``: as many records of one array as there are names."""
         found = self.expression(group[0])
         target = found.target if found is not None else None
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
-        if not isinstance(node, (ast.Tuple, ast.List)) or len(group) % len(node.elts):
+        if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
             return
-        if any([isinstance(x, ast.Starred) for x in node.elts]):
-            return
-        for k, r in enumerate(group):
-            self.give(r, function_of(r.place), written(node.elts[k % len(node.elts)]))
+        for _, same in groupby(group, key=lambda r: tuple(map(id, r.parents))):
+            records = list(same)
+            for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
+                self.give(r, function_of(r.place), written(part))
 
     def used_as(self, r: Any) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""

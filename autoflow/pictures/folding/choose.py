@@ -74,11 +74,11 @@ def choose(
     if not fold:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
-    if "repeat" not in opened and not graph.is_known:
-        closed |= runs(graph, stay, alike)
-    elif graph.count(closed) > few and (parts := part_loops(graph)):
+    if parts := part_loops(graph, alike, graph.count(closed) > few):
         closed |= equal_boxes(graph, parts, stay, alike)
         place_leaves(graph, outside)
+    if "repeat" not in opened:
+        closed |= runs(graph, stay, alike)
     if closed:
         place_leaves(graph, outside)
     levels = graph.boxes()
@@ -110,7 +110,7 @@ def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> 
         enough = [names for names in groups if saved[names] >= spare]
         names = min(enough, key=saved.__getitem__) if enough else max(groups, key=saved.__getitem__)
         spare -= saved[names]
-        found.update(groups.pop(names))
+        found.update([box for box in groups.pop(names) if inside[box] > 1])
     return found
 
 

@@ -309,10 +309,11 @@ def put_in_boxes(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequenc
     return closed
 
 
-def part_loops(graph: Skeleton) -> set[int]:
+def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
     """Divide what is directly in a loop where it begins again: the same expression is a later turn. Returns the parts.
 
-    They are not called turns: nothing tells of turns that have computed nothing of this graph.
+    They are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
+    more parts than that are divided, and others if they are long and the picture ``is_crowded``.
     """
     inside: dict[Path, dict[int, list[int]]] = {}
     for k, path in enumerate(graph.paths):
@@ -323,13 +324,14 @@ def part_loops(graph: Skeleton) -> set[int]:
     for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
         signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
         parts = divide(signs)
-        if not WORTH_A_PART <= len(signs) / len(parts) < len(signs):
+        if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
             continue
         groups = list(items.values())
-        for place, (begin, end) in enumerate(pairwise([*parts, len(signs)]), 1):
+        divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
+        for place, part in enumerate(divided if is_chain(graph, divided) else (), 1):
             number = graph.new_box("part", f"part {place}")
             new.add(number)
-            for k in [k for item in groups[begin:end] for k in item]:
+            for k in part:
                 graph.paths[k] = (*path, number, *graph.paths[k][len(path) :])
     return new
 

@@ -49,7 +49,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     \frac{\sin x_{1}}{3} - 1
     """
     root = source(node)
-    titles = titles_of(topological(root))
+    titles = titles_of(topological(root) if hasattr(root, "parents") else [root])
     if not hasattr(root, "node_name"):
         return Formula(leaf_term(node, titles).text)
     titles.outputs.add(id(root))

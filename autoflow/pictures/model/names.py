@@ -249,12 +249,8 @@ class Titles:
             self.known[id(record)] = self.term(record.operands[same])
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
-        text = self.program.text(record)
-        if text is not None and len(text) <= LONGEST:
-            self.known[id(record)] = text, binding(text)
-            return
         found = self.expression(record)
-        if found is None and text is not None:
+        if found is None and (text := self.program.text(record)) is not None:
             self.known[id(record)] = clip(text, CUT), CLOSED
             self.long.add(id(record))
             return
@@ -277,12 +273,17 @@ class Titles:
         return clip(clean(text), TITLE) or "(no name)"
 
     def of_operand(self, record: Any, slot: int) -> str:
-        """The title of an operand; of a plain array without a name what stands in the expression that uses it."""
+        """The title of an operand."""
+        text, _ = self.operand_term(record, slot)
+        return clip(clean(text), TITLE) or "(no name)"
+
+    def operand_term(self, record: Any, slot: int) -> tuple[str, int]:
+        """The same as a part of an expression; of a plain array without a name what stands where it is used."""
         x = record.operands[slot]
-        if record.parents[slot] is not None or isinstance(x, Node) or getattr(x, "shape", ()) == ():
-            return self.of(x)
-        text = self.bound.array_name(x) or self.program.operand(record, slot)
-        return clip(clean(text), TITLE) if text else self.of(x)
+        if record.parents[slot] is None and not isinstance(x, Node) and getattr(x, "shape", ()) != ():
+            text = self.bound.array_name(x) or self.program.operand(record, slot)
+            return ("array", CLOSED) if text is None else (text, binding(text))
+        return self.term(x)
 
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
@@ -303,7 +304,8 @@ class Titles:
             given = None if RUNNING.fullmatch(x.name) else x.name
         if given is not None:
             return str(given)
-        own = self.program.name(x) or self.bound.nodes.get(id(x))
+        number = isinstance(x, Constant) and not x.shape  # says more than where it was made
+        own = (None if number else self.program.name(x)) or self.bound.nodes.get(id(x))
         return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
@@ -317,7 +319,7 @@ class Titles:
             return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
-        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
+        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.operand_term(record, k) for k, x in enumerate(operands)]
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
         if name == "getitem":

@@ -117,7 +117,7 @@ def centre(c: Card, slot: int) -> float:
 WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
 PILE = 1000.0  # pixels of cards of one rank; the arrows between them need room as well
-BROAD = 1600.0  # pixels from left to right; a picture within both comes before every other
+BROAD = 1610.0  # pixels from left to right; a picture within both comes before every other
 SCREEN = 1000.0  # pixels from top to bottom, above which cards get smaller
 TIGHTER = (3, (40, 32, 26, 21, 17, 14, 11, 9))  # equal parts that are all drawn, and cards, if it would be larger
 PAGE = (1245.0, 780.0)  # of 1280 × 900 pixels, without legend and margins
