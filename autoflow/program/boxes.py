@@ -194,8 +194,10 @@ class Boxes:
         inner = self.boxes[only] if type(only) is tuple else None
         if inner is None:
             return True
-        if inner.kind == "scope" or box.has_turns or box.continued:
+        if box.has_turns or box.continued:
             return False
+        if inner.kind == "scope":
+            return True  # the user's own word for it
         if box.kind != "loop" or inner.kind != "turn":
             inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
             return True

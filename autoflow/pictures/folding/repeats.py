@@ -82,7 +82,7 @@ class Skeleton:
     labels: dict[int, str] = field(
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
-    told: dict[int, str] = field(default_factory=dict)  # of boxes: how many turns a loop had
+    told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
@@ -318,7 +318,7 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
     inside: dict[Path, dict[int, list[int]]] = {}
     for k, path in enumerate(graph.paths):
         for deep, box in enumerate(path if graph.words[k] else (), 1):
-            if box in graph.told:
+            if graph.told.get(box):
                 inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
     new: set[int] = set()
     for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):

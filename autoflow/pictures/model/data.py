@@ -341,7 +341,7 @@ class GraphData:
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn (True), or what was recorded?
     several: tuple[Several, ...] = ()  # which nodes are one function with several results
-    told: dict[int, str] = field(default_factory=dict)  # of boxes, by number: how many turns a loop had
+    told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

@@ -248,7 +248,7 @@ class Walk:
         numbers_of = {key: 0 for _, what, _ in born if hasattr(what, "node_name") for _, key in self.boxes.around(what)}
         self.entered = {key: k for k, key in enumerate(numbers_of, 1)}
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
-        self.told = {k: told for key, k in self.entered.items() if (told := self.boxes.note(key))}
+        self.told = {k: self.boxes.note(key) for key, k in self.entered.items() if key[0] != "scope"}
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:

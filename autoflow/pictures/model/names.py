@@ -204,7 +204,6 @@ def covers(pieces: Sequence[tuple[int, int | slice] | None], shape: tuple[int, .
 RUNNING = re.compile(r"(var|const)_\d+")
 LEFT_OUT = "…"  # in an expression, for what is too long to be written there
 LONGEST = 16  # characters of an expression that serves as a title
-CUT = 18  # characters of a longer one, as it stands in the program
 TITLE = 32  # characters of any title
 
 # name of a row -> how Python writes it, and how strongly that binds
@@ -249,11 +248,13 @@ class Titles:
             self.known[id(record)] = self.term(record.operands[same])
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
-        found = self.expression(record)
-        if found is None and (text := self.program.text(record)) is not None:
-            self.known[id(record)] = clip(text, CUT), CLOSED
-            self.long.add(id(record))
+        text = self.program.text(record) or ""
+        if id(record) in self.program.calls and len(text) <= TITLE:
+            self.known[id(record)] = text, CLOSED
             return
+        found = self.expression(record)
+        if found is None and 0 < len(text) <= LONGEST:
+            found = text, binding(text)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=True)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
