@@ -7,7 +7,7 @@ in one call is a later turn: "at least 3 turns".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .names import FRAMES, Program
@@ -53,6 +53,7 @@ class Boxes:
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int], Path] = {}
         self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
+        self.unknown = {id(r) for r in records if getattr(r, "place", None) is None}  # of backward passes, say
         self.prune()
 
     def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
@@ -159,17 +160,15 @@ class Boxes:
     def prune(self) -> None:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same. Then objects are called as the box around them calls them."""
-        shared = len(min(self.paths.values(), key=len, default=()))
+        known = [path for r, path in self.paths.items() if r not in self.unknown]
+        shared = len(min(known, key=len, default=()))
         for k in range(shared):
-            key = next(iter(self.paths.values()))[k]
+            key = known[0][k]
             box = self.boxes[key]
-            if len({path[k] for path in self.paths.values()}) > 1 or box.kind == "scope" or box.has_turns:
+            if len({path[k] for path in known}) > 1 or box.kind == "scope" or box.has_turns:
                 shared = k
                 break
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
-        for r, path in self.paths.items():
-            for outer, inner in zip(path, (*path[1:], r), strict=False):
-                self.boxes[outer].content.add(inner)
         done: set[Key] = set()
         for path in self.paths.values():
             around = ""
@@ -179,15 +178,27 @@ class Boxes:
                     done.add(key)
                     box.title = self.title(box, around)
                 around = box.path or around
-        dropped = {key for key, box in self.boxes.items() if self.says_nothing(box)}
+        self.leave_out(self.is_its_calls)
+        self.leave_out(self.says_nothing)
+
+    def leave_out(self, test: Callable[[Box], bool]) -> None:
+        """Leave out the boxes that pass a test of what is directly in them."""
+        for box in self.boxes.values():
+            box.content = set()
+        for r, path in self.paths.items():
+            for outer, inner in zip(path, (*path[1:], r), strict=False):
+                self.boxes[outer].content.add(inner)
+        dropped = {key for key, box in self.boxes.items() if test(box)}
         self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
 
-    def says_nothing(self, box: Box) -> bool:
-        """Is it a box around one operation; or around one box, which then has its title as well; or a loop of which each
-        turn is one call, or one scope?"""
+    def is_its_calls(self, box: Box) -> bool:
+        """Is it a loop of which each turn is one call, or one scope?"""
         inside = [self.boxes[key] for key in box.content if type(key) is tuple]
-        if box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1:
-            return len({one.kind for one in inside}) == 1
+        whole = box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1
+        return whole and len({one.kind for one in inside}) == 1
+
+    def says_nothing(self, box: Box) -> bool:
+        """Is it a box around one operation; or around one box, which then has its title as well?"""
         if box.kind == "scope" or len(box.content) != 1:
             return False
         (only,) = box.content
