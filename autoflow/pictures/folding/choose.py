@@ -94,8 +94,10 @@ def choose(
 
 
 def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> set[int]:
-    """Which of these boxes, of one level, to close. Those that are called alike, in boxes that are, are closed together:
-    first the group that has just enough cards in it, or else the most."""
+    """Which of these boxes, of one level, to close.
+
+    Those that are called alike, in boxes that are, close together: the group with just enough cards, or else the most.
+    """
     inside: Counter[int] = Counter()
     groups: dict[tuple[str, ...], dict[int, None]] = {}
     for path, (is_box, card) in dict.fromkeys(zip(graph.paths, graph.visible(closed), strict=True)):

@@ -409,7 +409,7 @@ class Maker:
         if inner:
             titles.add(r)
         rows, operands = [], r.operands if inner else ()
-        for slot, (x, parent) in enumerate(zip(operands[:ROWS], r.parents, strict=False)):
+        for slot, parent in enumerate(r.parents[: len(operands[:ROWS])]):
             source = None if parent is None else self.number[id(parent)]
             rows.append(Operand(slot, titles.of_operand(r, slot), source, parent is not None))
         return Vertex(

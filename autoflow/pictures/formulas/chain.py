@@ -156,7 +156,6 @@ class Anonymous(Titles):
     """Titles of a record without any names: its result is a placeholder."""
 
     def __init__(self) -> None:
-        from ...forward.naming import Bound
 
         super().__init__(Bound(()))
 

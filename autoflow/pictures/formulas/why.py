@@ -25,7 +25,7 @@ from ...base.modes import modes
 from ...nodes.nodes import Node, Variable
 from ..model.data import Numbers, number, numbers
 from ..model.gathering import total
-from ..model.names import Titles, titles_of
+from ..model.names import titles_of
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Path, records_between

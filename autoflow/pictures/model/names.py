@@ -320,7 +320,8 @@ class Titles:
             return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
-        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.operand_term(record, k) for k, x in enumerate(operands)]
+        left = [id(x) in self.long for x in operands]
+        terms = [(LEFT_OUT, CLOSED) if out else self.operand_term(record, slot) for slot, out in enumerate(left)]
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
         if name == "getitem":

@@ -152,7 +152,8 @@ def fit_picture(graph: Picture) -> Picture:
         drawn = visible_picture(tried)
         if len(drawn.nodes) < len(shown.nodes):
             new, found = best_way(drawn)
-            if excess(found) < excess(size) and (not fits or len(drawn.nodes) >= FEWEST and beyond(*found) < beyond(*size)):
+            better = len(drawn.nodes) >= FEWEST and beyond(*found) < beyond(*size)
+            if excess(found) < excess(size) and (better or not fits):
                 graph, shown, way, size = tried, drawn, new, found
     answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again

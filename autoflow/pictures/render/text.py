@@ -222,7 +222,8 @@ def to_json(graph: GraphData) -> str:
     """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it is safe inside HTML."""
     data = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
-        "notes": graph.notes, "nodes": [without_place(v) for v in graph.nodes], "edges": [asdict(e) for e in graph.edges],
+        "notes": graph.notes, "nodes": [without_place(v) for v in graph.nodes],
+        "edges": [asdict(e) for e in graph.edges],
         "several": [asdict(s) for s in graph.several],
     }  # fmt: skip
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
