@@ -169,6 +169,8 @@ class Boxes:
                 shared = k
                 break
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
+        if not any(self.paths.values()):
+            return
         done: set[Key] = set()
         for path in self.paths.values():
             around = ""

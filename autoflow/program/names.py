@@ -150,9 +150,11 @@ class Program:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
         for alike in group_by_last(paths).values():
-            briefs = [{key: ending(paths[key], n) for key in alike} for n in range(1, 9)]
-            distinct = len({paths[key] for key in alike})
-            brief = next((b for b in briefs if len(set(b.values())) == distinct), briefs[-1])
+            distinct, brief = len({paths[key] for key in alike}), {}
+            for n in range(1, 9):
+                brief = {key: ending(paths[key], n) for key in alike}
+                if len(set(brief.values())) == distinct:
+                    break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
                 self.names[key] = text + str(numbers[key] + 1).translate(SUBSCRIPTS) if len(same) > 1 else text

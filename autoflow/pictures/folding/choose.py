@@ -74,7 +74,7 @@ def choose(
     if not fold:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
-    if parts := part_loops(graph, alike, graph.count(closed) > few):
+    if graph.told and (parts := part_loops(graph, alike, graph.count(closed) > few)):
         closed |= equal_boxes(graph, parts, stay, alike)
         place_leaves(graph, outside)
     if "repeat" not in opened:
@@ -83,6 +83,8 @@ def choose(
         place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
+        if graph.count(closed) <= few:
+            return closed
         closed |= close_some(graph, closed, {box for box in levels if levels[box] == level} - stay, few)
     if graph.count(closed) <= few:
         return closed
