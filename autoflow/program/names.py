@@ -34,6 +34,12 @@ def function_around(activation: Any) -> Any:
     return activation
 
 
+def expression_of(x: Any) -> Expression | None:
+    """The expression that made a record or a leaf."""
+    place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
+    return None if place is None else find(place.code if type(place) is Activation else place, last)
+
+
 class Program:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
@@ -41,6 +47,7 @@ class Program:
         found = sorted([x for x in nodes if hasattr(x, "place") or hasattr(x, "_place")], key=lambda x: int(x.number))
         self.records = [x for x in found if hasattr(x, "place") and x.place is not None]
         self.leaves = [x for x in found if not hasattr(x, "place") and x._place[0] is not None]
+        self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
@@ -54,8 +61,7 @@ class Program:
 
     def expression(self, x: Any) -> Expression | None:
         """The expression that made a record or a leaf."""
-        place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
-        return None if place is None else find(place.code if type(place) is Activation else place, last)
+        return self.expressions[id(x)] if id(x) in self.expressions else expression_of(x)
 
     def place(self, x: Any) -> Place | None:
         """Where it was made."""
@@ -64,7 +70,9 @@ class Program:
 
     def name(self, x: Any) -> str | None:
         """What the program calls a record or a leaf; None if it has no name for it."""
-        if id(x) not in self.names and hasattr(x, "_place"):  # a Constant: nothing flows to it
+        if (
+            id(x) not in self.names and id(x) not in self.expressions and hasattr(x, "_place")
+        ):  # a Constant: nothing flows to it
             place, last, index = x._place
             found = self.expression(x)
             text = self.stored(found, place, last, index) if found and type(place) is Activation else None

@@ -278,7 +278,7 @@ def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
     assert fold.title == "+28 alike"
     assert fold.fold.told == (f"{name} 2 … {name} 29", "all with the same U, W, b")
     root = eyes.root_of(g)
-    cards, (first, last) = eyes.cards(root), eyes.boxes(root)[-2:]
+    cards, (first, last) = eyes.cards(root), sorted(eyes.boxes(root))[-2:]
     assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]
     for frame, box in zip(drawn.frames[-2:], (first, last), strict=True):
         inside = [v.id for v in drawn.nodes if v.entered == frame.path and v.operands]

@@ -423,8 +423,10 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
 
 def is_part(inner: Vertex, outer: Vertex) -> bool:
     """Does the program compute ``inner`` in the expression of ``outer``?"""
-    a, b = inner.place, outer.place
-    return a is None or b is None or (a.file == b.file and a.text in b.text and b.line <= a.line <= b.end_line)
+    if inner.place is None or outer.place is None:
+        return True
+    (file, line, *_, text), (others, begin, end, *_, whole) = inner.place, outer.place
+    return bool(file == others and text in whole and begin <= line <= end)
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:

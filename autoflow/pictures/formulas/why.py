@@ -143,11 +143,11 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     >>> a.name, b.name = "a", "b"
     >>> print(x.why(b))
     ∂b/∂x: 3 paths from x to b
-      b → a → x        1 × 3 = 3
-      b → a → x        1 × 3 = 3
-      b → sin(x) → x   −1 × (−0.99) = 0.99
-    ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂sin(x) · ∂sin(x)/∂x
-    ∂b/∂x = 6 (through a) + 0.99 (through sin(x)) = 6.99
+      b → a → x   1 × 3 = 3
+      b → a → x   1 × 3 = 3
+      b → s → x   −1 × (−0.99) = 0.99
+    ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂s · ∂s/∂x
+    ∂b/∂x = 6 (through a) + 0.99 (through s) = 6.99
     """
     target, root = check_record(x, "what to differentiate by"), check_record(node, "the output")
     order = records_between(root, target)

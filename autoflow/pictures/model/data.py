@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...base.types import Array as Array
-from ...program.source import Place
 
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
@@ -270,7 +269,7 @@ class Vertex:
     named: bool = False  # has it a name of its own, or is the title how it was computed?
     scope: tuple[str, ...] = ()  # the names of the boxes around it, the outermost first
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
-    place: Place | None = None  # where in the program it was made
+    place: tuple[Any, ...] | None = None  # where in the program: file, lines, columns, text (a Place as plain data)
     members: tuple[int, ...] = ()  # in what is drawn: the ids of the recorded nodes that it represents
     fold: Fold | None = None  # of a folded box
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then

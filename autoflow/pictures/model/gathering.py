@@ -281,7 +281,7 @@ class Walk:
             named=self.titles.name(x) is not None,
             scope=tuple([clip(clean(name), 60) for name, _ in around]),
             entered=tuple([self.entered[key] for _, key in around]),
-            place=self.titles.program.place(x) if kind != "Constant" else None,
+            place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
         )  # fmt: skip
 
