@@ -65,7 +65,7 @@ class Program:
 
     def place(self, x: Any) -> Place | None:
         """Where it was made."""
-        found = self.expression(x) if hasattr(x, "place") or hasattr(x, "_place") else None
+        found = self.expressions.get(id(x))
         return None if found is None else found.place
 
     def name(self, x: Any) -> str | None:
@@ -148,7 +148,7 @@ class Program:
         paths: dict[int, str] = {}
         for x in self.leaves:
             place, last, index = x._place
-            found = self.expression(x)
+            found = self.expressions[id(x)]
             if getattr(x, "_name", None):
                 self.names[id(x)] = x._name
                 continue
@@ -216,7 +216,7 @@ class Program:
         for records in calls.values():
             for _, group in groupby(records, key=lambda r: r.last):
                 run = list(group)
-                found = self.expression(run[0])
+                found = self.expressions[id(run[0])]
                 if found is not None and found.is_write:
                     self.find_writes(run)
                 elif len(run) == 1 or all([is_one(r, found) for r in run]):
@@ -239,7 +239,7 @@ class Program:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
         waiting = []
         for r in self.records:
-            found = self.expression(r)
+            found = self.expressions[id(r)]
             if found is None:
                 continue
             if not self.give_target(r, found):
@@ -294,7 +294,7 @@ class Program:
 
     def unpack(self, group: Sequence[Any]) -> None:
         """``u, v = np.split(x, 2)``: as many records of one array as there are names."""
-        found = self.expression(group[0])
+        found = self.expressions[id(group[0])]
         target = found.target if found is not None else None
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
         if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
@@ -308,7 +308,7 @@ class Program:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            found = self.expression(user)
+            found = self.expressions[id(user)]
             text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
             place = user.place
             if text is not None and whole_of(place) is not whole_of(r.place):

@@ -156,6 +156,7 @@ class Walk:
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
+        self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
         self.called: dict[Any, str] = {}  # plain operands, by their places
         self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
 
@@ -245,10 +246,14 @@ class Walk:
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
         self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
-        numbers_of = {key: 0 for _, what, _ in born if hasattr(what, "node_name") for _, key in self.boxes.around(what)}
-        self.entered = {key: k for k, key in enumerate(numbers_of, 1)}
+        self.entered: dict[Any, int] = {}
+        for _, what, _ in born:
+            for _, box in self.boxes.around(what) if hasattr(what, "node_name") else ():
+                self.entered.setdefault(box, len(self.entered) + 1)
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
-        self.told = {k: self.boxes.note(key) for key, k in self.entered.items() if key[0] != "scope"}
+        for box, k in self.entered.items():
+            if box[0] != "scope":
+                self.told[k] = self.boxes.note(box)
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
@@ -279,8 +284,8 @@ class Walk:
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
-            scope=tuple([clip(clean(name), 60) for name, _ in around]),
-            entered=tuple([self.entered[key] for _, key in around]),
+            scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
+            entered=tuple([self.entered[key] for _, key in around]) if around else (),
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
         )  # fmt: skip

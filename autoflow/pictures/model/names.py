@@ -275,6 +275,8 @@ class Titles:
 
     def of_operand(self, record: Any, slot: int) -> str:
         """The title of an operand."""
+        if record.parents[slot] is not None:
+            return self.of(record.operands[slot])
         text, _ = self.operand_term(record, slot)
         return clip(clean(text), TITLE) or "(no name)"
 
@@ -305,8 +307,10 @@ class Titles:
             given = None if RUNNING.fullmatch(x.name) else x.name
         if given is not None:
             return str(given)
-        number = isinstance(x, Constant) and not x.shape  # says more than where it was made
-        own = (None if number else self.program.name(x)) or self.bound.nodes.get(id(x))
+        own = self.program.names.get(id(x))
+        if own is None and isinstance(x, Constant) and x.shape:  # a number says more than where it was made
+            own = self.program.name(x)
+        own = own or self.bound.nodes.get(id(x))
         return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
