@@ -34,6 +34,12 @@ def function_around(activation: Any) -> Any:
     return activation
 
 
+def expression_of(x: Any) -> Expression | None:
+    """The expression that made a record or a leaf."""
+    place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
+    return None if place is None else find(place.code if type(place) is Activation else place, last)
+
+
 class Program:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
@@ -41,6 +47,7 @@ class Program:
         found = sorted([x for x in nodes if hasattr(x, "place") or hasattr(x, "_place")], key=lambda x: int(x.number))
         self.records = [x for x in found if hasattr(x, "place") and x.place is not None]
         self.leaves = [x for x in found if not hasattr(x, "place") and x._place[0] is not None]
+        self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
@@ -54,17 +61,18 @@ class Program:
 
     def expression(self, x: Any) -> Expression | None:
         """The expression that made a record or a leaf."""
-        place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
-        return None if place is None else find(place.code if type(place) is Activation else place, last)
+        return self.expressions[id(x)] if id(x) in self.expressions else expression_of(x)
 
     def place(self, x: Any) -> Place | None:
         """Where it was made."""
-        found = self.expression(x) if hasattr(x, "place") or hasattr(x, "_place") else None
+        found = self.expressions.get(id(x))
         return None if found is None else found.place
 
     def name(self, x: Any) -> str | None:
         """What the program calls a record or a leaf; None if it has no name for it."""
-        if id(x) not in self.names and hasattr(x, "_place"):  # a Constant: nothing flows to it
+        if (
+            id(x) not in self.names and id(x) not in self.expressions and hasattr(x, "_place")
+        ):  # a Constant: nothing flows to it
             place, last, index = x._place
             found = self.expression(x)
             text = self.stored(found, place, last, index) if found and type(place) is Activation else None
@@ -140,7 +148,7 @@ class Program:
         paths: dict[int, str] = {}
         for x in self.leaves:
             place, last, index = x._place
-            found = self.expression(x)
+            found = self.expressions[id(x)]
             if getattr(x, "_name", None):
                 self.names[id(x)] = x._name
                 continue
@@ -150,9 +158,11 @@ class Program:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
         for alike in group_by_last(paths).values():
-            briefs = [{key: ending(paths[key], n) for key in alike} for n in range(1, 9)]
-            distinct = len({paths[key] for key in alike})
-            brief = next((b for b in briefs if len(set(b.values())) == distinct), briefs[-1])
+            distinct, brief = len({paths[key] for key in alike}), {}
+            for n in range(1, 9):
+                brief = {key: ending(paths[key], n) for key in alike}
+                if len(set(brief.values())) == distinct:
+                    break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
                 self.names[key] = text + str(numbers[key] + 1).translate(SUBSCRIPTS) if len(same) > 1 else text
@@ -206,7 +216,7 @@ class Program:
         for records in calls.values():
             for _, group in groupby(records, key=lambda r: r.last):
                 run = list(group)
-                found = self.expression(run[0])
+                found = self.expressions[id(run[0])]
                 if found is not None and found.is_write:
                     self.find_writes(run)
                 elif len(run) == 1 or all([is_one(r, found) for r in run]):
@@ -214,6 +224,7 @@ class Program:
                 else:
                     used = {id(p) for r in run for p in r.parents}
                     left = [id(r) for r in run if id(r) not in used]
+                    self.parts.update(map(id, run[1:]))  # it may be one execution
                     self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
@@ -228,7 +239,7 @@ class Program:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
         waiting = []
         for r in self.records:
-            found = self.expression(r)
+            found = self.expressions[id(r)]
             if found is None:
                 continue
             if not self.give_target(r, found):
@@ -282,22 +293,22 @@ class Program:
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
     def unpack(self, group: Sequence[Any]) -> None:
-        """``u, v = np.split(x, 2)``: as many records as there are names, or a multiple of it."""
-        found = self.expression(group[0])
+        """``u, v = np.split(x, 2)``: as many records of one array as there are names."""
+        found = self.expressions[id(group[0])]
         target = found.target if found is not None else None
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
-        if not isinstance(node, (ast.Tuple, ast.List)) or len(group) % len(node.elts):
+        if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
             return
-        if any([isinstance(x, ast.Starred) for x in node.elts]):
-            return
-        for k, r in enumerate(group):
-            self.give(r, function_of(r.place), written(node.elts[k % len(node.elts)]))
+        for _, same in groupby(group, key=lambda r: tuple(map(id, r.parents))):
+            records = list(same)
+            for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
+                self.give(r, function_of(r.place), written(part))
 
     def used_as(self, r: Any) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            found = self.expression(user)
+            found = self.expressions[id(user)]
             text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
             place = user.place
             if text is not None and whole_of(place) is not whole_of(r.place):

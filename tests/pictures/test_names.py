@@ -40,14 +40,19 @@ def test_rows_of_an_array_and_entries_of_a_list_have_their_place():
 def test_a_name_that_two_arrays_could_have_is_given_to_neither():
     a, b = np.zeros(3), np.zeros(3)
     w = af.Variable(np.ones(3), name="w")
-    z = w * a + b
+    with af.options(source=False):
+        z = w * a + b
     assert titles(graph(z)).count("array") == 2
+    assert {"a", "b"} <= set(titles(graph(w * a + b)))  # the program says which is which
     c = np.array([1.0, 2.0, 3.0])
-    z = w * c
+    with af.options(source=False):
+        z = w * c
     c[0] = 5.0  # it is not what was used any more
     assert "array" in titles(graph(z))
     nan = np.array([np.nan, 1.0, 2.0])
-    assert "array" in titles(graph(w * nan))
+    with af.options(source=False):
+        z = w * nan
+    assert "array" in titles(graph(z))
     assert (a == b).all()
 
 
@@ -78,6 +83,7 @@ def test_equal_numbers_are_looked_for_in_small_arrays_only():
     assert bound.array_name(np.array(["a"])) is None
 
 
+@pytest.mark.usefixtures("without_source")
 def test_no_title_has_a_number_that_nobody_asked_for():
     x, w = af.Variable(np.ones((2, 3)), name="some_data"), af.Variable(np.ones((3, 3)), name="some_weights")
     y = [np.tanh(x @ w) @ w]

@@ -28,7 +28,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..model.data import ALIKE, FEW, Array
-from .repeats import Path, Skeleton, equal_boxes, first_word, runs
+from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
 
 # ---------------------------------------------------------------- boxes: which are open
 
@@ -74,6 +74,9 @@ def choose(
     if not fold:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
+    if graph.told and (parts := part_loops(graph, alike, graph.count(closed) > few)):
+        closed |= equal_boxes(graph, parts, stay, alike)
+        place_leaves(graph, outside)
     if "repeat" not in opened:
         closed |= runs(graph, stay, alike)
     if closed:
@@ -82,14 +85,37 @@ def choose(
     for level in sorted(set(levels.values()), reverse=True):
         if graph.count(closed) <= few:
             return closed
-        closed |= {box for box in levels if levels[box] == level and box not in stay}
+        closed |= close_some(graph, closed, {box for box in levels if levels[box] == level} - stay, few)
     if graph.count(closed) <= few:
         return closed
     closed |= equal_boxes(graph, set(levels), stay)
-    if graph.count(closed) > few:
+    if graph.count(closed) > few and not graph.is_known:
         closed |= runs(graph, stay)
     place_leaves(graph, outside)
     return closed
+
+
+def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> set[int]:
+    """Which of these boxes, of one level, to close.
+
+    Those that are called alike, in boxes that are, close together: the group with just enough cards, or else the most.
+    """
+    inside: Counter[int] = Counter()
+    groups: dict[tuple[str, ...], dict[int, None]] = {}
+    for path, (is_box, card) in dict.fromkeys(zip(graph.paths, graph.visible(closed), strict=True)):
+        level = next((n for n, box in enumerate(path) if box in boxes), None)
+        if level is not None and not (is_box and card in path[:level]):
+            inside[path[level]] += 1
+            groups.setdefault(tuple([stem(graph, box) for box in path[: level + 1]]), {})[path[level]] = None
+    spare = graph.count(closed) - few
+    saved = {names: sum([inside[box] - 1 for box in group]) for names, group in groups.items()}
+    found: set[int] = set()
+    while groups and spare > 0:
+        enough = [names for names in groups if saved[names] >= spare]
+        names = min(enough, key=saved.__getitem__) if enough else max(groups, key=saved.__getitem__)
+        spare -= saved[names]
+        found.update([box for box in groups.pop(names) if inside[box] > 1])
+    return found
 
 
 def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:

@@ -82,12 +82,19 @@ class Skeleton:
     labels: dict[int, str] = field(
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
+    told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
+    places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
 
     def __post_init__(self) -> None:
         self.paths = [path[:DEEPEST] for path in self.paths]
+
+    @property
+    def is_known(self) -> bool:
+        """Are the boxes those of the program, so that nothing is guessed?"""
+        return any([place is not None for place in self.places])
 
     def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
         """What represents each node: (True, a closed box) or (False, itself)."""
@@ -144,6 +151,7 @@ class Skeleton:
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
+WORTH_A_PART = 3  # operations and boxes in a part of a loop
 WORTH = 9  # operations in a repeat that is folded to save room
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
@@ -301,6 +309,60 @@ def put_in_boxes(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequenc
     return closed
 
 
+def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
+    """Divide what is directly in a loop where it begins again: the same expression is a later turn. Returns the parts.
+
+    They are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
+    more parts than that are divided, and others if they are long and the picture ``is_crowded``.
+    """
+    inside: dict[Path, dict[int, list[int]]] = {}
+    for k, path in enumerate(graph.paths):
+        for deep, box in enumerate(path if graph.words[k] else (), 1):
+            if graph.told.get(box):
+                inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
+    new: set[int] = set()
+    for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
+        signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
+        parts = divide(signs)
+        if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
+            continue
+        groups = list(items.values())
+        divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
+        for place, part in enumerate(divided if is_chain(graph, divided) else (), 1):
+            number = graph.new_box("part", f"part {place}")
+            new.add(number)
+            for k in part:
+                graph.paths[k] = (*path, number, *graph.paths[k][len(path) :])
+    return new
+
+
+def divide(signs: Sequence[Any]) -> list[int]:
+    """Where parts begin in each of which no sign occurs twice. The first may lack its beginning, or the last its end;
+    the division with the larger equal parts is taken.
+
+    >>> divide([3, 1, 2, 3, 1, 2, 3])
+    [0, 1, 4]
+    """
+    forward, seen = [0], set()
+    for place, sign in enumerate(signs):
+        if sign in seen:
+            forward.append(place)
+            seen = set()
+        seen.add(sign)
+    backward, seen = [], set()
+    for place in range(len(signs) - 1, -1, -1):
+        if signs[place] in seen:
+            backward.append(place + 1)
+            seen = set()
+        seen.add(signs[place])
+    backward = [0, *backward[::-1]]
+
+    def equal(parts: list[int]) -> int:
+        return len({tuple(signs[a:b]) for a, b in pairwise([*parts, len(signs)])})
+
+    return min(backward, forward, key=lambda parts: (len(parts), equal(parts)))
+
+
 def pattern(codes: Any) -> tuple[int, int, int]:
     """Where the longest repetition begins, how long its pattern is, and how often it occurs: (begin, length, times).
 
@@ -352,10 +414,19 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
     """May ``inner`` disappear in the card of ``outer``?"""
     return (
         inner.word == outer.word
+        and is_part(inner, outer)
         and not (inner.named or inner.output or inner.more_operands or inner.notes)
         and inner.entered == outer.entered
         and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
     )
+
+
+def is_part(inner: Vertex, outer: Vertex) -> bool:
+    """Does the program compute ``inner`` in the expression of ``outer``?"""
+    if inner.place is None or outer.place is None:
+        return True
+    (file, line, *_, text), (others, begin, end, *_, whole) = inner.place, outer.place
+    return bool(file == others and text in whole and begin <= line <= end)
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:

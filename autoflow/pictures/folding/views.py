@@ -139,7 +139,8 @@ def skeleton_of(graph: GraphData) -> Skeleton:
     return Skeleton(
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
-        [v.kind == "Variable" for v in graph.nodes], graph.outputs,
+        [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told,
+        places=[v.place for v in graph.nodes],
     )  # fmt: skip
 
 
@@ -231,7 +232,7 @@ class Contraction:
         """A closed box as one node."""
         exits = list(self.exits[card])
         only = self.vertex(exits[0]) if len(exits) == 1 else None
-        fold = self.fold(self.members[card])
+        fold = self.fold(self.members[card], card[1])
         inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
         rms = pool_sizes([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
@@ -264,11 +265,12 @@ class Contraction:
         """What node k is called."""
         return self.vertex(k).title
 
-    def fold(self, members: Sequence[int]) -> Fold:
+    def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""
         sizes = [self.vertex(k).value.size for k in members if self.skeleton.variables[k]]
         operations = [word for word in [self.skeleton.words[k] for k in members] if word]
-        return Fold(describe(operations), len(sizes), len(operations), sum(sizes))
+        what = " · ".join([text for text in (self.skeleton.told.get(box), describe(operations)) if text])
+        return Fold(what, len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
@@ -308,7 +310,7 @@ class Contraction:
                 inside.setdefault(path[:n], []).extend(members)
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
         repeats = self.skeleton.repeats
-        return [Frame(p, self.title(p[-1]), self.fold(inside[p]), p[-1] in repeats) for p in paths]
+        return [Frame(p, self.title(p[-1]), self.fold(inside[p], p[-1]), p[-1] in repeats) for p in paths]
 
 
 def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
@@ -407,9 +409,9 @@ class Maker:
         if inner:
             titles.add(r)
         rows, operands = [], r.operands if inner else ()
-        for slot, (x, parent) in enumerate(zip(operands[:ROWS], r.parents, strict=False)):
+        for slot, parent in enumerate(r.parents[: len(operands[:ROWS])]):
             source = None if parent is None else self.number[id(parent)]
-            rows.append(Operand(slot, titles.of(x), source, parent is not None))
+            rows.append(Operand(slot, titles.of_operand(r, slot), source, parent is not None))
         return Vertex(
             k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
             word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),

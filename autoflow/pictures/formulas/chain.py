@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from ...forward.naming import bound_names
+from ...forward.naming import Bound
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total
-from ..model.names import Titles
+from ..model.names import Titles, titles_of
 from .algebra import DOTS, Term, product_of
 from .latex import below, equations, local_is_a_number, local_terms, one_run, operand_terms, partial, result_term
 
@@ -48,7 +48,7 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     operations = [v.id for v in picture.nodes if v.kind == "Operation"]
     if len(records) != len(operations) or len(operations) > MOST:
         return ()
-    titles = Titles(bound_names())
+    titles = titles_of([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
     found = []
     for k, record in zip(operations, sorted(records, key=lambda r: r.number), strict=True):
         titles.add(record)
@@ -156,7 +156,6 @@ class Anonymous(Titles):
     """Titles of a record without any names: its result is a placeholder."""
 
     def __init__(self) -> None:
-        from ...forward.naming import Bound
 
         super().__init__(Bound(()))
 

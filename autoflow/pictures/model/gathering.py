@@ -23,11 +23,11 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.modes import modes
-from ...forward.naming import bound_names
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
+from ...program.boxes import Boxes
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
-from .names import TITLE, Call, Titles, calls_of, word
+from .names import TITLE, Call, calls_of, titles_of, word
 from .style import clean, clip
 
 # ---------------------------------------------------------------- flow: the gradients along every arrow
@@ -152,10 +152,12 @@ class Walk:
         self.backward_was_called = any([x.grad is not None for x in roots]) or any(
             [not r.parents and r.grad is not None for r in everything]
         )
-        self.titles = Titles(bound_names())
+        self.titles = titles_of(everything)
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
+        self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
+        self.called: dict[Any, str] = {}  # plain operands, by their places
         self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
 
     def keep(self, around: Any, radius: int) -> None:
@@ -238,13 +240,20 @@ class Walk:
                     what, value = self.place_of(record, slot, x)
                     if what not in seen:
                         seen.add(what)
+                        self.called[what] = self.titles.of_operand(record, slot)
                         born.append(((creation_number(record) - 0.5, slot), what, value))  # just before
         born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
-        entries = sorted({number for r in self.shown if r.parents for _, number in r.entered})
-        self.boxes = {number: k for k, number in enumerate(entries, 1)}
+        self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
+        self.entered: dict[Any, int] = {}
+        for _, what, _ in born:
+            for _, box in self.boxes.around(what) if hasattr(what, "node_name") else ():
+                self.entered.setdefault(box, len(self.entered) + 1)
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
+        for box, k in self.entered.items():
+            if box[0] != "scope":
+                self.told[k] = self.boxes.note(box)
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
@@ -261,6 +270,7 @@ class Walk:
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
         value = numbers(x.value, x.shape, x.dtype)
         flow = self.flow.get(x) if record or kind == "Variable" else None
+        around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
         operands = [self.operand(x, slot, y) for slot, y in given[:ROWS]]
         return Vertex(
@@ -274,8 +284,9 @@ class Walk:
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
-            scope=tuple([clip(clean(name), 60) for name in x.scope]) if record else (),
-            entered=tuple([self.boxes[number] for _, number in x.entered]) if record else (),
+            scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
+            entered=tuple([self.entered[key] for _, key in around]) if around else (),
+            place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
         )  # fmt: skip
 
@@ -331,7 +342,7 @@ class Walk:
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
         value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
-        return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
+        return Vertex(self.ids[place], "Constant", self.called[place], "", "Constant", value, notes=("no gradient",))
 
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
@@ -347,7 +358,7 @@ class Walk:
             times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
             note = f"broadcast × {times}" if times > 1 else ""
         return Operand(
-            slot, self.titles.of(x), source, flows,
+            slot, self.titles.of_operand(record, slot), source, flows,
             flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
         )  # fmt: skip
 

@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from ...forward.naming import Bound
+from ...forward.naming import Bound, bound_names
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
+from ...program.names import Program
 from .data import number
 from .style import clean, clip
 
@@ -217,11 +218,20 @@ INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
 
 
+NOTHING = Program(())
+
+
+def titles_of(nodes: Iterable[Any]) -> Titles:
+    """The titles of a graph with these records and leaves, for a picture that is asked for now."""
+    return Titles(bound_names(), Program(nodes))
+
+
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Bound) -> None:
-        self.bound = bound  # what the caller's variables are called
+    def __init__(self, bound: Bound, program: Program = NOTHING) -> None:
+        self.program = program  # what the program calls the nodes
+        self.bound = bound  # what the caller's variables are called, where the program is not known
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
@@ -238,7 +248,13 @@ class Titles:
             self.known[id(record)] = self.term(record.operands[same])
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
+        text = self.program.text(record) or ""
+        if id(record) in self.program.calls and len(text) <= TITLE:
+            self.known[id(record)] = text, CLOSED
+            return
         found = self.expression(record)
+        if found is None and 0 < len(text) <= LONGEST:
+            found = text, binding(text)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=True)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
@@ -256,6 +272,21 @@ class Titles:
         """The title of a record, a leaf or a plain value."""
         text, _ = self.term(x)
         return clip(clean(text), TITLE) or "(no name)"
+
+    def of_operand(self, record: Any, slot: int) -> str:
+        """The title of an operand."""
+        if record.parents[slot] is not None:
+            return self.of(record.operands[slot])
+        text, _ = self.operand_term(record, slot)
+        return clip(clean(text), TITLE) or "(no name)"
+
+    def operand_term(self, record: Any, slot: int) -> tuple[str, int]:
+        """The same as a part of an expression; of a plain array without a name what stands where it is used."""
+        x = record.operands[slot]
+        if record.parents[slot] is None and not isinstance(x, Node) and getattr(x, "shape", ()) != ():
+            text = self.bound.array_name(x) or self.program.operand(record, slot)
+            return ("array", CLOSED) if text is None else (text, binding(text))
+        return self.term(x)
 
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
@@ -276,7 +307,10 @@ class Titles:
             given = None if RUNNING.fullmatch(x.name) else x.name
         if given is not None:
             return str(given)
-        own = self.bound.nodes.get(id(x))
+        own = self.program.names.get(id(x))
+        if own is None and isinstance(x, Constant) and x.shape:  # a number says more than where it was made
+            own = self.program.name(x)
+        own = own or self.bound.nodes.get(id(x))
         return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
@@ -290,7 +324,8 @@ class Titles:
             return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
-        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
+        left = [id(x) in self.long for x in operands]
+        terms = [(LEFT_OUT, CLOSED) if out else self.operand_term(record, slot) for slot, out in enumerate(left)]
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
         if name == "getitem":

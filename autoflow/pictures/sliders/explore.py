@@ -33,7 +33,7 @@ from ...forward.naming import bound_names, names_of
 from ...forward.replay import record_again, replay_node
 from ...nodes.nodes import Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
-from ..model.names import Titles
+from ..model.names import titles_of
 from ..model.style import clean, clip
 from ..pages.html import PLAIN, ground, image, policy
 from ..pages.stepper import bundle, wanted_kinds
@@ -163,7 +163,7 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     """Sliders for the Variables of a recorded graph."""
     if not isinstance(root, Operation):
         raise LostGradientError(f"{root.name} was not computed from Variables: there is nothing to move")
-    titles = Titles(bound_names())
+    titles = titles_of(topological(root.grad_fn))
     variables = variables_of(root)
     named = {titles.of(v): v for v in variables}
     if unknown := [name for name in ranges if name not in named]:
