@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .names import FRAMES, Program
+from .names import FRAMES, Program, caller_of
 from .places import Activation
 from .source import find, loop_text, source_of
 
@@ -143,8 +143,7 @@ class Boxes:
     def named(self, call: Activation) -> Box:
         """The box of a call."""
         path = self.program.object_path(call.owner) if call.owner is not None else None
-        name, parent = call.code.co_name, call.parent
-        found = find(parent.code, call.call) if parent is not None else None
+        name, parent, found = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
             title = f"{path}(…)" if name == "__call__" else f"{path}.{name}(…)"
         elif found is not None and found.is_call:

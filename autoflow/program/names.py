@@ -133,7 +133,7 @@ class Program:
         target = found.target
         if target is RETURNED:
             outer = function_around(activation.whole)
-            above = outer.parent and find(outer.parent.code, outer.call)
+            above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
             return self.stored(above, outer.parent, outer.call, outer.index, depth + 1)
@@ -282,7 +282,7 @@ class Program:
         """What the caller does with the value of a call: the target, and the call that has it; else the call's own
         text."""
         called = function_around(activation.whole)
-        above = called.parent and find(called.parent.code, called.call)
+        above = caller_of(called)
         if not above or depth > DEEPEST:
             return None, None
         if above.target is RETURNED:
@@ -299,8 +299,15 @@ class Program:
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
         if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
             return
-        for _, same in groupby(group, key=lambda r: tuple(map(id, r.parents))):
-            records = list(same)
+        used = {id(p) for r in group for p in r.parents}
+        made_of: dict[int, Any] = {}  # what each was computed from outside of the group: one execution
+        results: dict[Any, list[Any]] = {}
+        for r in group:
+            inside = [made_of[id(p)] for p in r.parents if id(p) in made_of]
+            made_of[id(r)] = inside[0] if inside else tuple(map(id, r.parents))
+            if id(r) not in used:
+                results.setdefault(made_of[id(r)], []).append(r)
+        for records in results.values():
             for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
                 self.give(r, function_of(r.place), written(part))
 
@@ -334,12 +341,15 @@ def function_of(place: Any) -> Any:
 
 def is_one(record: Any, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
-    if found is None:
-        return False
+    return found is not None and is_of(found, record.rule.name)
+
+
+def is_of(found: Expression, operation: str) -> bool:
+    """Does the expression do nothing but this operation?"""
     node = found.node
     if isinstance(node, ast.Call):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return bool(name == record.rule.name or name == SYNONYMS.get(record.rule.name))
+        return bool(name == operation or name == SYNONYMS.get(operation))
     return isinstance(node, ONE)
 
 
@@ -364,10 +374,19 @@ def target_text(target: Target, index: int | None = None) -> str | None:
     return "".join(parts)
 
 
+def caller_of(call: Activation) -> Expression | None:
+    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does."""
+    found = find(call.parent.code, call.call) if call.parent is not None else None
+    if found is not None and isinstance(found.node, ast.Call):
+        for x in (*found.node.args, *[k.value for k in found.node.keywords]):
+            if getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>")) == call.code.co_name:
+                return None
+    return found
+
+
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None."""
-    code, parent = call.code, call.parent
-    found = find(parent.code, call.call) if parent is not None else None
+    code, found = call.code, caller_of(call)
     if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
         return None
     k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")

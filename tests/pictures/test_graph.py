@@ -223,12 +223,12 @@ def test_a_notebook_has_the_first_word(monkeypatch):
 
 
 def test_names_are_looked_up_once_per_drawing(monkeypatch):
-    from autoflow.forward.naming import Bound
     from autoflow.pictures.model import names
 
     calls = []
-    monkeypatch.setattr(names, "bound_names", lambda: calls.append(1) or Bound(()))
-    a5, _ = lesson()
+    monkeypatch.setattr(names, "variables", lambda: calls.append(1) or {})
+    with af.options(source=False):
+        a5, _ = lesson()
     a5.backward()
     g = graph(a5)
     for made in (g.to_svg, g.to_dot, g.to_json, g.to_text, g.to_mermaid, g.to_html, g.table):

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from ...forward.naming import Bound
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total
 from ..model.names import Titles, titles_of
@@ -92,10 +91,9 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
 
     >>> import autoflow as af
     >>> W, h = af.Variable(np.ones((2, 3)), name="W"), af.Variable(np.ones((4, 2)), name="h")
-    >>> from autoflow.forward.naming import Bound
-    >>> rules_of((h @ W).grad_fn, Titles(Bound(())))
+    >>> rules_of((h @ W).grad_fn, Titles())
     ('g Wᵀ', 'hᵀ g')
-    >>> rules_of(np.tanh(h).grad_fn, Titles(Bound(())))
+    >>> rules_of(np.tanh(h).grad_fn, Titles())
     ('g ⊙ (1 − z²)',)
     """
     count = len(record.parents)
@@ -114,17 +112,17 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     except Exception:  # an error in a rule of the user's does not spoil the picture
         return ("",) * count
     letters = CIRCLED if count > 1 else "x"  # the numbers of the rows
-    names = [short_name(titles, x, letter) for x, letter in zip(record.operands, letters, strict=False)]
-    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, "z")}
+    names = [short_name(titles, x, titles.of_operand(record, slot), letter)
+             for slot, (x, letter) in enumerate(zip(record.operands, letters, strict=False))]  # fmt: skip
+    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, titles.of(record), "z")}
     filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
     return tuple([mention_sum(text, record, slot) for slot, text in enumerate(filled)])
 
 
-def short_name(titles: Titles, x: Any, letter: str) -> str:
+def short_name(titles: Titles, x: Any, name: str, letter: str) -> str:
     """What an operand is called in a rule: its name if that is short."""
     if hasattr(x, "node_name") and titles.name(x) is None:
         return letter
-    name = titles.of(x)
     return name if len(name) <= SHORT and name.replace("_", "").isalnum() else letter
 
 
@@ -157,7 +155,7 @@ class Anonymous(Titles):
 
     def __init__(self) -> None:
 
-        super().__init__(Bound(()))
+        super().__init__()
 
     def name(self, x: Any) -> str | None:
         """Every operation is called by the placeholder."""

@@ -158,7 +158,7 @@ class Walk:
         self.ids: dict[Any, int] = {}
         self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
         self.called: dict[Any, str] = {}  # plain operands, by their places
-        self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
+        self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
@@ -257,12 +257,14 @@ class Walk:
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
-        """What identifies a plain operand, and its value. Arrays that share a name of the caller's are one card."""
+        """What identifies a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
-        name = self.titles.bound.array_name(x) if value is x and getattr(x, "shape", ()) != () else None
+        name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
         if name is None:
             return (id(record), slot), value
-        return (-1, self.arrays.setdefault(name, len(self.arrays))), value
+        alike = [k for k, (other, y) in enumerate(self.arrays) if other == name and is_same(value, y)]
+        self.arrays += [] if alike else [(name, value)]
+        return (-1, alike[0] if alike else len(self.arrays) - 1), value
 
     def vertex(self, x: Any) -> Vertex:
         """A record, a Variable or a Constant."""
@@ -361,6 +363,13 @@ class Walk:
             slot, self.titles.of_operand(record, slot), source, flows,
             flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
         )  # fmt: skip
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Are two plain operands one array, or equal? (Small ones are copied when they are recorded.)"""
+    x, y = [z.reference() if isinstance(z, FreedArray) else z for z in (a, b)]
+    alike = type(x) is type(y) is np.ndarray and (x.shape, x.dtype) == (y.shape, y.dtype)
+    return x is not None and (x is y or (alike and bool((x == y).all())))
 
 
 def as_it_was(x: Any, record: Any) -> Any:

@@ -13,8 +13,8 @@ Functions with several results: which recorded operations are one function, and 
 
 A picture draws each of them as one card with a row per result. (Both kinds: :mod:`~..folding.results`.)
 
-The title of a node is the name it was given; else a name that the variables of the notebook (or of the caller) have for
-it, also for plain arrays (see :mod:`autoflow.forward.naming`); else how it was computed, if that is short (``a1**2``,
+The title of a node is the name it was given; else what the program calls it (:mod:`autoflow.program.names`), or, where
+the program's text is not known, the variable that holds it; else how it was computed, if that is short (``a1**2``,
 ``sin(a2)``); else the same with dots for long parts (``… @ W``), or the bare operation. Never an automatic number
 (``add_0``).
 """
@@ -22,17 +22,19 @@ it, also for plain arrays (see :mod:`autoflow.forward.naming`); else how it was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ...forward.naming import Bound, bound_names
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from ...program.names import Program
+from ...program.places import is_passed
 from .data import number
 from .style import clean, clip
 
@@ -218,20 +220,37 @@ INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
 
 
-NOTHING = Program(())
-
-
 def titles_of(nodes: Iterable[Any]) -> Titles:
     """The titles of a graph with these records and leaves, for a picture that is asked for now."""
-    return Titles(bound_names(), Program(nodes))
+    nodes = list(nodes)
+    program = Program(nodes)
+    known = [x for x in program.expressions.values() if x is not None]
+    return Titles(program, variables() if len(known) < len(nodes) else {})
+
+
+def variables() -> dict[int, str]:
+    """The names of the variables that hold nodes, in the notebook and in the user's frames, the outermost first: by the
+    ids of leaves and records."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    spaces, frame = [], sys._getframe(1)
+    while frame is not None:
+        spaces += [] if is_passed(frame) else [frame.f_locals]
+        frame = frame.f_back
+    found: dict[int, str] = {}
+    for space in [*([] if shell is None else [shell.user_ns]), *reversed(spaces)]:
+        for name, x in list(space.items()):
+            if isinstance(x, Node) and name.isidentifier() and not name.startswith("_"):
+                record = getattr(x, "grad_fn", None)  # NumPy can make arrays of our class that have no history
+                found.setdefault(id(x if record is None else record), name)
+    return found
 
 
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Bound, program: Program = NOTHING) -> None:
-        self.program = program  # what the program calls the nodes
-        self.bound = bound  # what the caller's variables are called, where the program is not known
+    def __init__(self, program: Program | None = None, variables: Mapping[int, str] = MappingProxyType({})) -> None:
+        self.program = program or Program(())  # what the program calls the nodes,
+        self.variables = variables  # and the variables that hold them, where it is not known
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
@@ -239,6 +258,10 @@ class Titles:
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
+        for slot, x in enumerate(record.operands):
+            if isinstance(x, Constant) and x.shape and self.name(x) is None and id(x) not in self.known:
+                text = self.program.operand(record, slot)  # as it is called where it is used first
+                self.known.update({} if text is None else {id(x): (text, binding(text))})
         name = self.name(record)
         if name is not None:
             self.known[id(record)] = (name, CLOSED)
@@ -264,9 +287,7 @@ class Titles:
     def times_one(self, record: Any) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
         slot = None if id(record) in self.outputs or self.name(record) is not None else other_factor(record)
-        one = None if slot is None else record.operands[1 - slot]
-        named = self.name(one) if isinstance(one, Node) else self.bound.array_name(one) if one is not None else None
-        return slot if named is None else None
+        return None if slot is None or self.name_of_operand(record, 1 - slot) is not None else slot
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
@@ -275,18 +296,20 @@ class Titles:
 
     def of_operand(self, record: Any, slot: int) -> str:
         """The title of an operand."""
-        if record.parents[slot] is not None:
-            return self.of(record.operands[slot])
         text, _ = self.operand_term(record, slot)
         return clip(clean(text), TITLE) or "(no name)"
 
     def operand_term(self, record: Any, slot: int) -> tuple[str, int]:
-        """The same as a part of an expression; of a plain array without a name what stands where it is used."""
+        """The same as a part of an expression."""
         x = record.operands[slot]
-        if record.parents[slot] is None and not isinstance(x, Node) and getattr(x, "shape", ()) != ():
-            text = self.bound.array_name(x) or self.program.operand(record, slot)
-            return ("array", CLOSED) if text is None else (text, binding(text))
-        return self.term(x)
+        text = self.name_of_operand(record, slot) if record.parents[slot] is None else None
+        return self.term(x) if text is None else (text, binding(text))
+
+    def name_of_operand(self, record: Any, slot: int) -> str | None:
+        """The name of an operand to which nothing flows: its own, or of an array what stands where it is used."""
+        x = record.operands[slot]
+        own = self.name(x) if isinstance(x, Node) else None
+        return self.program.operand(record, slot) if own is None and getattr(x, "shape", ()) else own
 
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
@@ -294,8 +317,6 @@ class Titles:
             return self.known[id(x)]
         if isinstance(x, Node) or hasattr(x, "node_name"):
             return self.name(x) or _default_name(x), CLOSED
-        if getattr(x, "shape", ()) != ():
-            return self.bound.array_name(x) or "array", CLOSED
         text = literal(x)
         return text, 3 if text.startswith("-") else CLOSED
 
@@ -307,11 +328,9 @@ class Titles:
             given = None if RUNNING.fullmatch(x.name) else x.name
         if given is not None:
             return str(given)
-        own = self.program.names.get(id(x))
-        if own is None and isinstance(x, Constant) and x.shape:  # a number says more than where it was made
-            own = self.program.name(x)
-        own = own or self.bound.nodes.get(id(x))
-        return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
+        if isinstance(x, Constant) and not x.shape:
+            return None  # a number says more than where it was made
+        return self.program.name(x) or self.variables.get(id(x))
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
