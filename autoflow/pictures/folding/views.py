@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...nodes.nodes import value_of
-from ..model.data import FEW, ROWS, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
-from ..model.names import word
+from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------- views: merged and folded
 
-SECTION = re.compile(r"section \d+(\.\d+)*")  # they get their names when they are cut
+LATER = re.compile(r"section \d+(\.\d+)*|(.*/)?part")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
@@ -150,7 +149,7 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
     known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
     for name in names:
-        if name not in known and name != "repeat" and not SECTION.fullmatch(name):
+        if name not in known and not LATER.fullmatch(name):
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
@@ -355,7 +354,7 @@ def sentence(total: int, c: Contraction) -> list[str]:
 def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: int = FEW) -> GraphData | None:
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
-    skeleton, number = skeleton_of_records(walk, records)
+    skeleton = skeleton_of_records(walk, records)
     if opened:
         check_open(skeleton, opened)
     closed = choose(skeleton, depth, opened, [False] * len(records), few=few)
@@ -366,8 +365,13 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
-    maker = Maker(walk, records, number, set(skeleton.outputs))
-    contraction = Contraction(skeleton, cards, set(cards), functools.cache(maker.vertex), gathered=False)
+
+    @functools.cache
+    def vertex(k: int) -> Vertex:
+        v, grad = walk.vertex(records[k]), None if records[k].parents else records[k].grad
+        return v if grad is None else replace(v, gradient=numbers(value_of(grad)))
+
+    contraction = Contraction(skeleton, cards, set(cards), vertex, gathered=False)
     nodes = contraction.nodes()
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
@@ -379,42 +383,16 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     )  # fmt: skip
 
 
-def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> tuple[Skeleton, dict[int, int]]:
-    """The skeleton of the graph, and the number of each record in it."""
-    number = {id(r): k for k, r in enumerate(records)}
-    sources = [[number[id(p)] for p in r.parents if p is not None] for r in records]
-    words = [r.rule.name if r.parents else "" for r in records]
-    paths: list[tuple[int, ...]] = []
-    names: dict[int, str] = {}
-    for r in records:
-        entered = r.entered if r.parents else ()
-        paths.append(tuple([box for _, box in entered]))
-        for name, box in entered if entered else ():
-            if box not in names:
-                names[box] = clip(clean(name), 60)
-    outputs = [number[id(r)] for r in walk.records]
-    return Skeleton(sources, paths, names, words, [not r.parents for r in records], outputs), number  # type: ignore[arg-type]
-
-
-class Maker:
-    """Makes the few nodes that are drawn."""
-
-    def __init__(self, walk: Walk, records: Sequence[Any], number: dict[int, int], outputs: set[int]) -> None:
-        self.walk, self.records, self.number, self.outputs = walk, records, number, outputs
-
-    def vertex(self, k: int) -> Vertex:
-        """The k-th record as a node."""
-        r, titles = self.records[k], self.walk.titles
-        inner = bool(r.parents)
-        if inner:
-            titles.add(r)
-        rows, operands = [], r.operands if inner else ()
-        for slot, parent in enumerate(r.parents[: len(operands[:ROWS])]):
-            source = None if parent is None else self.number[id(parent)]
-            rows.append(Operand(slot, titles.of_operand(r, slot), source, parent is not None))
-        return Vertex(
-            k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
-            word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            more_operands=max(0, len(operands) - ROWS), output=k in self.outputs,
-            gradient=None if inner or r.grad is None else numbers(value_of(r.grad)),
-        )  # fmt: skip
+def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> Skeleton:
+    """The skeleton of the graph."""
+    walk.ids = number = {id(r): k for k, r in enumerate(records)}
+    walk.enter(records)
+    around = [walk.boxes.around(r) if r.parents else () for r in records]
+    names = {walk.entered[key]: clip(clean(name), 60) for path in around for name, key in path}
+    return Skeleton(
+        [tuple([number[id(p)] for p in r.parents if p is not None]) for r in records],
+        [tuple([walk.entered[key] for _, key in path]) for path in around], names,
+        [r.rule.name if r.parents else "" for r in records], [not r.parents for r in records],
+        [number[id(r)] for r in walk.records], told=walk.told,
+        places=[(id(r.place), r.last) if getattr(r, "place", None) is not None else None for r in records],
+    )  # fmt: skip

@@ -245,16 +245,18 @@ class Walk:
         born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
+        self.enter([what for _, what, _ in born])
+        nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
+        return tuple(nodes), tuple([n.id for n in nodes if n.output])
+
+    def enter(self, shown: Sequence[Any]) -> None:
+        """Find the boxes, and give numbers to those around what is shown."""
         self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
         self.entered: dict[Any, int] = {}
-        for _, what, _ in born:
-            for _, box in self.boxes.around(what) if hasattr(what, "node_name") else ():
+        for x in shown:
+            for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
                 self.entered.setdefault(box, len(self.entered) + 1)
-        nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
-        for box, k in self.entered.items():
-            if box[0] != "scope":
-                self.told[k] = self.boxes.note(box)
-        return tuple(nodes), tuple([n.id for n in nodes if n.output])
+        self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
         """What identifies a plain operand, and its value. Equal arrays of one name are one card."""
@@ -269,6 +271,8 @@ class Walk:
     def vertex(self, x: Any) -> Vertex:
         """A record, a Variable or a Constant."""
         record = hasattr(x, "node_name")
+        if record and id(x) not in self.titles.known:
+            self.titles.add(x)
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
         value = numbers(x.value, x.shape, x.dtype)
         flow = self.flow.get(x) if record or kind == "Variable" else None

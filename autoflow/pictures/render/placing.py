@@ -115,6 +115,7 @@ def centre(c: Card, slot: int) -> float:
 
 
 WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
+SIDES = 40.0  # pixels from left to right that an open box takes
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
 PILE = 1000.0  # pixels of cards of one rank; the arrows between them need room as well
 BROAD = 1610.0  # pixels from left to right; a picture within both comes before every other
@@ -175,7 +176,8 @@ def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
     for r, card in zip(rank, made, strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
         pile[r] = pile.get(r, 0.0) + card.height + APART
-    if fsum(room.values()) + GAP * len(room) <= WIDE and max(pile.values(), default=0.0) <= PILE:
+    frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
+    if fsum(room.values()) + GAP * len(room) + frames <= WIDE and max(pile.values(), default=0.0) <= PILE:
         return "right", (0.0, 0.0)
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
         return guess(drawn, rank), (0.0, 0.0)
