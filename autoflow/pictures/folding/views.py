@@ -118,6 +118,8 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     skeleton, look = skeleton_of(whole), whole.look
     if look.open:
         check_open(skeleton, look.open)
+    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths):
+        return skeleton, set()  # most pictures are small
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
     closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
     untangle(skeleton)

@@ -262,7 +262,7 @@ class Walk:
         """What identifies a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
         name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
-        if name is None:
+        if name is None or "[" in name:  # an item may be another one each time
             return (id(record), slot), value
         alike = [k for k, (other, y) in enumerate(self.arrays) if other == name and is_same(value, y)]
         self.arrays += [] if alike else [(name, value)]

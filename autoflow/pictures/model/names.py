@@ -251,6 +251,7 @@ class Titles:
     def __init__(self, program: Program | None = None, variables: Mapping[int, str] = MappingProxyType({})) -> None:
         self.program = program or Program(())  # what the program calls the nodes,
         self.variables = variables  # and the variables that hold them, where it is not known
+        self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
@@ -322,15 +323,16 @@ class Titles:
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
-        if hasattr(x, "node_name"):
-            given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
-        else:
-            given = None if RUNNING.fullmatch(x.name) else x.name
-        if given is not None:
-            return str(given)
-        if isinstance(x, Constant) and not x.shape:
-            return None  # a number says more than where it was made
-        return self.program.name(x) or self.variables.get(id(x))
+        if id(x) not in self.given:
+            name = str(x.node_name if hasattr(x, "node_name") else x.name)
+            running = name == f"{x.rule.name}_{x.count}" if hasattr(x, "node_name") else RUNNING.fullmatch(name)
+            if not running:
+                self.given[id(x)] = name
+            elif isinstance(x, Constant) and not x.shape:
+                self.given[id(x)] = None  # a number says more than where it was made
+            else:
+                self.given[id(x)] = self.program.name(x) or self.variables.get(id(x))
+        return self.given[id(x)]
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
