@@ -64,7 +64,7 @@ WAYS = {
         lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1420, 1100, 553,
     ),
     "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 530, 650, 180),
-    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 640, 650, 250),
+    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 650, 650, 250),
 }  # fmt: skip
 
 

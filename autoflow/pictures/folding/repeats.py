@@ -362,7 +362,7 @@ def merge_chains(graph: Picture) -> Picture:
         uses[edge.source] += 1
     cards: dict[int, Vertex] = {}  # by the number of the chain's last node
     gone: set[int] = set()
-    for node in sorted(graph.nodes, key=lambda v: v.id):
+    for node in graph.nodes:
         card = replace(node, members=node.members or (node.id,))
         for row in node.operands if node.word in CHAINS else ():
             inner = cards.get(row.source) if row.source is not None else None

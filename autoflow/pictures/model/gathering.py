@@ -192,9 +192,8 @@ class Walk:
 
     def go(self, gradients: bool | None) -> list[str]:
         """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
-        for record in sorted({*self.order, *self.shown}, key=creation_number):
-            if record.parents:
-                self.titles.add(record)
+        for record in sorted([r for r in {*self.order, *self.shown} if r.parents], key=creation_number):
+            self.titles.add(record)
         notes = []
         if self.shown is not self.order:
             notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")

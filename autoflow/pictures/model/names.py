@@ -51,14 +51,12 @@ def other_factor(record: Any) -> int | None:
     >>> other_factor((1.0 * x).grad_fn), other_factor((x * np.ones(2)).grad_fn), other_factor((x * 2).grad_fn)
     (1, 0, None)
     """
-    if record.rule.name != "multiply" or len(record.parents) != 2 or record.options:
+    flows = [parent is not None for parent in record.parents]
+    if record.rule.name != "multiply" or len(flows) != 2 or sum(flows) != 1 or record.options:
         return None
-    for slot in (0, 1):
-        x, parent = record.operands[slot], record.parents[slot]
-        alone = parent is not None and record.parents[1 - slot] is None
-        if alone and (x.shape, x.dtype) == (record.shape, record.dtype) and is_one(record.operands[1 - slot]):
-            return slot
-    return None
+    slot, operands = flows.index(True), record.operands
+    x = operands[slot]
+    return slot if (x.shape, x.dtype) == (record.shape, record.dtype) and is_one(operands[1 - slot]) else None
 
 
 def is_one(x: Any) -> bool:
@@ -121,11 +119,11 @@ def result_place(record: Any) -> tuple[Any, int] | None:
 
 def calls_of(records: Iterable[Any]) -> list[Call]:
     """The functions with several results among these records."""
-    in_order = sorted(records, key=lambda r: int(r.number))
-    shown = set(in_order)
+    shown = set(records)
+    in_order = sorted([r for r in shown if r.parents], key=lambda r: int(r.number))
     results: dict[Any, dict[int, Any]] = {}
     for record in in_order:
-        found = result_place(record) if record.parents else None
+        found = result_place(record)
         if found is not None and found[0] in shown:
             results.setdefault(found[0], {})[found[1]] = record
     calls = []
@@ -145,7 +143,7 @@ def splits(in_order: Sequence[Any], shown: set[Any]) -> list[Call]:
     for record in in_order:
         for parent in record.parents:
             users[parent] = users.get(parent, 0) + 1
-        if record.parents and record.rule.name == "getitem" and record.parents[0] in shown:
+        if record.rule.name == "getitem" and record.parents[0] in shown:
             runs = taken.setdefault(record.parents[0], [])
             if runs and record.number == runs[-1][-1].number + 1:
                 runs[-1].append(record)
