@@ -43,6 +43,13 @@ def names_from_zero():
     af.reset()
 
 
+@pytest.fixture
+def without_source():
+    """Pictures of programs whose text is not there: names are those of the caller, repeats are looked for."""
+    with af.options(source=False):
+        yield
+
+
 def pytest_configure(config):
     """Tests compare with NumPy's own functions, also with those that it deprecates. (That autoflow does not call these
     is tested in test_versions.py.)"""

@@ -63,8 +63,8 @@ WAYS = {
     "value_and_grad compiled, first": (
         lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1047, 1100, 500,
     ),
-    "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 563, 650, 190),
-    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 733, 650, 260),
+    "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 530, 650, 180),
+    "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 650, 650, 250),
 }  # fmt: skip
 
 

@@ -1,10 +1,4 @@
-"""What the caller's variables are called: of nodes, and of plain arrays that operations have used.
-
-A node is found by identity. A plain array may be the caller's own, or a copy of it (small arrays are copied when they
-are recorded), or a row of it (``inputs[t]``). So arrays are compared: the same object, the same memory, and of small
-ones the numbers. If a name could belong to two arrays, neither gets it.
-
-Notes on NumPy's errors: which arrays did not fit, by the caller's names, and what their shapes would have to be.
+"""Notes on NumPy's errors: which arrays did not fit, as the program calls them, and what their shapes would have to be.
 
 The error stays NumPy's, with its type and text (``except ValueError`` keeps working); ``add_note`` adds a line below.
 Nothing here runs unless an operation has failed.
@@ -13,168 +7,16 @@ Nothing here runs unless an operation has failed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from types import FrameType
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import AutoflowError
-from ..nodes.nodes import Node, NodeRole, current_record
-from ..nodes.versions import FreedArray
-
-# Frames that are not the user's: ours, and those between a notebook's cell and the repr of its last value.
-OTHERS = frozenset((__name__.partition(".")[0], "IPython", "ipykernel", "traitlets", "decorator", ""))
-FRAMES = 12  # of the user's, in which names are looked for
-SMALL = 4096  # bytes of an array that is compared by its numbers
-LISTED = 200  # entries of a list that get names
-Space = Iterable[tuple[str, Any]]
-
-
-class Bound:
-    """Names of nodes and arrays among the variables of the notebook, or of the caller and those who called him."""
-
-    def __init__(self, spaces: Iterable[Space]) -> None:
-        self.nodes: dict[int, str] = {}  # id of a leaf, or of a record -> name
-        self.arrays: dict[int, tuple[str, Any]] = {}  # id of an array -> its name and itself
-        # Answers so far. Each keeps its array alive, so that its id stays unique.
-        self.known: dict[int, tuple[Any, str | None]] = {}
-        lists = []
-        for space in spaces:
-            for name, x in space:
-                if isinstance(x, np.ndarray):
-                    self.add(name, x)
-                elif type(x) in (list, tuple) and len(x) <= LISTED:
-                    lists.append((name, x))
-        for name, entries in lists:
-            for place, x in enumerate(entries):
-                if isinstance(x, np.ndarray) and not isinstance(x, Node):
-                    self.add(f"{name}[{place}]", x)
-
-    def add(self, name: str, x: Any) -> None:
-        """A variable. Of two names for one thing the first counts."""
-        if isinstance(x, Node):
-            record = getattr(x, "grad_fn", None)  # NumPy can make arrays of our class that have none of our attributes
-            self.nodes.setdefault(id(x if record is None else record), name)
-            value = getattr(x, "value", None) if getattr(x, "requires_grad", True) is False else None
-            x = value if isinstance(value, np.ndarray) else None
-        if x is not None and x.shape:
-            self.arrays.setdefault(id(x), (name, x))
-
-    def kept(self, nodes: dict[int, int]) -> Bound:
-        """The names of some nodes, and of the arrays that a picture has asked for, for later pictures.
-
-        nodes : from the id that a leaf or a record has here to the id of the one that takes its name. (All of the
-            caller's arrays would be kept alive otherwise.)
-        """
-        bound = Bound([])
-        bound.nodes = {nodes[k]: name for k, name in self.nodes.items() if k in nodes}
-        asked = {name for _, name in self.known.values() if name}
-        whole = asked | {name.partition("[")[0] for name in asked}
-        bound.arrays = {k: (name, x) for k, (name, x) in self.arrays.items() if name in whole}
-        bound.known = dict(self.known)
-        return bound
-
-    def array_name(self, x: Any) -> str | None:
-        """The caller's name of a plain operand: ``X``, ``inputs[3]``; None if there is none, or several."""
-        if id(x) not in self.known:
-            self.known[id(x)] = x, self.look_up(x.reference() if isinstance(x, FreedArray) else x)
-        return self.known[id(x)][1]
-
-    def look_up(self, x: Any) -> str | None:
-        """The same, looked for."""
-        if type(x) is not np.ndarray or not x.shape:
-            return None
-        if id(x) in self.arrays:
-            return self.arrays[id(x)][0]
-        where = place(x)
-        for name, array in self.arrays.values():
-            if array.dtype == x.dtype and place(array) == where:
-                return name
-        if x.nbytes > SMALL or x.dtype.kind not in "biufc":
-            return None
-        found = set(self.equal(x))
-        return found.pop() if len(found) == 1 else None
-
-    def equal(self, x: Any) -> Iterator[str]:
-        """The names of all arrays with these numbers; if there is none, of all rows."""
-        same = [name for name, array in self.arrays.values() if alike(array, x)]
-        yield from same
-        for name, array in self.arrays.values() if not same else ():
-            if array.dtype == x.dtype and array.shape[1:] == x.shape and array.nbytes <= LISTED * SMALL:
-                rows = np.flatnonzero((array == x).reshape(len(array), -1).all(axis=1))
-                yield from [f"{name}[{row}]" for row in rows]
-
-
-def alike(array: Any, x: Any) -> bool:
-    """Have two arrays the same shape, dtype and numbers?"""
-    return array.shape == x.shape and array.dtype == x.dtype and bool((array == x).all())
-
-
-def place(x: Any) -> tuple[Any, ...]:
-    """Where in memory an array is, and how it lies there."""
-    return x.__array_interface__["data"][0], x.shape, x.strides
-
-
-KNOWN: ContextVar[Bound | None] = ContextVar("KNOWN", default=None)
-
-
-@contextmanager
-def names_of(bound: Bound) -> Iterator[None]:
-    """Within it pictures have these names: those of the place where something was made, not where it is shown."""
-    token = KNOWN.set(bound)
-    try:
-        yield
-    finally:
-        KNOWN.reset(token)
-
-
-def bound_names() -> Bound:
-    """The caller's names, or those that :func:`names_of` has set.
-
-    In the notebook, in the first frame outside autoflow and IPython, in those further out.
-
-    The notebook comes first because a function that draws has a name of its own for what it draws: ``node``. For the
-    same reason a function's parameter names only what has no name further out. The first name in a namespace wins: in
-    ``for v in (x, y)`` the loop's name came later.
-    """
-    if (known := KNOWN.get()) is not None:
-        return known
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    spaces: list[Space] = [public(shell.user_ns)] if shell is not None else []
-    parameters: list[Space] = []
-    for frame in users(sys._getframe(1)):
-        code = frame.f_code
-        given = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-        local = public(frame.f_locals)
-        spaces.append([(name, x) for name, x in local if name not in given])
-        parameters.append([(name, x) for name, x in local if name in given])
-        if frame.f_locals is not frame.f_globals and len(parameters) == 1:
-            outermost = public(frame.f_globals)
-            parameters.append(outermost)
-    return Bound([*spaces, *parameters])
-
-
-def public(space: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The variables that a name is taken from."""
-    return [(name, x) for name, x in list(space.items()) if not name.startswith("_") and name.isidentifier()]
-
-
-def users(frame: FrameType | None) -> Iterator[FrameType]:
-    """The user's frames from the one that called us outwards, as far as the module or the cell."""
-    found = 0
-    while frame is not None and found < FRAMES:
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in OTHERS:
-            found += 1
-            yield frame
-            if frame.f_code.co_name == "<module>":
-                return
-        elif found:
-            return
-        frame = frame.f_back
-
+from ..nodes.nodes import NodeRole, current_record
+from ..program.names import is_of
+from ..program.places import Activation, enter
+from ..program.source import find
 
 Shape = tuple[int, ...]
 Named = list[tuple[str, Shape]]
@@ -195,7 +37,7 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
             )
         return
     try:
-        note = describe_shapes(function, named_shapes(inputs), options)
+        note = describe_shapes(function, named_shapes(function, inputs), options)
     except Exception:  # of a list that is no array, or a variable of the user's: the error matters, not its note
         return
     if note:
@@ -209,29 +51,34 @@ def describe_shapes(function: Any, found: Named, options: Sequence[Any]) -> str:
     return f"{said}{': ' * bool(rule)}{rule}"
 
 
-def named_shapes(inputs: list[Any]) -> Named:
+def named_shapes(function: Any, inputs: list[Any]) -> Named:
     """Name and shape of each operand that is an array."""
-    arrays = []
+    arrays: list[Any] = []
     for x in inputs:
-        if isinstance(x, (list, tuple)) and any([hasattr(part, "shape") for part in x]):
-            arrays += [part for part in x if hasattr(part, "shape")]  # a sequence of arrays
-        elif hasattr(x, "shape") or isinstance(x, (list, tuple)):
-            arrays.append(x)
-    bound = bound_names()
-    places = {1: ["the array"], 2: ["the left operand", "the right operand"]}.get(len(arrays))
-    places = places or [f"operand {k}" for k in range(1, len(arrays) + 1)]
+        parts = [part for part in x if hasattr(part, "shape")] if isinstance(x, (list, tuple)) else []
+        arrays += parts or [x] * (hasattr(x, "shape") or isinstance(x, (list, tuple)))
+    count = len(arrays)
+    places = {1: ["the array"], 2: ["the left operand", "the right operand"]}.get(count)
+    places = places or [f"operand {k}" for k in range(1, count + 1)]
     shapes = [x.shape if hasattr(x, "shape") else np.shape(x) for x in arrays]
-    return [(name_of(x, bound) or place, shape) for x, place, shape in zip(arrays, places, shapes, strict=True)]
+    texts = written_operands(function, count)
+    return [(given_name(x) or text or place, shape)
+            for x, text, place, shape in zip(arrays, texts, places, shapes, strict=True)]  # fmt: skip
 
 
-def name_of(x: Any, bound: Any) -> str | None:
-    """The name that the user gave, or the variable of the caller's that holds it."""
-    if not isinstance(x, NodeRole):
-        return bound.array_name(x)
-    record = current_record(x)
-    holder: Any = x if record is None else record
-    value = getattr(x, "_value", None)
-    return getattr(holder, "_name", None) or bound.nodes.get(id(holder)) or bound.array_name(value)
+def written_operands(function: Any, count: int) -> list[str | None]:
+    """What the user's program calls the operands, if it shows that many where it calls ``function``."""
+    place, last = enter(sys._getframe(1))
+    found = find(place.code if type(place) is Activation else place, last) if place is not None else None
+    if found is None or len(found.operands()) != count or not is_of(found, getattr(function, "__name__", "")):
+        return [None] * count
+    return [found.operand_text(slot) for slot in range(count)]
+
+
+def given_name(x: Any) -> str | None:
+    """The name that the user gave to a node."""
+    record = current_record(x) if isinstance(x, NodeRole) else None
+    return getattr(x if record is None else record, "_name", None)
 
 
 # -- what the shapes would have to be, by function ---------------------------------------------------------------------

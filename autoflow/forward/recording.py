@@ -260,8 +260,9 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     return compute_one(rule, x, parent, options)
 
 
-def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> Any:
-    """The same, where it is known that the options are simple: see SIMPLE."""
+def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth: int = 4) -> Any:
+    """The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
+    method or NumPy's function."""
     a = x._value
     try:
         result = rule.compute(a, *options)
@@ -276,7 +277,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...]) -> An
         return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     if switches.source:
-        frame = getframe(3)
+        frame = getframe(depth)
         if type(place := frame.f_trace) is Activation:
             record.place = place
             record.last = frame.f_lasti
@@ -341,7 +342,7 @@ def make_node(
         return node
     node = on_memory(result, family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = node._operand = result
-    node._record = new_record(rule, parents, ())
+    node._record = new_record(rule, parents, (), depth=3)
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
     if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not

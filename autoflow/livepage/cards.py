@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..forward.naming import Bound, names_of
 from ..pictures.model.data import GraphData, Vertex
 from ..pictures.model.style import clip, width
 from ..pictures.render.cards import Card
@@ -47,14 +46,7 @@ class Face(Card):
 
 def draw(study: Study) -> GraphData:
     """The graph of the loss, under the names of the user's source."""
-    bound = Bound([])
-    bound.nodes.update({id(record): name for record, name in study.places.names.items()})
-    for record in study.records:
-        for slot, (parent, x) in enumerate(zip(record.parents, record.operands, strict=False)):
-            if parent is None and (name := study.places.operand(record, slot)) and isinstance(x, np.ndarray):
-                bound.add(name, x)
-    with names_of(bound):
-        return graph(study.root, "arrays", direction="rows", gradients=True, merge=False, fold=False)
+    return graph(study.root, "arrays", direction="rows", gradients=True, merge=False, fold=False)
 
 
 def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tuple[int, int]], dict[str, Any]]:
@@ -81,7 +73,7 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
         elif v.kind == "Operation":
             k = number[v.id]
             card |= {"output": 1 + k, "grad": 1 + m + n + k, "map": k if k < maps else None}
-            card |= {"sends": sends(picture, v), "place": place_of(study, k)}
+            card |= {"sends": sends(picture, v), "place": study.place(study.records[k])}
         elif v.name in study.moving:
             card |= {"input": n + study.moving.index(v.name)}
         else:  # whole numbers, or computed from data alone: no node, but an operand of an operation
@@ -109,12 +101,6 @@ def sends(picture: GraphData, v: Vertex) -> list[dict[str, Any]]:
         {"to": o.title, "rule": o.rule, "card": o.source, "flows": o.flows, "alone": one}
         for o, one in zip(v.operands, alone, strict=True)
     ]
-
-
-def place_of(study: Study, k: int) -> list[int] | None:
-    """Where an operation stands: the function's number, and the span in its source."""
-    found = study.places.spans.get(study.records[k])
-    return found and [[*study.places.sources].index(found[0]), *found[1]]
 
 
 def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:

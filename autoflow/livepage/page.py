@@ -77,7 +77,7 @@ class LivePage:
             "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
             "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
-            "source": [s.lines for s in study.places.sources.values() if s.lines],
+            "source": [lines for lines, _ in study.functions.values() if lines],
         }  # fmt: skip
         return f"{study.record_step(wanted)}\n{prediction}", about
 

@@ -15,8 +15,8 @@ from ..backprop.hooks import on_operation
 from ..base.errors import CompileError, InputError
 from ..compiler.compiled import compile
 from ..nodes.nodes import Node, Operation, Variable, value_of
+from ..program.names import expression_of
 from ..transforms.gradient import gradients
-from .places import Places
 
 SIDE, POINTS = 41, 121  # of the grid on a plane, of a curve
 NO_PREDICTION = "const makePrediction = null;"
@@ -40,12 +40,12 @@ class Study:
         self.moving = [name for name, d in self.data.items() if d.dtype.kind == "f"]
         variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
         constants = [constant(d, name=n) for n, d in self.data.items()]
-        self.places = Places(lambda: self.call(loss, variables, constants))
-        self.root = self.places.root
+        self.root = self.call(loss, variables, constants)
         if not isinstance(self.root, Operation) or self.root.size != 1:
             raise InputError("the loss has to return one number, computed from the parameters by NumPy's functions")
         self.root.name = "loss"
         self.records = operations_behind(self.root)
+        self.functions = {code: lines_of(code) for code in map(code_of, self.records) if code is not None}
         self.area: list[float] | None = None
         self.grid: Any = None
         self.kind: str | None = None
@@ -146,14 +146,38 @@ class Study:
         """How many operations the loss begins with that are those of the prediction: these can be shown on the grid."""
         variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
         constants = [constant(d, name=n) for n, d in self.data.items()]
-        there = Places(lambda: self.call(self.predict, variables, constants))
-        found = operations_behind(there.root)
+        found = operations_behind(self.call(self.predict, variables, constants))
         n = 0
         for one, other in zip(self.records, found, strict=False):
-            if self.places.spans.get(one) != there.spans.get(other) or one.rule is not other.rule:
+            if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
                 break
             n += 1
         return n
+
+    def place(self, record: Any) -> list[int] | None:
+        """Where an operation stands: the function's number, and first line, first column, last line, last column in
+        what the page shows of it, from 0."""
+        code, found = code_of(record), expression_of(record)
+        if code is None or found is None or not self.functions[code][0]:
+            return None
+        (_, indent), first, span = self.functions[code], code.co_firstlineno, found.span
+        number = [*self.functions].index(code)
+        return [number, span.line - first, span.column - indent, span.end_line - first, span.end_column - indent]
+
+
+def code_of(record: Any) -> Any:
+    """The code of the user's that an operation stands in; None if that is not known."""
+    return getattr(record.place, "code", record.place)
+
+
+def lines_of(code: Any) -> tuple[list[str], int]:
+    """The source of a function without its indentation, and how deep that was."""
+    try:
+        lines = inspect.getsource(code).rstrip().split("\n")
+    except (OSError, TypeError):  # typed at a prompt that keeps no source
+        return [], 0
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return [line[indent:] for line in lines], indent
 
 
 def operations_behind(root: Any) -> list[Any]:

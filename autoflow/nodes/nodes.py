@@ -533,14 +533,16 @@ def gradient_target(x: Any) -> Any:
 
 
 def new_record(
-    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None
+    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None,
+    depth: int = 1,
 ) -> Record:
-    """A record, made now. Its place is that of ``like``, another record, or where the user's program is."""
+    """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``
+    or further out."""
     record = Record()
     if hasattr(like, "place"):
         record.place, record.last = like.place, like.last
     elif like is None and modes().source:
-        record.place, record.last = enter(getframe(1))
+        record.place, record.last = enter(getframe(depth))
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
     record.number, release = next(NEW)
     record.count = rule.tick()

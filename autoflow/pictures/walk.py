@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import LOST, LostGradientError
 from ..base.modes import modes
-from ..forward.naming import bound_names
 from ..forward.replay import key_of, record_again
 from ..nodes.nodes import Node, OperationRole, Variable
 from .folding import views
@@ -37,7 +36,7 @@ from .model.data import (
     numbers,
 )
 from .model.gathering import Walk, identity_of
-from .model.names import Titles
+from .model.names import titles_of
 from .model.style import clean, clip
 from .pages.html import PLAIN, image
 from .pages.stepper import wanted_kinds
@@ -297,7 +296,7 @@ def build_picture(
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, size = best_way(folded)
-        for _, few in () if direction or depth is not None or opened else TIGHTER:
+        for few in () if direction or depth is not None or opened else TIGHTER[1]:
             if excess(size) > 1.0 and (tried := views.fold_huge_graph(walk, depth, opened, few)):
                 other, found = best_way(tried)
                 folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
@@ -318,7 +317,7 @@ def build_picture(
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
-        several=walk.several(),
+        several=walk.several(), told=walk.told,
     )  # fmt: skip
     return picture if direction else fit_picture(picture)
 
@@ -439,7 +438,7 @@ def html(node: Any, text: str) -> str:
 def node_title(node: Any) -> str:
     """``a5: Operation subtract · gradient 1``."""
     record = node.grad_fn
-    name = Titles(bound_names()).name(node if record is None else record) or node.name
+    name = titles_of([node if record is None else record]).name(node if record is None else record) or node.name
     words = [type(node).__name__.replace("View", "Operation")]
     if record is not None:
         words[0] += f" {record.rule.name}"

@@ -6,10 +6,10 @@ one of its turns ends, but the same instruction again in one call is a later tur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .names import FRAMES, Program
+from .names import FRAMES, Program, caller_of
 from .places import Activation
 from .source import find, loop_text, source_of
 
@@ -21,12 +21,13 @@ Path = tuple[Key, ...]
 class Box:
     """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
 
-    __slots__ = ("content", "continued", "kind", "path", "seen", "title")
+    __slots__ = ("before", "content", "continued", "kind", "path", "seen", "title")
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
         self.kind, self.title = kind, title  # kind: call, loop, turn, scope
         self.path = path  # of a call: the object
+        self.before = ""  # the titles of boxes that have nothing but this one in them
         self.seen: dict[tuple[int, int], int] = {}  # instructions directly in it -> how often each was run
         self.content: set[Any] = set()  # keys of boxes in it, ids of records
 
@@ -34,6 +35,11 @@ class Box:
     def turns(self) -> int:
         """How many turns a loop had at least."""
         return max(self.seen.values(), default=0)
+
+    @property
+    def has_turns(self) -> bool:
+        """Is it a loop that went round?"""
+        return self.kind == "loop" and self.turns > 1
 
 
 class Boxes:
@@ -46,17 +52,18 @@ class Boxes:
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int], Path] = {}
         self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
+        self.unknown = {id(r) for r in records if getattr(r, "place", None) is None}  # of backward passes, say
         self.prune()
 
     def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
         """The boxes around a record, the outermost first: title and what identifies each."""
-        return tuple([(self.boxes[key].title, key) for key in self.paths[id(record)]])
+        return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
     def note(self, key: Key) -> str:
         """What has to be said about a box."""
         box = self.boxes[key]
         watched = any([type(x) is tuple and x[0] == "turn" for x in box.content])
-        told = f"at least {box.turns} turns" if box.kind == "loop" and box.turns > 1 and not watched else ""
+        told = f"at least {box.turns} turns" if box.has_turns and not watched else ""
         return "continued under a debugger" if box.continued else told
 
     # -- which boxes there are
@@ -136,8 +143,7 @@ class Boxes:
     def named(self, call: Activation) -> Box:
         """The box of a call."""
         path = self.program.object_path(call.owner) if call.owner is not None else None
-        name, parent = call.code.co_name, call.parent
-        found = find(parent.code, call.call) if parent is not None else None
+        name, parent, found = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
             title = f"{path}(…)" if name == "__call__" else f"{path}.{name}(…)"
         elif found is not None and found.is_call:
@@ -152,30 +158,18 @@ class Boxes:
     def prune(self) -> None:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same. Then objects are called as the box around them calls them."""
-        shared = len(min(self.paths.values(), key=len, default=()))
+        known = [path for r, path in self.paths.items() if r not in self.unknown]
+        shared = len(min(known, key=len, default=()))
         for k in range(shared):
-            key = next(iter(self.paths.values()))[k]
+            key = known[0][k]
             box = self.boxes[key]
-            if len({path[k] for path in self.paths.values()}) > 1 or box.kind == "scope" or box.turns > 1:
+            if len({path[k] for path in known}) > 1 or box.kind == "scope" or box.has_turns:
                 shared = k
                 break
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
-        for r, path in self.paths.items():
-            for outer, inner in zip(path, (*path[1:], r), strict=False):
-                self.boxes[outer].content.add(inner)
-        dropped = set()
-        for key, box in self.boxes.items():
-            only = next(iter(box.content)) if len(box.content) == 1 else None
-            inner = self.boxes[only] if type(only) is tuple else None
-            if only is not None and box.kind != "scope" and inner is None:
-                dropped.add(key)
-            elif inner is not None and box.kind == "turn" and inner.kind == "call":
-                inner.title = f"{box.title} · {inner.title}"
-                dropped.add(key)
-            elif inner is not None and box.kind == "loop" and box.turns < 2 and inner.kind != "turn":
-                dropped.add(key)
-        self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
-        done = set()
+        if not any(self.paths.values()):
+            return
+        done: set[Key] = set()
         for path in self.paths.values():
             around = ""
             for key in path:
@@ -184,6 +178,41 @@ class Boxes:
                     done.add(key)
                     box.title = self.title(box, around)
                 around = box.path or around
+        self.leave_out(self.is_its_calls)
+        self.leave_out(self.says_nothing)
+
+    def leave_out(self, test: Callable[[Box], bool]) -> None:
+        """Leave out the boxes that pass a test of what is directly in them."""
+        for box in self.boxes.values():
+            box.content = set()
+        for r, path in self.paths.items():
+            for outer, inner in zip(path, (*path[1:], r), strict=False):
+                self.boxes[outer].content.add(inner)
+        dropped = {key for key, box in self.boxes.items() if test(box)}
+        self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
+
+    def is_its_calls(self, box: Box) -> bool:
+        """Is it a loop of which each turn is one call, or one scope?"""
+        inside = [self.boxes[key] for key in box.content if type(key) is tuple]
+        whole = box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1
+        return whole and len({one.kind for one in inside}) == 1
+
+    def says_nothing(self, box: Box) -> bool:
+        """Is it a box around one operation; or around one box, which then has its title as well?"""
+        if box.kind == "scope" or len(box.content) != 1:
+            return False
+        (only,) = box.content
+        inner = self.boxes[only] if type(only) is tuple else None
+        if inner is None:
+            return True
+        if box.has_turns or box.continued:
+            return False
+        if inner.kind == "scope":
+            return True  # the user's own word for it
+        if box.kind != "loop" or inner.kind != "turn":
+            inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
+            return True
+        return False
 
     def title(self, box: Box, around: str) -> str:
         """The title of a box inside of that of an object."""

@@ -34,6 +34,12 @@ def function_around(activation: Any) -> Any:
     return activation
 
 
+def expression_of(x: Any) -> Expression | None:
+    """The expression that made a record or a leaf."""
+    place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
+    return None if place is None else find(place.code if type(place) is Activation else place, last)
+
+
 class Program:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
@@ -41,6 +47,7 @@ class Program:
         found = sorted([x for x in nodes if hasattr(x, "place") or hasattr(x, "_place")], key=lambda x: int(x.number))
         self.records = [x for x in found if hasattr(x, "place") and x.place is not None]
         self.leaves = [x for x in found if not hasattr(x, "place") and x._place[0] is not None]
+        self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
@@ -54,17 +61,18 @@ class Program:
 
     def expression(self, x: Any) -> Expression | None:
         """The expression that made a record or a leaf."""
-        place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
-        return None if place is None else find(place.code if type(place) is Activation else place, last)
+        return self.expressions[id(x)] if id(x) in self.expressions else expression_of(x)
 
     def place(self, x: Any) -> Place | None:
         """Where it was made."""
-        found = self.expression(x) if hasattr(x, "place") or hasattr(x, "_place") else None
+        found = self.expressions.get(id(x))
         return None if found is None else found.place
 
     def name(self, x: Any) -> str | None:
         """What the program calls a record or a leaf; None if it has no name for it."""
-        if id(x) not in self.names and hasattr(x, "_place"):  # a Constant: nothing flows to it
+        if (
+            id(x) not in self.names and id(x) not in self.expressions and hasattr(x, "_place")
+        ):  # a Constant: nothing flows to it
             place, last, index = x._place
             found = self.expression(x)
             text = self.stored(found, place, last, index) if found and type(place) is Activation else None
@@ -125,7 +133,7 @@ class Program:
         target = found.target
         if target is RETURNED:
             outer = function_around(activation.whole)
-            above = outer.parent and find(outer.parent.code, outer.call)
+            above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
             return self.stored(above, outer.parent, outer.call, outer.index, depth + 1)
@@ -140,7 +148,7 @@ class Program:
         paths: dict[int, str] = {}
         for x in self.leaves:
             place, last, index = x._place
-            found = self.expression(x)
+            found = self.expressions[id(x)]
             if getattr(x, "_name", None):
                 self.names[id(x)] = x._name
                 continue
@@ -150,9 +158,11 @@ class Program:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
         for alike in group_by_last(paths).values():
-            briefs = [{key: ending(paths[key], n) for key in alike} for n in range(1, 9)]
-            distinct = len({paths[key] for key in alike})
-            brief = next((b for b in briefs if len(set(b.values())) == distinct), briefs[-1])
+            distinct, brief = len({paths[key] for key in alike}), {}
+            for n in range(1, 9):
+                brief = {key: ending(paths[key], n) for key in alike}
+                if len(set(brief.values())) == distinct:
+                    break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
                 self.names[key] = text + str(numbers[key] + 1).translate(SUBSCRIPTS) if len(same) > 1 else text
@@ -206,7 +216,7 @@ class Program:
         for records in calls.values():
             for _, group in groupby(records, key=lambda r: r.last):
                 run = list(group)
-                found = self.expression(run[0])
+                found = self.expressions[id(run[0])]
                 if found is not None and found.is_write:
                     self.find_writes(run)
                 elif len(run) == 1 or all([is_one(r, found) for r in run]):
@@ -214,6 +224,7 @@ class Program:
                 else:
                     used = {id(p) for r in run for p in r.parents}
                     left = [id(r) for r in run if id(r) not in used]
+                    self.parts.update(map(id, run[1:]))  # it may be one execution
                     self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
@@ -228,7 +239,7 @@ class Program:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
         waiting = []
         for r in self.records:
-            found = self.expression(r)
+            found = self.expressions[id(r)]
             if found is None:
                 continue
             if not self.give_target(r, found):
@@ -271,7 +282,7 @@ class Program:
         """What the caller does with the value of a call: the target, and the call that has it; else the call's own
         text."""
         called = function_around(activation.whole)
-        above = called.parent and find(called.parent.code, called.call)
+        above = caller_of(called)
         if not above or depth > DEEPEST:
             return None, None
         if above.target is RETURNED:
@@ -282,22 +293,29 @@ class Program:
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
     def unpack(self, group: Sequence[Any]) -> None:
-        """``u, v = np.split(x, 2)``: as many records as there are names, or a multiple of it."""
-        found = self.expression(group[0])
+        """``u, v = np.split(x, 2)``: as many records of one array as there are names."""
+        found = self.expressions[id(group[0])]
         target = found.target if found is not None else None
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
-        if not isinstance(node, (ast.Tuple, ast.List)) or len(group) % len(node.elts):
+        if not isinstance(node, (ast.Tuple, ast.List)) or any([isinstance(x, ast.Starred) for x in node.elts]):
             return
-        if any([isinstance(x, ast.Starred) for x in node.elts]):
-            return
-        for k, r in enumerate(group):
-            self.give(r, function_of(r.place), written(node.elts[k % len(node.elts)]))
+        used = {id(p) for r in group for p in r.parents}
+        made_of: dict[int, Any] = {}  # what each was computed from outside of the group: one execution
+        results: dict[Any, list[Any]] = {}
+        for r in group:
+            inside = [made_of[id(p)] for p in r.parents if id(p) in made_of]
+            made_of[id(r)] = inside[0] if inside else tuple(map(id, r.parents))
+            if id(r) not in used:
+                results.setdefault(made_of[id(r)], []).append(r)
+        for records in results.values():
+            for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
+                self.give(r, function_of(r.place), written(part))
 
     def used_as(self, r: Any) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            found = self.expression(user)
+            found = self.expressions[id(user)]
             text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
             place = user.place
             if text is not None and whole_of(place) is not whole_of(r.place):
@@ -323,12 +341,15 @@ def function_of(place: Any) -> Any:
 
 def is_one(record: Any, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
-    if found is None:
-        return False
+    return found is not None and is_of(found, record.rule.name)
+
+
+def is_of(found: Expression, operation: str) -> bool:
+    """Does the expression do nothing but this operation?"""
     node = found.node
     if isinstance(node, ast.Call):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return bool(name == record.rule.name or name == SYNONYMS.get(record.rule.name))
+        return bool(name == operation or name == SYNONYMS.get(operation))
     return isinstance(node, ONE)
 
 
@@ -353,10 +374,19 @@ def target_text(target: Target, index: int | None = None) -> str | None:
     return "".join(parts)
 
 
+def caller_of(call: Activation) -> Expression | None:
+    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does."""
+    found = find(call.parent.code, call.call) if call.parent is not None else None
+    if found is not None and isinstance(found.node, ast.Call):
+        for x in (*found.node.args, *[k.value for k in found.node.keywords]):
+            if getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>")) == call.code.co_name:
+                return None
+    return found
+
+
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None."""
-    code, parent = call.code, call.parent
-    found = find(parent.code, call.call) if parent is not None else None
+    code, found = call.code, caller_of(call)
     if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
         return None
     k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")

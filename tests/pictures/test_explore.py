@@ -646,14 +646,6 @@ def test_a_function_gives_its_name_to_its_value():
     assert tape_of(Scripts(page.to_html()))["titles"][-1] == "loss"
 
 
-def test_only_arrays_of_the_graph_are_kept_alive():
-    used, large = np.arange(3.0), np.zeros(10_000)
-    x = af.Variable(1.0, name="x")
-    page = explore((x * used).sum())
-    assert [name for name, _ in page.bound.arrays.values()] == ["used"]
-    assert large.size == 10_000
-
-
 def test_html_for_a_page_of_ones_own():
     a5, _ = lesson()
     page = explore(a5)

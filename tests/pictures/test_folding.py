@@ -91,6 +91,7 @@ def test_merging_keeps_all_flow(operators, seed):
     assert pickle.loads(pickle.dumps(drawn)) == drawn
 
 
+@pytest.mark.usefixtures("without_source")
 def test_long_chains_become_cards_of_twelve():
     vs = [af.Variable(float(k), name=f"v{k}") for k in range(40)]
     total = vs[0]

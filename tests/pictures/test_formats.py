@@ -438,6 +438,7 @@ def test_the_bundle_never_raises(monkeypatch):
     assert "failed" in g._repr_mimebundle_()["text/plain"]
 
 
+@pytest.mark.usefixtures("without_source")
 def test_draw_shows_once_in_a_cell(monkeypatch):
     shown = []
     shell = types.SimpleNamespace(user_ns={}, execution_count=7)

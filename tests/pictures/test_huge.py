@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.pictures.folding import views
+from autoflow.pictures.model.gathering import Walk
 
 
 @pytest.fixture
@@ -25,13 +25,14 @@ def test_what_is_hidden_and_how_to_see_it(network):
     g = network.graph()
     assert len(g.nodes) <= 60
     assert g.notes[0].startswith("2,")
-    assert 'More: graph(open="layer0/block"), graph(depth=2), graph(around=w, radius=2)' in g.notes[0]
+    assert 'More: graph(open="layer0/block"), graph(depth=3), graph(around=w, radius=2)' in g.notes[0]
     assert (
         g.notes[1]
         == "gradients of a graph this large: after backward() those of Variables; around= shows all of a part"
     )
     opened = network.graph(open="layer0/block", depth=0)
     assert "layer0" in [f.title for f in opened.frames]
+    assert "for _ in range(120 + k)" in [v.title.rstrip(" 12") for v in opened.nodes]  # loops are boxes, here too
     with pytest.raises(ValueError, match="no scope 'nobody'"):
         network.graph(open="nobody")
 
@@ -55,8 +56,8 @@ def leaves_of(node):
 
 def test_only_what_is_drawn_becomes_data(network, monkeypatch):
     made = []
-    make = views.Maker.vertex
-    monkeypatch.setattr(views.Maker, "vertex", lambda self, k: made.append(k) or make(self, k))
+    make = Walk.vertex
+    monkeypatch.setattr(Walk, "vertex", lambda self, x: made.append(x) or make(self, x))
     for options in ({}, {"open": "layer3"}, {"depth": 1}):
         made.clear()
         g = network.graph(**options)

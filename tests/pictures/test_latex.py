@@ -223,7 +223,7 @@ def test_names_stand_for_nodes_and_can_be_expanded():
 def test_leaves():
     leaves = [af.Variable(2.0, name="alpha"), af.Variable([2.0], name="alpha"), af.Variable(2.0), af.Constant(2.5)]
     texts = list(map(af.Node.formula, leaves))
-    assert texts == [r"\alpha", r"\boldsymbol{\alpha}", r"\mathrm{var}_{2}", "2.5"]
+    assert texts == [r"\alpha", r"\boldsymbol{\alpha}", r"\mathrm{leaves[2]}", "2.5"]
     with pytest.raises(LostGradientError, match="x is a leaf"):
         af.Variable(2.0, name="x").derivative_formula()
 
@@ -256,7 +256,7 @@ def test_long_chains_need_no_recursion():
     for _ in range(5000):
         y = np.sin(y)
     assert len(y.formula()) < 2000
-    assert "sin" in y.derivative_formula()
+    assert y.derivative_formula() == r"\frac{\partial y_{5000}}{\partial y_{4999}} = \cos y_{4999}"
 
 
 def test_rules_of_users():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.forward.naming import LISTED, SMALL, Bound
 from autoflow.pictures import graph
 from autoflow.pictures.formulas.chain import rules_of
 from autoflow.pictures.model.names import Titles
@@ -37,18 +36,17 @@ def test_rows_of_an_array_and_entries_of_a_list_have_their_place():
     assert {"inputs[2]", "parts[1]", "data[3]"} <= set(titles(graph(total)))
 
 
-def test_a_name_that_two_arrays_could_have_is_given_to_neither():
+def test_the_program_says_which_of_two_equal_arrays_it_is():
     a, b = np.zeros(3), np.zeros(3)
     w = af.Variable(np.ones(3), name="w")
-    z = w * a + b
+    assert {"a", "b"} <= set(titles(graph(w * a + b)))
+    with af.options(source=False):
+        z = w * a + b
     assert titles(graph(z)).count("array") == 2
     c = np.array([1.0, 2.0, 3.0])
-    z = w * c
-    c[0] = 5.0  # it is not what was used any more
-    assert "array" in titles(graph(z))
-    nan = np.array([np.nan, 1.0, 2.0])
-    assert "array" in titles(graph(w * nan))
-    assert (a == b).all()
+    first = w * c
+    c = np.array([2.0, 3.0, 4.0])
+    assert titles(graph(first + w * c)).count("c") == 2  # one name, two arrays
 
 
 def test_the_outermost_name_wins_over_that_of_a_parameter():
@@ -68,16 +66,7 @@ def test_the_outermost_name_wins_over_that_of_a_parameter():
     assert titles(lonely(af.Variable(1.0)))[0] == "node"  # nobody else has a name for it
 
 
-def test_equal_numbers_are_looked_for_in_small_arrays_only():
-    large = np.zeros(SMALL)
-    bound = Bound([[("large", large), ("many", [np.full(3, float(k)) for k in range(LISTED + 1)])]])
-    assert bound.array_name(large) == "large"
-    assert bound.array_name(large[:]) == "large"  # the same memory
-    assert bound.array_name(large.copy()) is None
-    assert bound.array_name(np.full(3, 1.0)) is None  # too long a list
-    assert bound.array_name(np.array(["a"])) is None
-
-
+@pytest.mark.usefixtures("without_source")
 def test_no_title_has_a_number_that_nobody_asked_for():
     x, w = af.Variable(np.ones((2, 3)), name="some_data"), af.Variable(np.ones((3, 3)), name="some_weights")
     y = [np.tanh(x @ w) @ w]
@@ -152,7 +141,7 @@ def test_a_rule_that_a_user_wrote_is_no_obstacle():
     x = af.Variable(np.ones(9), name="x")
     assert graph(Twice.apply(x), gradients=True).nodes[-1].operands[0].rule == "2 · g"
     many = np.ones((2, 3, 4)) @ af.Variable(np.ones((4, 5)))
-    assert rules_of(many.grad_fn, Titles(Bound(()))) == ("", "")
+    assert rules_of(many.grad_fn, Titles()) == ("", "")
 
 
 def test_merged_chains_keep_rules_only_where_they_hold():

@@ -266,6 +266,7 @@ def test_what_has_a_name_or_comes_out_is_drawn():
     assert ones.shape == (3,)
 
 
+@pytest.mark.usefixtures("without_source")
 def test_a_product_with_one_that_is_used_twice_keeps_the_sum():
     x = af.Variable(3.0, name="x")
     twice = [1.0 * x]

@@ -140,6 +140,24 @@ def test_several_results():
     assert rest
 
 
+def test_what_a_function_returns_to_autoflow_has_no_name_of_the_callers():
+    def loss(w):
+        return (w - 1.0) ** 2
+
+    page = af.explore(loss, w=(-1, 3))
+    inner = page.root.grad_fn
+    assert program_name(inner, page.root) is None
+    leaf = [x for x in ancestors(inner) if not x.parents]
+    assert [program_name(x, page.root) for x in leaf] == ["w"]
+
+
+def test_results_that_are_packed():
+    w, v = np.linalg.eigh(af.Variable(np.eye(2)))
+    everything = {id(r): r for node in (w, v) for r in ancestors(node.grad_fn)}
+    assert told(w, v) == ["w", "v"]
+    assert len(everything) == 5
+
+
 def test_composed_functions_name_the_last_of_their_operations():
     x = af.Variable(np.arange(3.0))
     y = np.trapezoid(x)

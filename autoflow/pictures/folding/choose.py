@@ -1,20 +1,17 @@
 """Which boxes of a picture are open, and what a folded one says.
 
-A graph of thousands of nodes cannot be read. Scopes (``with af.scope("encoder"):``) divide it into parts. A folded
-part is one card that counts its contents. Folding is decided on a :class:`~.repeats.Skeleton`, in which nodes and boxes
-are numbers, and each node has a path of boxes around it. Repeats (:mod:`.repeats`) are boxes that we add.
+A graph of thousands of nodes cannot be read. Calls, loops and scopes (``with af.scope("encoder"):``) divide it into
+parts. A folded part is one card that counts its contents. Folding is decided on a :class:`~.repeats.Skeleton`, in which
+nodes and boxes are numbers, and each node has a path of boxes around it.
 
     1  depth=, g.open(...)    the user's choice
     2  more than six alike    the first and the last are drawn, the others are one card
-    3  above FEW cards        scopes fold from the deepest level, until there are at most that many
-    4  still more             shorter repeats fold, and of what is left sections
+    3  above FEW cards        boxes fold from the deepest level, until there are at most that many
+    4  still more             what is left is cut into sections
 
-Sections are parts of a graph that has no parts of its own. A graph without boxes and repeats, say of 150 different
-operations, is cut into them, like a text into paragraphs: stretches of its order, so that no section is both before and
-after another. The order is that of the program, or depth first from the output, whichever is cheaper to cut. The price
-of a cut is how many values are carried over it, and sections of uneven lengths cost a little more. What is nearest to
-the output stays as it is. A section of many operations has sections in it, so opening one shows a picture that can be
-read, again.
+Sections are parts of a graph that has no parts of its own, say of 150 different operations: stretches of the order in
+which the program computed them, of about the same length. What is nearest to the output stays as it is. A section of
+many operations has sections in it, so opening one shows a picture that can be read, again.
 """
 
 from __future__ import annotations
@@ -25,10 +22,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-import numpy as np
-
-from ..model.data import ALIKE, FEW, Array
-from .repeats import Path, Skeleton, equal_boxes, first_word, runs
+from ..model.data import ALIKE, FEW
+from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
 
 # ---------------------------------------------------------------- boxes: which are open
 
@@ -74,22 +69,43 @@ def choose(
     if not fold:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
-    if "repeat" not in opened:
-        closed |= runs(graph, stay, alike)
-    if closed:
+    crowded = graph.count(closed) > few
+    if parts := part_loops(graph, alike, crowded) | runs(graph, alike):
+        stay = open_boxes(graph, opened)
+        closed |= equal_boxes(graph, parts, stay, alike)
         place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
         if graph.count(closed) <= few:
             return closed
-        closed |= {box for box in levels if levels[box] == level and box not in stay}
-    if graph.count(closed) <= few:
-        return closed
-    closed |= equal_boxes(graph, set(levels), stay)
+        closed |= close_some(graph, closed, {box for box in levels if levels[box] == level} - stay, few)
     if graph.count(closed) > few:
-        closed |= runs(graph, stay)
-    place_leaves(graph, outside)
+        closed |= equal_boxes(graph, set(levels), stay)
+        place_leaves(graph, outside)
     return closed
+
+
+def close_some(graph: Skeleton, closed: set[int], boxes: set[int], few: int) -> set[int]:
+    """Which of these boxes, of one level, to close.
+
+    Those that are called alike, in boxes that are, close together: the group with just enough cards, or else the most.
+    """
+    inside: Counter[int] = Counter()
+    groups: dict[tuple[str, ...], dict[int, None]] = {}
+    for path, (is_box, card) in dict.fromkeys(zip(graph.paths, graph.visible(closed), strict=True)):
+        level = next((n for n, box in enumerate(path) if box in boxes), None)
+        if level is not None and not (is_box and card in path[:level]):
+            inside[path[level]] += 1
+            groups.setdefault(tuple([stem(graph, box) for box in path[: level + 1]]), {})[path[level]] = None
+    spare = graph.count(closed) - few
+    saved = {names: sum([inside[box] - 1 for box in group]) for names, group in groups.items()}
+    found: set[int] = set()
+    while groups and spare > 0:
+        enough = [names for names in groups if saved[names] >= spare]
+        names = min(enough, key=saved.__getitem__) if enough else max(groups, key=saved.__getitem__)
+        spare -= saved[names]
+        found.update([box for box in groups.pop(names) if inside[box] > 1])
+    return found
 
 
 def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
@@ -191,38 +207,29 @@ def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
     return math.sqrt(math.fsum([n * rms * rms for n, rms in known]) / total) if total else None
 
 
-# ---------------------------------------------------------------- sections: what is cut, and into how many
+# ---------------------------------------------------------------- sections
 
 
 LENGTH = 12  # cards in a section, if there need not be more
 INNER = 24  # cards of an opened section, above which it has sections of its own
 LEAST = 4  # items that are worth a section
-UNEVEN = 2.0  # the price, in values carried over a cut, of a section twice as long as meant, or of none
 Items = list[list[int]]  # items, each the nodes in it: one operation, or all in one box
 
 
 def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) -> set[int]:
     """Put sections where more than ``few`` cards would be beside each other. Returns them: they are folded.
 
-    Not in ``stay``, the boxes that someone wants open as they are, nor in repeats.
+    Not in ``stay``, the boxes that someone wants open as they are, nor in repeats. Leaves that several sections use are
+    cards as well; if that makes too many, they stand in the first section that uses them.
     """
-    new = cut_outermost(graph, closed, few, stay) if graph.count(closed) > few else set()
+    new: set[int] = set()
+    for hide, wanted in ((False, few), (True, few), (True, few // 2)):
+        if graph.count(closed | new) > few:
+            graph.forget(new)
+            new = Cutter(graph, closed, stay, hide).divide((), wanted)
     for around, cards in beside(graph).items():
         if around and cards > few and around[-1] not in stay and around[-1] not in graph.repeats:
             new |= Cutter(graph, closed, stay).divide(around, INNER)
-    return new
-
-
-def cut_outermost(graph: Skeleton, closed: set[int], few: int, stay: set[int]) -> set[int]:
-    """Sections of what is in no box. Leaves that several sections use are cards as well, so some tries have too many
-    cards; if all of them have, such leaves stand in the first section that uses them."""
-    paths, newest = list(graph.paths), graph.newest
-    new: set[int] = set()
-    for hide, wanted in [(hide, round(few * part)) for hide in (False, True) for part in (1.0, 0.8, 0.6, 0.4)]:
-        graph.forget(new, paths, newest)
-        new = Cutter(graph, closed, stay, hide).divide((), wanted)
-        if graph.count(closed | new) <= few:
-            break
     return new
 
 
@@ -244,25 +251,23 @@ class Cutter:
         """Cut until there are about ``wanted`` cards. Gives the new boxes, those inside of others as well."""
         graph = self.graph
         items, leaves = inside(graph, around)
-        room = [len({next((box for box in graph.paths[k] if box in self.closed), -1 - k) for k in x}) for x in items]
         place = {k: n for n, item in enumerate(items) for k in item}
+        order = by_creation(items, links(graph, items, place))
+        items = [items[n] for n in order]
+        place = {k: n for n, item in enumerate(items) for k in item}
+        room = [len({next((box for box in graph.paths[k] if box in self.closed), -1 - k) for k in x}) for x in items]
         first = {a: min([place[k] for k in users]) for a, users in leaves.items() if users}
         for n in first.values():
             room[n] += 1
         if sum(room) <= wanted or len(items) < LEAST:
             return set()
-        uses = links(graph, items, place)
-        tail, long = lengths(sum(room), wanted)
-        plans = [(*cut(prices(uses, order), [room[n] for n in order], tail, long), order)
-                 for order in (by_creation(items, uses), depth_first(items, uses))]  # fmt: skip
-        _, cuts, order = min(plans, key=lambda plan: plan[0])
         new: set[int] = set()
-        for count, (begin, end) in enumerate(pairwise(cuts), 1):
-            members = {k for n in order[begin:end] for k in items[n]}
+        for count, (begin, end) in enumerate(pairwise(cut(room, *lengths(sum(room), wanted))), 1):
+            members = {k for item in items[begin:end] for k in item}
             if end - begin < 2 or self.stay & {box for k in members for box in graph.paths[k]}:
                 continue
-            part = set(order[begin:end])
-            members |= {a for a, n in first.items() if n in part and (self.hide or members.issuperset(leaves[a]))}
+            own = {a for a, n in first.items() if begin <= n < end}
+            members |= own if self.hide else {a for a in own if members.issuperset(leaves[a])}
             name = f"section {number}{count}"
             box = graph.new_box(name, name)
             graph.sections.add(box)
@@ -303,9 +308,6 @@ def inside(graph: Skeleton, around: Path) -> tuple[Items, dict[int, list[int]]]:
     return list(items.values()), leaves
 
 
-# ---------------------------------------------------------------- sections: the order in which to cut
-
-
 def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int]]:
     """For each item the items that it uses, in the order of operands."""
     found = [dict.fromkeys([place.get(a, n) for k in item for a in graph.sources[k]]) for n, item in enumerate(items)]
@@ -332,66 +334,16 @@ def by_creation(items: Items, uses: list[list[int]]) -> list[int]:
     return order
 
 
-def depth_first(items: Items, uses: list[list[int]]) -> list[int]:
-    """The items as a recursive evaluation of the last one would reach them: the parts of a tree stay together."""
-    order: list[int] = []
-    used = {m for sources in uses for m in sources}
-    seen: set[int] = set()
-    for last in sorted([n for n in range(len(items)) if n not in used], key=lambda n: items[n][0]):
-        stack = [(last, iter(uses[last]))]
-        seen.add(last)
-        while stack:
-            n, rest = stack[-1]
-            child = next((m for m in rest if m not in seen), None)
-            if child is None:
-                order.append(n)
-                stack.pop()
-            else:
-                seen.add(child)
-                stack.append((child, iter(uses[child])))
-    return order
+def cut(room: Sequence[int], tail: int, long: float) -> list[int]:
+    """Where sections of ``long`` cards begin and end, from the first item on, while more than ``tail`` are left.
 
-
-# ---------------------------------------------------------------- sections: where to cut
-
-
-def prices(uses: list[list[int]], order: Sequence[int]) -> Array:
-    """For each place of the order how many values are carried over a cut in front of it.
-
-    >>> prices([[], [0], [0], [1, 2]], [0, 1, 2, 3])
-    array([0, 1, 2, 2, 0])
+    >>> cut([1, 1, 2, 1, 1, 1, 1, 1], 3, 3.0)
+    [0, 3, 6]
     """
-    at = {n: p for p, n in enumerate(order)}
-    change = np.zeros(len(order) + 1, int)
-    last: dict[int, int] = {}
-    for n, used in enumerate(uses):
-        for m in used:
-            last[m] = max(last.get(m, 0), at[n])
-    for m, end in last.items():
-        change[at[m] + 1] += 1
-        change[end + 1] -= 1
-    return np.cumsum(change)
-
-
-def cut(price: Array, room: Sequence[int], tail: int, long: float) -> tuple[float, list[int]]:
-    """The cheapest cuts and their price: the first is at 0, and what is behind the last is no section.
-
-    >>> cut(np.array([0, 3, 3, 1, 3, 3, 1, 3, 3, 0]), [1] * 9, 3, 3.0)
-    (2.0, [0, 3, 6])
-    """
-    ends = np.concatenate([[0], np.cumsum(room)])
-    best, before = np.full(len(ends), np.inf), np.zeros(len(ends), int)
-    best[0] = 0.0
-    for j in range(1, len(ends)):
-        begin = min(int(np.searchsorted(ends, ends[j] - 1.6 * long)), j - 1)
-        size = ends[j] - ends[begin:j]
-        total = best[begin:j] + UNEVEN * (size / long - 1.0) ** 2
-        i = int(np.argmin(total))
-        best[j], before[j] = total[i] + price[j], begin + i
-    left = ends[-1] - ends
-    allowed = np.flatnonzero((left <= 1.25 * tail) & (left >= 0.5 * tail) & (ends > 0))
-    last = int(allowed[np.argmin(best[allowed])]) if len(allowed) else len(ends) - 1
-    cuts = [last]
-    while cuts[-1]:
-        cuts.append(int(before[cuts[-1]]))
-    return float(best[last]), cuts[::-1]
+    cuts, size, left = [0], 0, sum(room)
+    for n, cards in enumerate(room, 1):
+        size += cards
+        if left > tail and (size >= long or left - size <= tail):
+            cuts.append(n)
+            left, size = left - size, 0
+    return cuts

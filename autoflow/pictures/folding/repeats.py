@@ -1,11 +1,11 @@
-"""Equal parts of a graph (a layer that is used again, the steps of a loop), and chains of + or of * as one card.
+"""Equal parts of a graph (a layer that is used again, the turns of a loop), and chains of + or of * as one card.
 
 The skeleton is what folding knows about a graph: nodes without their values, and the boxes around them.
 
-There are two kinds of repeats: neighbouring boxes with the same name and content and, where there are no boxes, a
-stretch of operations that repeats a pattern. Either becomes a box around all of them, which can be folded. A picture
-says whether the parts use the same Variables again, or have each its own. Long sequences (more than ALIKE parts) fold
-in every picture: the first part is drawn, the last one, and a card for those between them ("+28 alike").
+Equal parts are neighbouring boxes with the same name and content: calls, scopes, and the parts of a loop. Where the
+program tells of none, a stretch of operations that repeats a pattern is divided into such parts. A picture says
+whether the parts use the same Variables again, or have each its own. Of long sequences (more than ALIKE parts) every
+picture draws the first part, the last one, and a card for those between them ("+28 alike").
 
 Chains: ``x + y + z`` is drawn as one card, though Python computes it in two steps. Only inner results that have no name
 and are used once disappear, so no information is lost: local derivatives of the chain are products of those of its
@@ -82,6 +82,8 @@ class Skeleton:
     labels: dict[int, str] = field(
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
+    told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
+    places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
@@ -113,11 +115,12 @@ class Skeleton:
         self.added.add(number)
         return number
 
-    def forget(self, boxes: set[int], paths: Sequence[Path], newest: int) -> None:
-        """Remove boxes that were tried: the paths and the newest number are those before."""
-        self.paths, self.newest = list(paths), newest
-        for box in boxes:
-            del self.names[box], self.labels[box]
+    def forget(self, boxes: set[int]) -> None:
+        """Remove boxes of ours."""
+        self.paths = [tuple([box for box in path if box not in boxes]) for path in self.paths] if boxes else self.paths
+        for known in (self.names, self.labels):
+            for box in boxes:
+                del known[box]
         self.added -= boxes
         self.sections -= boxes
 
@@ -144,7 +147,7 @@ class Skeleton:
 
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
-WORTH = 9  # operations in a repeat that is folded to save room
+WORTH_A_PART = 3  # operations and boxes in a part of a loop
 NUMBER = re.compile(r"[\s_.-]*\d+$")
 
 
@@ -238,40 +241,27 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
-def runs(graph: Skeleton, stay: set[int], most: int | None = None) -> set[int]:
-    """Put a box around each stretch of operations, of one box, that repeats a pattern. Returns these boxes.
-
-    most : only sequences of more parts than that, each of which uses what the one before has computed; the first and
-    the last part become open boxes.
-    """
-    ends = int(most is not None)
-    stretches: dict[tuple[int, ...], list[int]] = {}
+def runs(graph: Skeleton, most: int) -> set[int]:
+    """Divide stretches of operations, of one box, that repeat a pattern more than ``most`` times, where each part uses
+    what the one before has computed. Returns the parts."""
+    stretches: dict[Path, list[int]] = {}
     for k, path in enumerate(graph.paths):
-        if graph.words[k] and (ends or k not in graph.outputs):
+        if graph.words[k]:
             stretches.setdefault(path, []).append(k)
     codes: dict[str, int] = {}
-    closed = set()
+    new: set[int] = set()
     short = {word: first_word(word) for word in set(graph.words)}
     for path, stretch in stretches.items():
-        signs = [codes.setdefault(short[graph.words[k]], len(codes)) for k in stretch]
+        signs = np.array([codes.setdefault(short[graph.words[k]], len(codes)) for k in stretch])
         waiting = [(0, len(stretch))]
-        while waiting:
-            start, end = waiting.pop()
-            begin, length, times = pattern(np.array(signs[start:end]))
-            if not times:
-                continue
-            begin += start
-            members = stretch[begin : begin + length * times]
-            parts = [members[i : i + length] for i in range(0, len(members), length)]
-            if most is None and len(members) < WORTH:
-                continue
-            if most is not None and not (times > most and is_chain(graph, parts) and not any(
-                [k in graph.outputs for part in parts[1:-1] for k in part]
-            )):  # fmt: skip
-                continue
-            closed |= put_in_boxes(graph, path, parts, ends)
-            waiting += [(start, begin), (begin + length * times, end)]
-    return closed - stay
+        for start, stop in waiting:
+            begin, length, times = pattern(signs[start:stop])
+            end = start + begin + length * times
+            parts = [stretch[i : i + length] for i in range(start + begin, end, length or 1)]
+            if times > most and is_chain(graph, parts):
+                new |= put_in_boxes(graph, path, parts)
+                waiting += [(start, start + begin), (end, stop)]
+    return new
 
 
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
@@ -281,24 +271,63 @@ def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     )
 
 
-def put_in_boxes(graph: Skeleton, path: tuple[int, ...], parts: Sequence[Sequence[int]], ends: int) -> set[int]:
-    """Boxes around the parts of a pattern; those that are closed."""
-    middle = parts[ends : len(parts) - ends]
-    sets = sets_of(graph, middle)
-    if not ends:
-        number = wrap(graph, "repeat", Repeat(len(parts), sets))
-        for k in [k for part in parts for k in part]:
-            graph.paths[k] = (*path, number)
-        return {number}
-    around = wrap(graph, "repeat", Repeat(len(middle), sets, ("part 2", f"part {len(parts) - 1}")))
-    closed = {around}
-    for place, part in enumerate(parts, 1):
-        number = graph.new_box("part", f"part {place}")
-        between = 1 < place < len(parts)
-        closed |= {number} if between else set()
+def put_in_boxes(graph: Skeleton, path: Path, parts: Sequence[Sequence[int]]) -> set[int]:
+    """A new box around each of these parts, in the boxes of ``path``."""
+    boxes = {graph.new_box("part", f"part {place}"): part for place, part in enumerate(parts, 1)}
+    for box, part in boxes.items():
         for k in part:
-            graph.paths[k] = (*path, around, number) if between else (*path, number)
-    return closed
+            graph.paths[k] = (*path, box, *graph.paths[k][len(path) :])
+    return set(boxes)
+
+
+def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
+    """Divide what is directly in a loop where it begins again: the same expression is a later turn. Returns the parts.
+
+    They are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
+    more parts than that are divided, and others if they are long and the picture ``is_crowded``.
+    """
+    inside: dict[Path, dict[int, list[int]]] = {}
+    for k, path in enumerate(graph.paths):
+        for deep, box in enumerate(path if graph.words[k] else (), 1):
+            if graph.told.get(box):
+                inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
+    new: set[int] = set()
+    for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
+        signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
+        parts = divide(signs)
+        if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
+            continue
+        groups = list(items.values())
+        divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
+        new |= put_in_boxes(graph, path, divided) if is_chain(graph, divided) else set()
+    return new
+
+
+def divide(signs: Sequence[Any]) -> list[int]:
+    """Where parts begin in each of which no sign occurs twice. The first may lack its beginning, or the last its end;
+    the division with the larger equal parts is taken.
+
+    >>> divide([3, 1, 2, 3, 1, 2, 3])
+    [0, 1, 4]
+    """
+    forward, seen = [0], set()
+    for place, sign in enumerate(signs):
+        if sign in seen:
+            forward.append(place)
+            seen = set()
+        seen.add(sign)
+    backward, seen = [], set()
+    for place in range(len(signs) - 1, -1, -1):
+        if signs[place] in seen:
+            backward.append(place + 1)
+            seen = set()
+        seen.add(signs[place])
+    backward = [0, *backward[::-1]]
+
+    def equal(parts: list[int]) -> int:
+        return len({tuple(signs[a:b]) for a, b in pairwise([*parts, len(signs)])})
+
+    return min(backward, forward, key=lambda parts: (len(parts), equal(parts)))
 
 
 def pattern(codes: Any) -> tuple[int, int, int]:
@@ -333,7 +362,7 @@ def merge_chains(graph: Picture) -> Picture:
         uses[edge.source] += 1
     cards: dict[int, Vertex] = {}  # by the number of the chain's last node
     gone: set[int] = set()
-    for node in sorted(graph.nodes, key=lambda v: v.id):
+    for node in graph.nodes:
         card = replace(node, members=node.members or (node.id,))
         for row in node.operands if node.word in CHAINS else ():
             inner = cards.get(row.source) if row.source is not None else None
@@ -352,10 +381,19 @@ def joins(inner: Vertex, outer: Vertex) -> bool:
     """May ``inner`` disappear in the card of ``outer``?"""
     return (
         inner.word == outer.word
+        and is_part(inner, outer)
         and not (inner.named or inner.output or inner.more_operands or inner.notes)
         and inner.entered == outer.entered
         and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
     )
+
+
+def is_part(inner: Vertex, outer: Vertex) -> bool:
+    """Does the program compute ``inner`` in the expression of ``outer``?"""
+    if inner.place is None or outer.place is None:
+        return True
+    (file, line, *_, text), (others, begin, end, *_, whole) = inner.place, outer.place
+    return bool(file == others and text in whole and begin <= line <= end)
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...nodes.nodes import value_of
-from ..model.data import FEW, ROWS, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
-from ..model.names import word
+from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------- views: merged and folded
 
-SECTION = re.compile(r"section \d+(\.\d+)*")  # they get their names when they are cut
+LATER = re.compile(r"section \d+(\.\d+)*|(.*/)?part")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
@@ -119,6 +118,8 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     skeleton, look = skeleton_of(whole), whole.look
     if look.open:
         check_open(skeleton, look.open)
+    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths):
+        return skeleton, set()  # most pictures are small
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
     closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
     untangle(skeleton)
@@ -139,7 +140,8 @@ def skeleton_of(graph: GraphData) -> Skeleton:
     return Skeleton(
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
-        [v.kind == "Variable" for v in graph.nodes], graph.outputs,
+        [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told,
+        places=[v.place for v in graph.nodes],
     )  # fmt: skip
 
 
@@ -149,7 +151,7 @@ def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
     known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
     for name in names:
-        if name not in known and name != "repeat" and not SECTION.fullmatch(name):
+        if name not in known and not LATER.fullmatch(name):
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
@@ -231,7 +233,7 @@ class Contraction:
         """A closed box as one node."""
         exits = list(self.exits[card])
         only = self.vertex(exits[0]) if len(exits) == 1 else None
-        fold = self.fold(self.members[card])
+        fold = self.fold(self.members[card], card[1])
         inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
         rms = pool_sizes([(v.value.size, v.gradient.rms) for v in inside if v.gradient is not None])
         gradient = None if rms is None else Numbers((fold.parameters,), "float64", True, rms=rms, mean=0.0)
@@ -264,11 +266,12 @@ class Contraction:
         """What node k is called."""
         return self.vertex(k).title
 
-    def fold(self, members: Sequence[int]) -> Fold:
+    def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""
         sizes = [self.vertex(k).value.size for k in members if self.skeleton.variables[k]]
         operations = [word for word in [self.skeleton.words[k] for k in members] if word]
-        return Fold(describe(operations), len(sizes), len(operations), sum(sizes))
+        what = " · ".join([text for text in (self.skeleton.told.get(box), describe(operations)) if text])
+        return Fold(what, len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
@@ -308,7 +311,7 @@ class Contraction:
                 inside.setdefault(path[:n], []).extend(members)
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
         repeats = self.skeleton.repeats
-        return [Frame(p, self.title(p[-1]), self.fold(inside[p]), p[-1] in repeats) for p in paths]
+        return [Frame(p, self.title(p[-1]), self.fold(inside[p], p[-1]), p[-1] in repeats) for p in paths]
 
 
 def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
@@ -353,7 +356,7 @@ def sentence(total: int, c: Contraction) -> list[str]:
 def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: int = FEW) -> GraphData | None:
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
-    skeleton, number = skeleton_of_records(walk, records)
+    skeleton = skeleton_of_records(walk, records)
     if opened:
         check_open(skeleton, opened)
     closed = choose(skeleton, depth, opened, [False] * len(records), few=few)
@@ -364,8 +367,13 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
-    maker = Maker(walk, records, number, set(skeleton.outputs))
-    contraction = Contraction(skeleton, cards, set(cards), functools.cache(maker.vertex), gathered=False)
+
+    @functools.cache
+    def vertex(k: int) -> Vertex:
+        v, grad = walk.vertex(records[k]), None if records[k].parents else records[k].grad
+        return v if grad is None else replace(v, gradient=numbers(value_of(grad)))
+
+    contraction = Contraction(skeleton, cards, set(cards), vertex, gathered=False)
     nodes = contraction.nodes()
     some = any([v.gradient for v in nodes])
     word = "those that .grad holds" if some else "after backward() those of Variables"
@@ -377,42 +385,16 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     )  # fmt: skip
 
 
-def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> tuple[Skeleton, dict[int, int]]:
-    """The skeleton of the graph, and the number of each record in it."""
-    number = {id(r): k for k, r in enumerate(records)}
-    sources = [[number[id(p)] for p in r.parents if p is not None] for r in records]
-    words = [r.rule.name if r.parents else "" for r in records]
-    paths: list[tuple[int, ...]] = []
-    names: dict[int, str] = {}
-    for r in records:
-        entered = r.entered if r.parents else ()
-        paths.append(tuple([box for _, box in entered]))
-        for name, box in entered if entered else ():
-            if box not in names:
-                names[box] = clip(clean(name), 60)
-    outputs = [number[id(r)] for r in walk.records]
-    return Skeleton(sources, paths, names, words, [not r.parents for r in records], outputs), number  # type: ignore[arg-type]
-
-
-class Maker:
-    """Makes the few nodes that are drawn."""
-
-    def __init__(self, walk: Walk, records: Sequence[Any], number: dict[int, int], outputs: set[int]) -> None:
-        self.walk, self.records, self.number, self.outputs = walk, records, number, outputs
-
-    def vertex(self, k: int) -> Vertex:
-        """The k-th record as a node."""
-        r, titles = self.records[k], self.walk.titles
-        inner = bool(r.parents)
-        if inner:
-            titles.add(r)
-        rows, operands = [], r.operands if inner else ()
-        for slot, (x, parent) in enumerate(zip(operands[:ROWS], r.parents, strict=False)):
-            source = None if parent is None else self.number[id(parent)]
-            rows.append(Operand(slot, titles.of(x), source, parent is not None))
-        return Vertex(
-            k, "Operation" if inner else "Variable", titles.of(r), clip(clean(r.node_name if inner else r.name), 200),
-            word(r) if inner else "Variable", numbers(r.value, r.shape, r.dtype), operands=tuple(rows),
-            more_operands=max(0, len(operands) - ROWS), output=k in self.outputs,
-            gradient=None if inner or r.grad is None else numbers(value_of(r.grad)),
-        )  # fmt: skip
+def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> Skeleton:
+    """The skeleton of the graph."""
+    walk.ids = number = {id(r): k for k, r in enumerate(records)}
+    walk.enter(records)
+    around = [walk.boxes.around(r) if r.parents else () for r in records]
+    names = {walk.entered[key]: clip(clean(name), 60) for path in around for name, key in path}
+    return Skeleton(
+        [tuple([number[id(p)] for p in r.parents if p is not None]) for r in records],
+        [tuple([walk.entered[key] for _, key in path]) for path in around], names,
+        [r.rule.name if r.parents else "" for r in records], [not r.parents for r in records],
+        [number[id(r)] for r in walk.records], told=walk.told,
+        places=[(id(r.place), r.last) if getattr(r, "place", None) is not None else None for r in records],
+    )  # fmt: skip

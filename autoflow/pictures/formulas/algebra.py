@@ -64,13 +64,17 @@ def escape_text(text: str) -> str:
     return "".join([ESCAPES.get(c, c) for c in clip(clean(text), 48)])
 
 
+DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+
+
 def symbol(name: str, bold: bool = False) -> Term:
     r"""The name of a node: ``a1`` is a₁, ``sigma`` is σ, longer names are upright, arrays bold.
 
-    >>> [symbol(name).text for name in ("x", "a1", "sigma", "loss", "var_0")]
-    ['x', 'a_{1}', '\\sigma', '\\mathrm{loss}', '\\mathrm{var}_{0}']
+    >>> [symbol(name).text for name in ("x", "a1", "y₁₀", "sigma", "loss", "var_0")]
+    ['x', 'a_{1}', 'y_{10}', '\\sigma', '\\mathrm{loss}', '\\mathrm{var}_{0}']
     """
-    match = re.fullmatch(r"([A-Za-z]+)_?(\d{1,4})", name)
+    name = name.translate(DIGITS)
+    match = re.fullmatch(r"([A-Za-z]+)_?(\d{1,6})", name)
     stem, place = match.groups() if match else (name, "")
     if stem in GREEK:
         text = rf"\boldsymbol{{\{stem}}}" if bold else f"\\{stem}"

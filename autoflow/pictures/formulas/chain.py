@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from ...forward.naming import bound_names
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total
-from ..model.names import Titles
+from ..model.names import Titles, titles_of
 from .algebra import DOTS, Term, product_of
 from .latex import below, equations, local_is_a_number, local_terms, one_run, operand_terms, partial, result_term
 
@@ -48,7 +47,7 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     operations = [v.id for v in picture.nodes if v.kind == "Operation"]
     if len(records) != len(operations) or len(operations) > MOST:
         return ()
-    titles = Titles(bound_names())
+    titles = titles_of([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
     found = []
     for k, record in zip(operations, sorted(records, key=lambda r: r.number), strict=True):
         titles.add(record)
@@ -92,10 +91,9 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
 
     >>> import autoflow as af
     >>> W, h = af.Variable(np.ones((2, 3)), name="W"), af.Variable(np.ones((4, 2)), name="h")
-    >>> from autoflow.forward.naming import Bound
-    >>> rules_of((h @ W).grad_fn, Titles(Bound(())))
+    >>> rules_of((h @ W).grad_fn, Titles())
     ('g Wᵀ', 'hᵀ g')
-    >>> rules_of(np.tanh(h).grad_fn, Titles(Bound(())))
+    >>> rules_of(np.tanh(h).grad_fn, Titles())
     ('g ⊙ (1 − z²)',)
     """
     count = len(record.parents)
@@ -114,17 +112,17 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     except Exception:  # an error in a rule of the user's does not spoil the picture
         return ("",) * count
     letters = CIRCLED if count > 1 else "x"  # the numbers of the rows
-    names = [short_name(titles, x, letter) for x, letter in zip(record.operands, letters, strict=False)]
-    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, "z")}
+    names = [short_name(titles, x, titles.of_operand(record, slot), letter)
+             for slot, (x, letter) in enumerate(zip(record.operands, letters, strict=False))]  # fmt: skip
+    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, titles.of(record), "z")}
     filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
     return tuple([mention_sum(text, record, slot) for slot, text in enumerate(filled)])
 
 
-def short_name(titles: Titles, x: Any, letter: str) -> str:
+def short_name(titles: Titles, x: Any, name: str, letter: str) -> str:
     """What an operand is called in a rule: its name if that is short."""
     if hasattr(x, "node_name") and titles.name(x) is None:
         return letter
-    name = titles.of(x)
     return name if len(name) <= SHORT and name.replace("_", "").isalnum() else letter
 
 
@@ -156,9 +154,8 @@ class Anonymous(Titles):
     """Titles of a record without any names: its result is a placeholder."""
 
     def __init__(self) -> None:
-        from ...forward.naming import Bound
 
-        super().__init__(Bound(()))
+        super().__init__()
 
     def name(self, x: Any) -> str | None:
         """Every operation is called by the placeholder."""

@@ -17,11 +17,10 @@ import numpy as np
 from ...backprop.engine import topological
 from ...base.errors import LostGradientError
 from ...base.modes import switched
-from ...forward.naming import bound_names
 from ...forward.replay import again, shown_operand
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray
-from ..model.names import Titles
+from ..model.names import Titles, titles_of
 from . import algebra
 from .algebra import Term, literal, symbol
 
@@ -49,8 +48,8 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     >>> print(formula(np.sin(af.Variable(2.0, name="x1")) / 3 - 1))
     \frac{\sin x_{1}}{3} - 1
     """
-    titles = Titles(bound_names())
     root = source(node)
+    titles = titles_of(topological(root) if hasattr(root, "parents") else [root])
     if not hasattr(root, "node_name"):
         return Formula(leaf_term(node, titles).text)
     titles.outputs.add(id(root))
@@ -78,7 +77,7 @@ def derivative_formula(node: Any) -> Formula:
     record = source(node)
     if not hasattr(record, "node_name"):
         raise LostGradientError(f"{node.name} is a leaf: it was not computed from anything, so it has no derivative")
-    lines = equations(record, Titles(bound_names()))
+    lines = equations(record, titles_of(topological(record)))
     if len(lines) == 1:
         return Formula(" = ".join(lines[0]))
     body = " \\\\\n".join([" &= ".join(line) for line in lines])

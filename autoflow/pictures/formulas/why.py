@@ -22,12 +22,11 @@ from typing import Any
 from ...backprop.engine import topological
 from ...base.errors import LOST, LostGradientError
 from ...base.modes import modes
-from ...forward.naming import bound_names
 from ...nodes.nodes import Node, Variable
 from ...program.source import taken_out
 from ..model.data import Numbers, number, numbers
 from ..model.gathering import total
-from ..model.names import Titles
+from ..model.names import titles_of
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Path, records_between
@@ -148,16 +147,17 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     >>> a.name, b.name = "a", "b"
     >>> print(x.why(b))
     ∂b/∂x: 3 paths from x to b
-      b → a → x        1 × 3 = 3
-      b → a → x        1 × 3 = 3
-      b → sin(x) → x   −1 × (−0.99) = 0.99
-    ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂sin(x) · ∂sin(x)/∂x
-    ∂b/∂x = 6 (through a) + 0.99 (through sin(x)) = 6.99
+      b → a → x   1 × 3 = 3
+      b → a → x   1 × 3 = 3
+      b → s → x   −1 × (−0.99) = 0.99
+    ∂b/∂x = ∂b/∂a · ∂a/∂x + ∂b/∂s · ∂s/∂x
+    ∂b/∂x = 6 (through a) + 0.99 (through s) = 6.99
     """
     target, root = check_record(x, "what to differentiate by"), check_record(node, "the output")
     order = records_between(root, target)
-    titles = Titles(bound_names())
-    for record in reversed(topological(root)):
+    everything = topological(root)
+    titles = titles_of(everything)
+    for record in reversed(everything):
         if record.parents:
             titles.add(record)
     if not order:

@@ -9,7 +9,7 @@ equal programs give equal data, it can be pickled, and it keeps no memory. :mod:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -269,6 +269,7 @@ class Vertex:
     named: bool = False  # has it a name of its own, or is the title how it was computed?
     scope: tuple[str, ...] = ()  # the names of the boxes around it, the outermost first
     entered: tuple[int, ...] = ()  # and their numbers: equal names may be different boxes
+    place: tuple[Any, ...] | None = None  # where in the program: file, lines, columns, text (a Place as plain data)
     members: tuple[int, ...] = ()  # in what is drawn: the ids of the recorded nodes that it represents
     fold: Fold | None = None  # of a folded box
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
@@ -339,6 +340,7 @@ class GraphData:
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
     view: bool = False  # is this what is drawn (True), or what was recorded?
     several: tuple[Several, ...] = ()  # which nodes are one function with several results
+    told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

@@ -23,12 +23,12 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.modes import modes
-from ...forward.naming import bound_names
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
+from ...program.boxes import Boxes
 from ...program.source import taken_out
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
-from .names import TITLE, Call, Titles, calls_of, word
+from .names import TITLE, Call, calls_of, titles_of, word
 from .style import clean, clip
 
 # ---------------------------------------------------------------- flow: the gradients along every arrow
@@ -153,11 +153,13 @@ class Walk:
         self.backward_was_called = any([x.grad is not None for x in roots]) or any(
             [not r.parents and r.grad is not None for r in everything]
         )
-        self.titles = Titles(bound_names())
+        self.titles = titles_of(everything)
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
-        self.arrays: dict[str, int] = {}  # plain arrays that the caller has a name for
+        self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
+        self.called: dict[Any, str] = {}  # plain operands, by their places
+        self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
@@ -191,9 +193,8 @@ class Walk:
 
     def go(self, gradients: bool | None) -> list[str]:
         """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
-        for record in sorted({*self.order, *self.shown}, key=creation_number):
-            if record.parents:
-                self.titles.add(record)
+        for record in sorted([r for r in {*self.order, *self.shown} if r.parents], key=creation_number):
+            self.titles.add(record)
         notes = []
         if self.shown is not self.order:
             notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
@@ -239,29 +240,43 @@ class Walk:
                     what, value = self.place_of(record, slot, x)
                     if what not in seen:
                         seen.add(what)
+                        self.called[what] = self.titles.of_operand(record, slot)
                         born.append(((creation_number(record) - 0.5, slot), what, value))  # just before
         born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
-        entries = sorted({number for r in self.shown if r.parents for _, number in r.entered})
-        self.boxes = {number: k for k, number in enumerate(entries, 1)}
+        self.enter([what for _, what, _ in born])
         nodes = [self.plain(what, x) if type(what) is tuple else self.vertex(what) for _, what, x in born]
         return tuple(nodes), tuple([n.id for n in nodes if n.output])
 
+    def enter(self, shown: Sequence[Any]) -> None:
+        """Find the boxes, and give numbers to those around what is shown."""
+        self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
+        self.entered: dict[Any, int] = {}
+        for x in shown:
+            for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
+                self.entered.setdefault(box, len(self.entered) + 1)
+        self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
+
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
-        """What identifies a plain operand, and its value. Arrays that share a name of the caller's are one card."""
+        """What identifies a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
-        name = self.titles.bound.array_name(x) if value is x and getattr(x, "shape", ()) != () else None
-        if name is None:
+        name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
+        if name is None or "[" in name:  # an item may be another one each time
             return (id(record), slot), value
-        return (-1, self.arrays.setdefault(name, len(self.arrays))), value
+        alike = [k for k, (other, y) in enumerate(self.arrays) if other == name and is_same(value, y)]
+        self.arrays += [] if alike else [(name, value)]
+        return (-1, alike[0] if alike else len(self.arrays) - 1), value
 
     def vertex(self, x: Any) -> Vertex:
         """A record, a Variable or a Constant."""
         record = hasattr(x, "node_name")
+        if record and id(x) not in self.titles.known:
+            self.titles.add(x)
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
         value = numbers(x.value, x.shape, x.dtype)
         flow = self.flow.get(x) if record or kind == "Variable" else None
+        around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
         operands = [self.operand(x, slot, y) for slot, y in given[:ROWS]]
         return Vertex(
@@ -275,8 +290,9 @@ class Walk:
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
-            scope=tuple([clip(clean(name), 60) for name in x.scope]) if record else (),
-            entered=tuple([self.boxes[number] for _, number in x.entered]) if record else (),
+            scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
+            entered=tuple([self.entered[key] for _, key in around]) if around else (),
+            place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
         )  # fmt: skip
 
@@ -334,7 +350,7 @@ class Walk:
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
         value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
-        return Vertex(self.ids[place], "Constant", self.titles.of(x), "", "Constant", value, notes=("no gradient",))
+        return Vertex(self.ids[place], "Constant", self.called[place], "", "Constant", value, notes=("no gradient",))
 
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
@@ -350,9 +366,16 @@ class Walk:
             times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
             note = f"broadcast × {times}" if times > 1 else ""
         return Operand(
-            slot, self.titles.of(x), source, flows,
+            slot, self.titles.of_operand(record, slot), source, flows,
             flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
         )  # fmt: skip
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Are two plain operands one array, or equal? (Small ones are copied when they are recorded.)"""
+    x, y = [z.reference() if isinstance(z, FreedArray) else z for z in (a, b)]
+    alike = type(x) is type(y) is np.ndarray and (x.shape, x.dtype) == (y.shape, y.dtype)
+    return x is not None and (x is y or (alike and bool((x == y).all())))
 
 
 def as_it_was(x: Any, record: Any) -> Any:

@@ -13,8 +13,8 @@ Functions with several results: which recorded operations are one function, and 
 
 A picture draws each of them as one card with a row per result. (Both kinds: :mod:`~..folding.results`.)
 
-The title of a node is the name it was given; else a name that the variables of the notebook (or of the caller) have for
-it, also for plain arrays (see :mod:`autoflow.forward.naming`); else how it was computed, if that is short (``a1**2``,
+The title of a node is the name it was given; else what the program calls it (:mod:`autoflow.program.names`), or, where
+the program's text is not known, the variable that holds it; else how it was computed, if that is short (``a1**2``,
 ``sin(a2)``); else the same with dots for long parts (``… @ W``), or the bare operation. Never an automatic number
 (``add_0``).
 """
@@ -22,16 +22,19 @@ it, also for plain arrays (see :mod:`autoflow.forward.naming`); else how it was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ...forward.naming import Bound
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
+from ...program.names import Program
+from ...program.places import is_passed
 from .data import number
 from .style import clean, clip
 
@@ -48,14 +51,12 @@ def other_factor(record: Any) -> int | None:
     >>> other_factor((1.0 * x).grad_fn), other_factor((x * np.ones(2)).grad_fn), other_factor((x * 2).grad_fn)
     (1, 0, None)
     """
-    if record.rule.name != "multiply" or len(record.parents) != 2 or record.options:
+    flows = [parent is not None for parent in record.parents]
+    if record.rule.name != "multiply" or len(flows) != 2 or sum(flows) != 1 or record.options:
         return None
-    for slot in (0, 1):
-        x, parent = record.operands[slot], record.parents[slot]
-        alone = parent is not None and record.parents[1 - slot] is None
-        if alone and (x.shape, x.dtype) == (record.shape, record.dtype) and is_one(record.operands[1 - slot]):
-            return slot
-    return None
+    slot, operands = flows.index(True), record.operands
+    x = operands[slot]
+    return slot if (x.shape, x.dtype) == (record.shape, record.dtype) and is_one(operands[1 - slot]) else None
 
 
 def is_one(x: Any) -> bool:
@@ -118,11 +119,11 @@ def result_place(record: Any) -> tuple[Any, int] | None:
 
 def calls_of(records: Iterable[Any]) -> list[Call]:
     """The functions with several results among these records."""
-    in_order = sorted(records, key=lambda r: int(r.number))
-    shown = set(in_order)
+    shown = set(records)
+    in_order = sorted([r for r in shown if r.parents], key=lambda r: int(r.number))
     results: dict[Any, dict[int, Any]] = {}
     for record in in_order:
-        found = result_place(record) if record.parents else None
+        found = result_place(record)
         if found is not None and found[0] in shown:
             results.setdefault(found[0], {})[found[1]] = record
     calls = []
@@ -142,7 +143,7 @@ def splits(in_order: Sequence[Any], shown: set[Any]) -> list[Call]:
     for record in in_order:
         for parent in record.parents:
             users[parent] = users.get(parent, 0) + 1
-        if record.parents and record.rule.name == "getitem" and record.parents[0] in shown:
+        if record.rule.name == "getitem" and record.parents[0] in shown:
             runs = taken.setdefault(record.parents[0], [])
             if runs and record.number == runs[-1][-1].number + 1:
                 runs[-1].append(record)
@@ -217,11 +218,38 @@ INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
 
 
+def titles_of(nodes: Iterable[Any]) -> Titles:
+    """The titles of a graph with these records and leaves, for a picture that is asked for now."""
+    nodes = list(nodes)
+    program = Program(nodes)
+    known = [x for x in program.expressions.values() if x is not None]
+    return Titles(program, variables() if len(known) < len(nodes) else {})
+
+
+def variables() -> dict[int, str]:
+    """The names of the variables that hold nodes, in the notebook and in the user's frames, the outermost first: by the
+    ids of leaves and records."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    spaces, frame = [], sys._getframe(1)
+    while frame is not None:
+        spaces += [] if is_passed(frame) else [frame.f_locals]
+        frame = frame.f_back
+    found: dict[int, str] = {}
+    for space in [*([] if shell is None else [shell.user_ns]), *reversed(spaces)]:
+        for name, x in list(space.items()):
+            if isinstance(x, Node) and name.isidentifier() and not name.startswith("_"):
+                record = getattr(x, "grad_fn", None)  # NumPy can make arrays of our class that have no history
+                found.setdefault(id(x if record is None else record), name)
+    return found
+
+
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, bound: Bound) -> None:
-        self.bound = bound  # what the caller's variables are called
+    def __init__(self, program: Program | None = None, variables: Mapping[int, str] = MappingProxyType({})) -> None:
+        self.program = program or Program(())  # what the program calls the nodes,
+        self.variables = variables  # and the variables that hold them, where it is not known
+        self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
@@ -229,6 +257,10 @@ class Titles:
 
     def add(self, record: Any) -> None:
         """Find the title of a record whose operands have theirs."""
+        for slot, x in enumerate(record.operands):
+            if isinstance(x, Constant) and x.shape and self.name(x) is None and id(x) not in self.known:
+                text = self.program.operand(record, slot)  # as it is called where it is used first
+                self.known.update({} if text is None else {id(x): (text, binding(text))})
         name = self.name(record)
         if name is not None:
             self.known[id(record)] = (name, CLOSED)
@@ -238,7 +270,13 @@ class Titles:
             self.known[id(record)] = self.term(record.operands[same])
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
+        text = self.program.text(record) or ""
+        if id(record) in self.program.calls and len(text) <= TITLE:
+            self.known[id(record)] = text, CLOSED
+            return
         found = self.expression(record)
+        if found is None and 0 < len(text) <= LONGEST:
+            found = text, binding(text)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=True)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
@@ -248,14 +286,29 @@ class Titles:
     def times_one(self, record: Any) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
         slot = None if id(record) in self.outputs or self.name(record) is not None else other_factor(record)
-        one = None if slot is None else record.operands[1 - slot]
-        named = self.name(one) if isinstance(one, Node) else self.bound.array_name(one) if one is not None else None
-        return slot if named is None else None
+        return None if slot is None or self.name_of_operand(record, 1 - slot) is not None else slot
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
         text, _ = self.term(x)
         return clip(clean(text), TITLE) or "(no name)"
+
+    def of_operand(self, record: Any, slot: int) -> str:
+        """The title of an operand."""
+        text, _ = self.operand_term(record, slot)
+        return clip(clean(text), TITLE) or "(no name)"
+
+    def operand_term(self, record: Any, slot: int) -> tuple[str, int]:
+        """The same as a part of an expression."""
+        x = record.operands[slot]
+        text = self.name_of_operand(record, slot) if record.parents[slot] is None else None
+        return self.term(x) if text is None else (text, binding(text))
+
+    def name_of_operand(self, record: Any, slot: int) -> str | None:
+        """The name of an operand to which nothing flows: its own, or of an array what stands where it is used."""
+        x = record.operands[slot]
+        own = self.name(x) if isinstance(x, Node) else None
+        return self.program.operand(record, slot) if own is None and getattr(x, "shape", ()) else own
 
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
@@ -263,21 +316,21 @@ class Titles:
             return self.known[id(x)]
         if isinstance(x, Node) or hasattr(x, "node_name"):
             return self.name(x) or _default_name(x), CLOSED
-        if getattr(x, "shape", ()) != ():
-            return self.bound.array_name(x) or "array", CLOSED
         text = literal(x)
         return text, 3 if text.startswith("-") else CLOSED
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
-        if hasattr(x, "node_name"):
-            given = x.node_name if x.node_name != f"{x.rule.name}_{x.count}" else None
-        else:
-            given = None if RUNNING.fullmatch(x.name) else x.name
-        if given is not None:
-            return str(given)
-        own = self.bound.nodes.get(id(x))
-        return own or (self.bound.array_name(x.value) if isinstance(x, Constant) and x.shape else None)
+        if id(x) not in self.given:
+            name = str(x.node_name if hasattr(x, "node_name") else x.name)
+            running = name == f"{x.rule.name}_{x.count}" if hasattr(x, "node_name") else RUNNING.fullmatch(name)
+            if not running:
+                self.given[id(x)] = name
+            elif isinstance(x, Constant) and not x.shape:
+                self.given[id(x)] = None  # a number says more than where it was made
+            else:
+                self.given[id(x)] = self.program.name(x) or self.variables.get(id(x))
+        return self.given[id(x)]
 
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
@@ -290,7 +343,8 @@ class Titles:
             return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
-        terms = [(LEFT_OUT, CLOSED) if id(x) in self.long else self.term(x) for x in operands]
+        left = [id(x) in self.long for x in operands]
+        terms = [(LEFT_OUT, CLOSED) if out else self.operand_term(record, slot) for slot, out in enumerate(left)]
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
         if name == "getitem":

@@ -115,16 +115,15 @@ def centre(c: Card, slot: int) -> float:
 
 
 WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
+SIDES = 40.0  # pixels from left to right that an open box takes
 TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
 PILE = 1000.0  # pixels of cards of one rank; the arrows between them need room as well
-BROAD = 1600.0  # pixels from left to right; a picture within both comes before every other
+BROAD = 1610.0  # pixels from left to right; a picture within both comes before every other
 SCREEN = 1000.0  # pixels from top to bottom, above which cards get smaller
-TIGHTER = (
-    (3, 40),
-    (3, 28),
-    (3, 18),
-    (3, 10),
-)  # equal parts that are all drawn, and cards, if it would be larger
+TIGHTER = (3, (40, 32, 26, 21, 17, 14, 11, 9))  # equal parts that are all drawn, and cards, if it would be larger
+PAGE = (1245.0, 780.0)  # of 1280 × 900 pixels, without legend and margins
+OUTSIDE = 1.0  # the price, in screens, of as much as the page beside or below it
+FEWEST = 9  # cards of a picture in which nothing is folded only for the page
 TRIED = 150  # cards; trying all layouts of more would take too long
 ARROWS = 200  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
@@ -145,14 +144,17 @@ def fit_picture(graph: Picture) -> Picture:
         shown = visible_picture(graph)
         way, size = best_way(shown)
     whole = graph
-    for alike, few in TIGHTER if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
-        if excess(size) <= 1.0:
+    alike, counts = TIGHTER
+    for few in counts if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
+        fits = excess(size) <= 1.0
+        if fits and not (shown.told and beyond(*size)):
             break
         tried = with_look(whole, alike=alike, few=few)
         drawn = visible_picture(tried)
         if len(drawn.nodes) < len(shown.nodes):
             new, found = best_way(drawn)
-            if excess(found) < excess(size):
+            better = len(drawn.nodes) >= FEWEST and beyond(*found) < beyond(*size)
+            if excess(found) < excess(size) and (better or not fits):
                 graph, shown, way, size = tried, drawn, new, found
     answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
@@ -174,13 +176,19 @@ def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
     for r, card in zip(rank, made, strict=True):
         room[r] = max(room.get(r, 0.0), card.width)
         pile[r] = pile.get(r, 0.0) + card.height + APART
-    if fsum(room.values()) + GAP * len(room) <= WIDE and max(pile.values(), default=0.0) <= PILE:
+    frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
+    if fsum(room.values()) + GAP * len(room) + frames <= WIDE and max(pile.values(), default=0.0) <= PILE:
         return "right", (0.0, 0.0)
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
         return guess(drawn, rank), (0.0, 0.0)
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
-    _, wide, high, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0]))
+    _, wide, high, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0] + beyond(*one[1:3])))
     return way, (wide, high)
+
+
+def beyond(wide: float, high: float) -> float:
+    """What it costs a reader, in screens, that a picture is larger than the page."""
+    return OUTSIDE * (max(0.0, wide - PAGE[0]) / PAGE[0] + max(0.0, high - PAGE[1]) / PAGE[1])
 
 
 def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float, float]:

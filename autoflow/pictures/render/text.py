@@ -222,13 +222,19 @@ def to_json(graph: GraphData) -> str:
     """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it is safe inside HTML."""
     data = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
-        "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes], "edges": [asdict(e) for e in graph.edges],
+        "notes": graph.notes, "nodes": [without_place(v) for v in graph.nodes],
+        "edges": [asdict(e) for e in graph.edges],
         "several": [asdict(s) for s in graph.several],
     }  # fmt: skip
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
     for c in "<>&":
         text = text.replace(c, f"\\u{ord(c):04x}")
     return text + "\n"
+
+
+def without_place(v: Vertex) -> dict[str, Any]:
+    """A node as JSON has it: where the program lies on this computer is nobody else's business."""
+    return {key: x for key, x in asdict(v).items() if key != "place"}
 
 
 def _plain(x: Any) -> Any:

@@ -28,16 +28,15 @@ import numpy as np
 from ...backprop.engine import topological
 from ...base.errors import LostGradientError
 from ...base.modes import modes
-from ...forward.naming import bound_names, names_of
 from ...forward.replay import record_again, replay_node
 from ...nodes.nodes import Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
-from ..model.names import Titles
+from ..model.names import titles_of
 from ..model.style import clean, clip
 from ..pages.html import BODY, PLAIN, document, ground, image, save_page
 from ..pages.stepper import bundle, wanted_kinds
 from ..render.svg import properties
-from ..walk import graph, identity_of
+from ..walk import graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
 
 if TYPE_CHECKING:
@@ -56,13 +55,7 @@ class Explorer:
 
     def __init__(self, root: Any, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
         self.root, self.inputs, self.reason, self.f = root, inputs, reason, f
-        self.bound = bound_names()  # those of the place where it was made: it may be shown at another
-        if f and getattr(f[0], "__name__", "").isidentifier():  # a lambda has no name
-            self.bound.nodes.setdefault(id(root.grad_fn), f[0].__name__)
-        with names_of(self.bound):
-            self.picture = graph(root, gradients=True)
-        nodes = topological(root.grad_fn)
-        self.bound = self.bound.kept({id(r): id(r) for r in nodes})
+        self.picture = graph(root, gradients=True)
 
     def to_html(self, *, full: bool = True) -> str:
         """A page that needs nothing else: sliders, the curve or the contours, the picture.
@@ -149,7 +142,7 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     """Sliders for the Variables of a recorded graph."""
     if not isinstance(root, Operation):
         raise LostGradientError(f"{root.name} was not computed from Variables: there is nothing to move")
-    titles = Titles(bound_names())
+    titles = titles_of(topological(root.grad_fn))
     variables = variables_of(root)
     named = {titles.of(v): v for v in variables}
     if unknown := [name for name in ranges if name not in named]:
@@ -165,11 +158,19 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
     if not ranges:
         raise ValueError("explore(f, x=(-3, 3), y=1.0): say which arguments move, and from where to where")
     variables = {name: Variable(start_of(name, spec), name) for name, spec in ranges.items()}
-    root = f(**variables)
+    root = output_of(f, variables)
     if not isinstance(root, Operation):
         raise LostGradientError(f"f returned {type(root).__name__} {clip(repr(root), 60)}, which has no history")
     inputs = {v: slider(name, ranges[name], v.value) for name, v in variables.items() if not v.shape}
     return Explorer(root, inputs, why_unsuited(root) or has_branches(f, root, inputs, variables), (f, variables))
+
+
+def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
+    """What f returns, called like f unless it has a name. (A lambda has none.)"""
+    root, name = f(**variables), getattr(f, "__name__", "")
+    if isinstance(root, Operation) and name.isidentifier() and titles_of([root.grad_fn]).name(root.grad_fn) is None:
+        root.name = name
+    return root
 
 
 def why_unsuited(root: Any) -> str | None:
@@ -271,23 +272,20 @@ def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
     return places
 
 
-def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> tuple[Any, Any]:
-    """The output at other values, and what its nodes are called."""
+def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Any:
+    """The output at other values."""
     moved: dict[Any, Any] = {}
     for (v, k, _), value in zip(places, values, strict=True):
         moved.setdefault(v, v.value.copy()).reshape(-1)[k] = value
     if page.f:
         f, variables = page.f
-        return f(**{name: Variable(moved.get(v, v.value), name) for name, v in variables.items()}), page.bound
-    root, new = record_again(page.root, moved)
-    return root, page.bound.kept({id(old): id(identity_of(node)) for old, node in new.items()})
+        return output_of(f, {name: Variable(moved.get(v, v.value), name) for name, v in variables.items()})
+    return record_again(page.root, moved)[0]
 
 
 def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
     """The picture at other values."""
-    root, bound = root_at(page, places, values)
-    with names_of(bound):
-        return graph(root, gradients=True, theme=page.picture.look.theme)
+    return graph(root_at(page, places, values), gradients=True, theme=page.picture.look.theme)
 
 
 def point(
@@ -335,7 +333,7 @@ def on_grid(
 def at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
     """The output at other values, alone."""
     with np.errstate(all="ignore"):
-        return float(root_at(page, places, values)[0])
+        return float(root_at(page, places, values))
 
 
 def finite(x: Any) -> float | None:

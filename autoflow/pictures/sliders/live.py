@@ -25,13 +25,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...backprop.engine import topological
 from ...base.modes import modes
-from ...forward.naming import names_of
 from ...nodes.nodes import Node
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
 from ...table.table import RULES
 from ..model.data import Numbers, Operand, Vertex
-from ..model.names import Titles
+from ..model.names import Titles, titles_of
 from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
 from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
@@ -115,7 +114,7 @@ def script() -> str:
 def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The graph as JSON, and the rows that it uses, in JavaScript."""
     order = sorted(topological(page.root.grad_fn), key=lambda r: r.number)
-    titles = Titles(page.bound)
+    titles = titles_of(order)
     rows: dict[str, str] = {}
     nodes: list[list[Any]] = []
     shown: list[str | None] = []
@@ -195,8 +194,7 @@ def mark(at: str, wide: int = 9) -> Place:
 
 def live_svg(page: Any, place: dict[Any, int]) -> str:
     """The picture with ``<tspan data-at="v3">`` for its numbers; empty if the graph is too large to draw."""
-    with names_of(page.bound):
-        picture = graph(page.root, gradients=True, merge=False, fold=False)
+    picture = graph(page.root, gradients=True, merge=False, fold=False)
     born = {record.number: k for record, k in place.items()}
     numbers = sorted(born)
     drawn = [v for v in picture.nodes if v.kind != "Constant"]
