@@ -21,33 +21,23 @@ from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Program
 from ..program.places import Activation
+from ..program.source import taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Flow, Pass, Size, watching
 
+LOGARITHM = "Keep its argument above 0: np.log(np.maximum(x, 1e-12)); or take af.special.logsumexp, af.nn.log_softmax"
+INSIDE, DENOMINATOR = "Keep its argument inside of -1 and 1", "Keep the denominator away from 0"
 ADVICE = {  # by rule: what to do where its value or its slope is infinite or no number
-    "log": "Keep its argument above 0, as np.log(np.maximum(x, 1e-12)), or use a function that has the logarithm in it "
-    "(af.special.logsumexp, af.nn.log_softmax)",
-    "log2": "Keep its argument above 0",
-    "log10": "Keep its argument above 0",
-    "log1p": "Keep its argument above -1",
-    "sqrt": "Keep its argument above 0: np.sqrt(x + 1e-12)",
-    "divide": "Keep the denominator away from 0",
-    "reciprocal": "Keep the denominator away from 0",
-    "power": "Keep the base above 0, or use np.square",
+    **dict.fromkeys(("log", "log2", "log10"), LOGARITHM), **dict.fromkeys(("arccos", "arcsin", "arctanh"), INSIDE),
+    **dict.fromkeys(("divide", "reciprocal"), DENOMINATOR), "log1p": "Keep its argument above -1",
+    "sqrt": "Keep its argument above 0: np.sqrt(x + 1e-12)", "power": "Keep the base above 0, or use np.square",
     "exp": "Subtract the largest entry first: af.special.logsumexp, af.special.softmax",
-    "arccos": "Keep its argument inside of -1 and 1",
-    "arcsin": "Keep its argument inside of -1 and 1",
     "norm": "Add a small number under the root: np.sqrt(np.sum(x * x) + 1e-12)",
-}
+}  # fmt: skip
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
-FLAT = {
-    "tanh": 0.999,
-    "expit": 0.001,
-    "sigmoid": 0.001,
-    "erf": 0.999,
-    "arctan": 1.56,
-}  # where they are saturated, by their values
+# Where functions are saturated, by their values.
+FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 VIEWS = ("getitem", "reshape", "expand_dims", "transpose", "newaxis", "atleast_2d", "swapaxes")
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # of which a unit must pass nothing, to be called dead
@@ -141,11 +131,14 @@ def no_history(node: Any) -> Finding:
 
 def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph."""
+    reached = {id(x) for x in chart.nodes}
     for x in wanted:
-        if gradient_target(x) not in chart.nodes:
+        if id(gradient_target(x)) not in reached:
             constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
-            cuts = dict.fromkeys([explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"])
-            why = "; ".join(cuts) if cuts else explain(x) or "nothing in it was computed from it"
+            cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
+            taken = [chart.finding("", r, f"{text} takes a number out of the graph")
+                     for r in chart.records for text in taken_out(r)]  # fmt: skip
+            why = "; ".join(dict.fromkeys([*cuts, *map(str, taken)])) or explain(x) or "nothing was computed from it"
             yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
 
 

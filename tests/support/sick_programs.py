@@ -315,3 +315,11 @@ def infinite_step(sick: bool) -> Any:
 def no_part(sick: bool) -> Any:
     w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
     return lambda: (x * (w.detach() if sick else w), w)
+
+
+@pair("unreached")
+def number_taken(sick: bool) -> Any:
+    w, x = af.Variable(2.0, name="w"), af.Variable(3.0, name="x")
+    scale = float(w) if sick else w
+    result = x * scale
+    return lambda: (result, w)
