@@ -50,8 +50,8 @@ IN_PICKLES = owners({
 # What is called by name: functions further up, and those of which most programs need none.
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
-    "backprop.hooks": "register_hook register_post_accumulate_hook", "doctor.graphs": "diagnose_node",
-    "backprop.passes": "backward send zero_grad",
+    "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
+    "doctor.graphs": "diagnose_node", "doctor.memory": "memory_of_graph",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",

@@ -40,6 +40,7 @@ from .callers import check_taker
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
     from ..doctor.findings import Diagnosis
+    from ..doctor.memory import Memory
     from ..pictures import Graph, Quiz, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
@@ -260,9 +261,10 @@ class NodeMethods:
         """The same as a list."""
         return found("steps")(self, limit=limit)
 
-    def summary(self) -> Summary:
-        """A network as a table: scopes, shapes, parameters, sizes of gradients."""
-        return found("summary")(self)
+    def summary(self, *, memory: bool = False) -> Summary | Memory:
+        """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : the bytes that each line of
+        the program keeps for the way back, instead."""
+        return found("memory_of_graph" if memory else "summary")(self)
 
     def formula(self, *, expand: bool = False) -> Formula:
         """How this node was computed, in LaTeX. expand : with the formulas of its operands put in."""

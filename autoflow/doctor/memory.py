@@ -1,0 +1,134 @@
+"""The memory lens: which lines of a program keep how many bytes for the way back, and what a checkpoint would save."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..backprop.engine import topological
+from ..base.errors import lost
+from ..nodes.nodes import VariableRole, gradient_target, value_of
+from ..nodes.records import Record
+from ..nodes.versions import owner_of
+from ..program.boxes import Boxes
+from ..program.names import Program
+
+
+class MemoryLine(NamedTuple):
+    """What the operations of one line keep: where, their expression, the rows that asked for it, bytes."""
+
+    line: str
+    text: str
+    rows: str
+    kept: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a graph keeps alive. ``print`` shows it.
+
+    lines : of each line of the program, the most bytes first. kept : all bytes. peak : the most that a backward pass
+    holds at once, gradients included. savings : box -> what ``af.checkpoint`` of that function or block would save.
+    """
+
+    lines: tuple[MemoryLine, ...]
+    kept: int
+    peak: int
+    savings: dict[str, int]
+
+    def __str__(self) -> str:
+        rows = [(f"{x.kept:,}", x.rows, f"{x.line}: {x.text}" if x.line else x.text) for x in self.lines]
+        widths = [max(len(row[k]) for row in (*rows, ("kept", "asked for by", ""))) for k in range(2)]
+        head = f"{'kept':>{widths[0]}}  {'asked for by':{widths[1]}}  line"
+        table = [f"{kept:>{widths[0]}}  {names:{widths[1]}}  {text}" for kept, names, text in rows]
+        total = f"{self.kept:,} bytes kept; a backward pass holds at most {self.peak:,}"
+        return "\n".join([head, *table, total, *[f"a checkpoint of {k} saves {v:,}" for k, v in self.savings.items()]])
+
+    __repr__ = __str__
+
+
+def memory_of_graph(node: Any) -> Memory:
+    """What the graph of ``node`` keeps for a backward pass: ``loss.summary(memory=True)``.
+
+    Arrays of Variables and Constants are not counted: they are there without the graph. An array that several
+    operations keep is counted where it is kept first. Raises LostGradientError if ``node`` has no history.
+
+    >>> import autoflow as af
+    >>> x = af.Variable(np.ones(1000), name="x")
+    >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))
+    >>> found.kept, found.lines[0].rows
+    (8000, 'exp')
+    """
+    start = gradient_target(node)
+    if not isinstance(start, Record):
+        raise lost(f"{getattr(node, 'name', node)} was not computed from Variables")
+    order = topological(start)
+    records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
+    kept = kept_bytes(records, [x for x in order if isinstance(x, VariableRole)])
+    program = Program(order)
+    lines: dict[Any, list[Record]] = {}
+    for r in records:
+        if kept[id(r)]:
+            place = program.place(r)
+            lines.setdefault((place.file, place.line) if place else None, []).append(r)
+    found = [line_of(group, program, kept) for group in lines.values()]
+    total = sum(kept.values())
+    savings = dict(sorted(saved_by_boxes(program, records, kept), key=lambda pair: -pair[1])[:3])
+    return Memory(tuple(sorted(found, key=lambda x: -x.kept)), total, total + most_gradients(order), savings)
+
+
+def line_of(group: list[Record], program: Program, kept: dict[int, int]) -> MemoryLine:
+    """The row of one line of the program."""
+    place = program.place(group[0])
+    rows = ", ".join(dict.fromkeys([r.rule.name for r in group]))
+    text = place.text if place is not None else group[0].node_name
+    return MemoryLine(f"line {place.line}" if place else "", text, rows, sum([kept[id(r)] for r in group]))
+
+
+def kept_bytes(records: list[Record], leaves: list[Any]) -> dict[int, int]:
+    """Of each record, the bytes that it keeps and that no earlier one does."""
+    constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
+    seen = {id(owner_of(value_of(x))) for x in (*leaves, *constants)}
+    found: dict[int, int] = {}
+    for r in records:
+        found[id(r)] = 0
+        for v in r.saved:
+            if type(v) is np.ndarray and id(owner := owner_of(v)) not in seen:
+                seen.add(id(owner))
+                found[id(r)] += owner.nbytes
+    return found
+
+
+def most_gradients(order: list[Any]) -> int:
+    """The most bytes of gradients that wait at once in a pass through records in this order."""
+    waiting = {id(order[0]): gradient_bytes(order[0])}
+    most = now = waiting[id(order[0])]
+    for r in order:
+        for parent in r.parents:
+            if parent is not None and id(parent) not in waiting:
+                waiting[id(parent)] = gradient_bytes(parent)
+                now += waiting[id(parent)]
+        most = max(most, now)
+        now -= waiting[id(r)] if isinstance(r, Record) else 0
+    return most
+
+
+def gradient_bytes(x: Any) -> int:
+    """The size of the gradient of a record or a Variable."""
+    return int(math.prod(x.shape) * x.dtype.itemsize)
+
+
+def saved_by_boxes(program: Program, records: list[Record], kept: dict[int, int]) -> Iterator[tuple[str, int]]:
+    """Of each call and block: what its operations keep, but for the result that is used outside."""
+    boxes = Boxes(program, records)
+    inside: dict[Any, tuple[str, list[Record]]] = {}
+    for r in records:
+        for title, key in boxes.around(r):
+            inside.setdefault(key, (title, []))[1].append(r)
+    for key, (title, group) in inside.items():
+        if key[0] not in ("loop", "turn") and len(group) > 1 and (saved := sum([kept[id(r)] for r in group[:-1]])):
+            yield title, saved
