@@ -38,7 +38,6 @@ ELSEWHERE = {
     "forward/operators.py": ("rules", "each row of the table goes through it"),
     "forward/recording.py": ("rules nodes/test_nodes.py", "each row of the table goes through it"),
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),
-    "implicit/problems.py": ("implicit/test_points.py test_integrate.py", "arguments in containers, as vectors there"),
     "doctor/*": ("doctor", "findings: each by a sick program and its healthy twin"),
     "livepage/*": ("livepage", "a page: tested by what it says, and in the browser"),
     "lessons/*": ("lessons test_lessons.py", "questions: all are asked and answered there, and behind the notebooks"),

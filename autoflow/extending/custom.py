@@ -347,7 +347,4 @@ def _become(old: Rule, new: Rule) -> None:
     """Replace the contents of a row that others refer to by those of another row; the counter of its name continues."""
     old.__class__ = type(new)
     for slot in Rule.__slots__:
-        if hasattr(new, slot):
-            setattr(old, slot, getattr(new, slot))
-        elif hasattr(old, slot):
-            delattr(old, slot)
+        setattr(old, slot, getattr(new, slot))

@@ -23,7 +23,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, lost
 from ..base.modes import OTHER, modes, switched
-from ..forward.recording import make_node, operand
+from ..forward.recording import Gathered as Gathered, make_node, split_inputs as split_inputs
 from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
@@ -33,7 +33,6 @@ from ..nodes.versions import FreedArray
 from ..table.shapes import Array, is_on_host
 from ..table.table import MISSING, Rule, new_row
 
-Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands, see gather
 NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has several results: no number, so no scalar
 
 
@@ -133,20 +132,6 @@ def record_results(
             for j, z in enumerate(results)
         ]
     return tuple(nodes) if several else nodes[0]
-
-
-def split_inputs(inputs: Sequence[Any]) -> Gathered:
-    """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
-    values, parents, constants, mutable = [], [], {}, []
-    for k, x in enumerate(inputs):
-        value, parent, shown, is_mutable = operand(x)
-        values.append(value)
-        parents.append(parent)
-        if shown is not None:
-            constants[k] = shown
-        if is_mutable:
-            mutable.append(k)
-    return values, tuple(parents), constants, mutable
 
 
 def check_history(sent: Any, gs: Sequence[Any], name: str) -> None:

@@ -95,7 +95,8 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
     known = isinstance(given, type) and issubclass(given, np.dtype)  # np.dtypes.Float64DType, a class
     dtype, arrays = given() if known else np.dtype(given), [as_array(v) for v in inputs]
     alike = f"{dtype.char * ufunc.nin}->{dtype.char * ufunc.nout}" in ufunc.types
-    if dtype.kind not in "fc" or not alike or not all([np.can_cast(v.dtype, dtype, "same_kind") for v in arrays]):
+    fitting = all([v.dtype == dtype or np.can_cast(v.dtype, dtype, "same_kind") for v in arrays])
+    if dtype.kind not in "fc" or not alike or not fitting:
         return inputs, options
     cast = [as_dtype(v, dtype) for v in arrays]
     return tuple(cast), {k: v for k, v in options.items() if k != "dtype"}
@@ -189,6 +190,8 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
     """What NumPy answers to a call that we compose of others, with its errors, dtypes and layouts; as Constants. None
     if a gradient flows, or if a result is a view, into which a node may be written."""
+    if any([isinstance(x, NodeRole) and x.requires_grad for x in args]):  # most often
+        return None
     nodes = nodes_in([*args, *options.values()])
     if any([x.requires_grad or type(memory_of(x)) is not np.ndarray for x in nodes]) or nodes_in([options.get("out")]):
         return None

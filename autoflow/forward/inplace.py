@@ -66,9 +66,9 @@ from .recording import (
     call_explained,
     hidden_batch,
     history_lost,
-    operand,
     orphan_numbers,
     plain_option,
+    split_inputs,
 )
 from .writing import become_constant, is_unfinished, overwrite, save_overwritten_values, write_noted
 
@@ -84,7 +84,11 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     recording = modes().recording
     check_writable(x, recording)
     old, n, memory_of_x = current_record(x), rule.operands, x._value
-    parents, values, constants = opened(x, inputs[:n])
+    values, sources, constants, _ = split_inputs(inputs[:n])
+    parents = list(sources)
+    for k in [*constants]:
+        if constants[k] is x:
+            del constants[k]  # no leaf of its own: what x was is the first operand
     values += inputs[n:] if partly else [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
     if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(memory_of_x, "run_row"):
         batch.lift_operands(rule, inputs, values, parents, constants)
@@ -115,17 +119,6 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     if switches.left:
         check_left()
     return x
-
-
-def opened(x: Any, operands: tuple[Any, ...]) -> tuple[list[Any], list[Any], dict[int, Any]]:
-    """Their parents and values, and those that the picture shows as constants, by place."""
-    parents, values, constants = [], [], {}
-    for k, found in enumerate(map(operand, operands)):
-        parents.append(found.parent)
-        values.append(found.value)
-        if found.shown is not None and found.shown is not x:
-            constants[k] = found.shown
-    return parents, values, constants
 
 
 def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:

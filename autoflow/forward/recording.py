@@ -53,6 +53,9 @@ REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int6
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 
 
+Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands: split_inputs
+
+
 class Operand(NamedTuple):
     """What an operation needs of one operand."""
 
@@ -84,6 +87,20 @@ def operand(x: Any) -> Operand:
         if isinstance(x, (list, tuple)):
             return operand(join_list(x) if holds_node(x) else array_of(x))  # as af.array(x)
     return Operand(plain_array(x), None, None, True)
+
+
+def split_inputs(inputs: Sequence[Any]) -> Gathered:
+    """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
+    values, parents, constants, mutable = [], [], {}, []
+    for k, x in enumerate(inputs):
+        value, parent, shown, is_mutable = operand(x)
+        values.append(value)
+        parents.append(parent)
+        if shown is not None:
+            constants[k] = shown
+        if is_mutable:
+            mutable.append(k)
+    return values, tuple(parents), constants, mutable
 
 
 def as_reshape_of_base(x: Any) -> Any:

@@ -1,9 +1,9 @@
 """Solutions of equations, and how they change with the parameters of the equations. Reading order:
 
 equations.py  the implicit function theorem; Newton, Anderson, and the solvers that users bring
-linear.py     linear systems, by a matrix or by products alone: linear_solve; unknowns in containers as one vector
+linear.py     arguments in containers, as arrays and as one vector; nodes that a function uses besides them are refused;
+              linear systems, by a matrix or by products alone: linear_solve
 optima.py     root and fixed_point; argmin, also with equality constraints; af.minimize, by scipy.optimize
-problems.py   arguments in lists and dicts; nodes that a function uses besides its arguments are refused
 """
 
 from ..base.lazy import publish

@@ -36,9 +36,9 @@ from .linear import (
     send_to_parameters,
     solve_by_products,
     solve_transposed,
+    taken_apart,
     weak_dtype,
 )
-from .problems import taken_apart
 
 # ---------------------------------------------------------------- equations: the solution and its derivative
 

@@ -40,8 +40,7 @@ from .equations import (
     relative_to_start,
     relative_to_x,
 )
-from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside
-from .problems import stack_if_list
+from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside, stack_if_list
 
 # ---------------------------------------------------------------- roots and fixed points
 

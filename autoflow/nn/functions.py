@@ -27,7 +27,7 @@ from ..base.errors import DataError, InputError
 from ..base.modes import modes
 from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
-from .module import floats, generator, labels, numbers_of, probability, shape_is
+from .module import floats, generator, labels, numbers_of, probability, shape_is, shareable
 
 __all__ = [
     "avg_pool2d", "batch_norm", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "elu",
@@ -274,8 +274,7 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     floats("group_norm", x)
     shape_is("group_norm", x, "n", "channels", "...")
     n, channels, *size = x.shape
-    if num_groups < 1 or channels % num_groups:
-        raise InputError(f"group_norm: {channels} channels cannot be shared among {num_groups} groups")
+    shareable("group_norm", f"{channels} channels", channels, num_groups)
     groups = x.reshape((n, num_groups, channels // num_groups, *size))
     z = standardise(groups, tuple(range(2, groups.ndim)), None, None, eps).reshape(x.shape)
     for name, y in (("weight", weight), ("bias", bias)):
@@ -455,8 +454,7 @@ def convolve(
     shape_is(who, weight, "out", "channels", *["k"] * dims, what="weight")
     out, channels, *kernel = weight.shape
     shape_is(who, x, "n", channels * groups, *size)
-    if groups < 1 or out % groups:
-        raise InputError(f"{who}: {out} channels out cannot be shared among {groups} groups")
+    shareable(who, f"{out} channels out", out, groups)
     stride, dilation = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
     x = pad_windows(who, x, padding, kernel, stride, dilation)
     seen = windows(who, x, kernel, stride, dilation)
@@ -518,8 +516,7 @@ def spread(
     shape_is(who, weight, "channels", "out", *["k"] * dims, what="weight")
     channels, out, *kernel = weight.shape
     shape_is(who, x, "n", channels, *(("length",) if dims == 1 else ("height", "width")))
-    if groups < 1 or channels % groups:
-        raise InputError(f"{who}: {channels} channels in cannot be shared among {groups} groups")
+    shareable(who, f"{channels} channels in", channels, groups)
     steps, apart = each(who, "stride", stride, dims, 1), each(who, "dilation", dilation, dims, 1)
     less, more = each(who, "padding", padding, dims, 0), each(who, "output_padding", output_padding, dims, 0)
     if any([m >= max(s, d) for m, s, d in zip(more, steps, apart, strict=True)]):

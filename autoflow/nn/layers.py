@@ -14,6 +14,7 @@ Attention in several heads, and the block from which transformers are built: a m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from .functions import (
     scaled_dot_product_attention,
     sigmoid,
 )
-from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is
+from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
 
 __all__ = [
     "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
@@ -100,8 +101,7 @@ class Conv2d(Module):
     ) -> None:  # fmt: skip
         positive("Conv2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("Conv2d", "kernel_size", kernel_size, 2, 1)
-        if inputs % groups or outputs % groups:
-            raise InputError(f"Conv2d: {inputs} channels in, {outputs} out cannot be shared among {groups} groups")
+        shareable("Conv2d", f"{inputs} channels in, {outputs} out", math.gcd(inputs, outputs), groups)
         shape = (outputs, inputs // groups, *kernel)
         self.weight = Variable(init(generator("Conv2d", rng), shape, dtype), copy=False)
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
@@ -136,10 +136,7 @@ class ConvTranspose2d(Module):
     ) -> None:  # fmt: skip
         positive("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
-        if inputs % groups or outputs % groups:
-            raise InputError(
-                f"ConvTranspose2d: {inputs} channels in, {outputs} out cannot be shared among {groups} groups"
-            )
+        shareable("ConvTranspose2d", f"{inputs} channels in, {outputs} out", math.gcd(inputs, outputs), groups)
         weight = init(generator("ConvTranspose2d", rng), (outputs // groups, inputs, *kernel), dtype)
         self.weight = Variable(np.ascontiguousarray(weight.swapaxes(0, 1)), copy=False)
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
@@ -223,8 +220,7 @@ class GroupNorm(Module):
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
         positive("GroupNorm", groups=groups, channels=channels)
-        if channels % groups:
-            raise InputError(f"GroupNorm: {channels} channels cannot be shared among {groups} groups")
+        shareable("GroupNorm", f"{channels} channels", channels, groups)
         self.weight = Variable(np.ones(channels, dtype), copy=False)
         self.bias = Variable(np.zeros(channels, dtype), copy=False)
         self.groups, self.eps = groups, eps
@@ -490,8 +486,7 @@ class MultiHeadAttention(Module):
         dtype: Any = float,
     ) -> None:  # fmt: skip
         positive("MultiHeadAttention", size=size, heads=heads)
-        if size % heads:
-            raise InputError(f"MultiHeadAttention: size {size} cannot be shared among {heads} heads")
+        shareable("MultiHeadAttention", f"size {size}", size, heads, "heads")
         self.rng = generator("MultiHeadAttention", rng)
         squares = [initialisers.glorot_uniform(rng, (size, size), dtype) for _ in range(3)]
         self.in_proj_weight = Variable(np.concatenate(squares), copy=False)

@@ -399,6 +399,12 @@ def generator(who: str, rng: Any) -> np.random.Generator:
     return rng
 
 
+def shareable(who: str, things: str, n: int, groups: int, kind: str = "groups") -> None:
+    """Refuse n things that cannot be shared evenly."""
+    if groups < 1 or n % groups:
+        raise InputError(f"{who}: {things} cannot be shared among {groups} {kind}")
+
+
 def probability(who: str, p: float) -> float:
     """0 <= p <= 1."""
     if not 0 <= p <= 1:

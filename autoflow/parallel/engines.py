@@ -56,12 +56,7 @@ def kind_of(workers: Any) -> str:
     """How these workers are asked: "map", "dask" or "ranks"."""
     if hasattr(workers, "Allreduce"):
         return "ranks"
-    if any(
-        [
-            cls.__module__.partition(".")[0] == "distributed" and cls.__name__ == "Client"
-            for cls in type(workers).__mro__
-        ]
-    ):
+    if ("distributed", "Client") in [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(workers).__mro__]:
         return "dask"
     if workers is None or callable(workers) or callable(getattr(workers, "map", None)):
         return "map"

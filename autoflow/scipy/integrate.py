@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base.lazy import publish
 from ..extending.function import Function
-from ..implicit.problems import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
+from ..implicit.linear import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
 from ..nodes.nodes import Node, value_of
 from ..table.shapes import Array, as_array, axes_of, has_gradient
 from ..transforms.vjp_jvp import vjp

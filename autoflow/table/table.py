@@ -56,45 +56,49 @@ MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
 
-@dataclass(slots=True, init=False, eq=False, repr=False)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Rule(Kind):
     """One row of the table. Build it with :func:`rule`, which fills in the defaults.
 
     It is a Kind: the operations of one row are counted and named together, ``add_0``, ``add_1``.
     """
 
+    name: str  # NumPy's name: in node names, errors, test ids
     function: Any  # what the user calls, e.g. np.multiply
     compute: Any  # what we call on plain arrays, all arguments by position: the same, or a quicker way to it
-    operator: Any  # what the Python operator computes, where its bits differ from the function's (x**2)
-    label: str  # inside the node of a picture
+    operator: Any = None  # what the Python operator computes, where its bits differ from the function's (x**2)
+    label: str = ""  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
     order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
     operands: int  # that many may be nodes, and gradients flow to them
     defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
-    needs: tuple[Needs | None, ...]  # per operand, what its derivative reads; None where there is no derivative
-    vjps: tuple[VJP | None, ...]  # per operand, (g, saved) -> the cotangent sent to it
-    scalar_vjps: tuple[VJP | None, ...]  # the same for numbers
-    pushes: tuple[VJP | None, ...] | None  # per operand, (tangent, saved) -> its part of the result's; given by a user
-    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None  # (g, saved) -> all cotangents at once
+    needs: tuple[Needs | None, ...] = ()  # per operand, what its derivative reads; None where there is no derivative
+    vjps: tuple[VJP | None, ...] = ()  # per operand, (g, saved) -> the cotangent sent to it
+    scalar_vjps: tuple[VJP | None, ...] = ()  # the same for numbers
+    pushes: tuple[VJP | None, ...] | None = None  # a user's, per operand, (tangent, saved) -> its part of the result's
+    joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
     residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
-    single: bool  # one operand, with a derivative and without a residual: the short way of recording
+    single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     variadic: bool  # a function of a sequence of arrays
-    view: bool  # the result may share memory with the operand
-    holomorphic: bool  # the derivative is g times something complex-differentiable: see complex_vjps
+    view: bool = False  # the result may share memory with the operand
+    holomorphic: bool = True  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # that many arguments have no default
     positional_before_out: int  # that many may be given by position before NumPy's ``out``
-    latex: str
-    precedence: int
-    _places: dict[str, int]
-    _must_save: dict[tuple[bool, ...], frozenset[int]]
-    _of_arity: dict[int, Rule]
-    _with_residual: Rule | None
-    plain: Rule | None  # of with_residual(): the row without it
-    _complex: tuple[VJP | None, ...] | None
-    domain: tuple[float, float]  # where the tests try it
-    examples: tuple[Example, ...]  # of a row that a user has registered, for tests of theirs
+    latex: str = ""
+    precedence: int = 9
+    _places: dict[str, int] | None = None
+    _must_save: dict[tuple[bool, ...], frozenset[int]] = field(default_factory=dict)
+    _of_arity: dict[int, Rule] = field(default_factory=dict)
+    _with_residual: Rule | None = None
+    plain: Rule | None = None  # of with_residual(): the row without it
+    _complex: tuple[VJP | None, ...] | None = None
+    domain: tuple[float, float] = (-2.0, 2.0)  # where the tests try it
+    examples: tuple[Example, ...] = ()  # of a row that a user has registered, for tests of theirs
+
+    def __post_init__(self) -> None:
+        Kind.__init__(self, self.name)
 
     def __repr__(self) -> str:
         return f"<rule of {self.name}({', '.join(self.names)})>"
@@ -130,7 +134,7 @@ class Rule(Kind):
 
     def _place(self, name: str) -> int | None:
         """Where the argument of that name stands: by the row's names or by NumPy's own (``a`` for ``x``)."""
-        if not hasattr(self, "_places"):
+        if self._places is None:
             self._places = {name: k for k, name in enumerate(self.names) if not name.startswith("_")}
             for k, (theirs, _) in enumerate(zip(positional(self.function), self.names, strict=False)):
                 self._places.setdefault(theirs, k)
@@ -187,10 +191,9 @@ class Rule(Kind):
         """The same row once more, to be changed; names are counted together."""
         row = Rule.__new__(Rule)
         for slot in ("name", *Rule.__slots__):
-            if hasattr(self, slot) and slot != "_places":
-                setattr(row, slot, getattr(self, slot))
+            setattr(row, slot, getattr(self, slot))
         row.tick = lambda: self.tick()
-        row._must_save, row._complex = {}, None
+        row._must_save, row._complex, row._places = {}, None, None
         return row
 
     def must_save(self, flows: tuple[bool, ...]) -> frozenset[int]:
@@ -274,25 +277,18 @@ def new_row(
 ) -> Rule:  # fmt: skip
     """A row that is in no table yet, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
     names that derivatives use for the result."""
-    row = kind(name or function.__name__)  # NumPy's name: in node names, errors, test ids
-    row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
+    name = name or function.__name__
     if set(derivatives) - set(names[:operands]):
-        raise ValueError(f"row of {row.name}: a derivative of no operand")
-    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
-    row.required = defaults.count(MISSING)
-    row.positional_before_out = _place_of_out(function, len(names))
-    row.variadic, row.view, row.holomorphic, row.joint, row.pushes = variadic, False, True, None, None
-    row.elementwise = (
-        isinstance(function, np.ufunc) and function.signature is None if elementwise is None else elementwise
-    )
-    row.derivatives, row.domain = derivatives, (-2.0, 2.0)
-    row.label = row.latex = ""
-    row.precedence, row.examples = 9, ()
-    row.residual, row.single, row.plain = residual, False, None
-    row._must_save, row._of_arity, row._with_residual, row._complex = {}, {}, None, None
-    if row.variadic:
-        row.needs, row.vjps, row.scalar_vjps = (), (), ()
-    else:
+        raise ValueError(f"row of {name}: a derivative of no operand")
+    if elementwise is None:
+        elementwise = isinstance(function, np.ufunc) and function.signature is None
+    row = kind(
+        name=name, function=function, compute=compute or getattr(function, "compute", function), names=names,
+        order=names, operands=operands, defaults=defaults, derivatives=derivatives, residual=residual,
+        elementwise=elementwise, variadic=variadic, required=defaults.count(MISSING),
+        positional_before_out=_place_of_out(function, len(names)),
+    )  # fmt: skip
+    if not variadic:
         _compile(row, result)
     return row
 
