@@ -50,7 +50,7 @@ def watched_again():
 
 def total(result):
     """The sum of all floating-point numbers in a result."""
-    return sum([np.sum(np.real(x)) for x in monitoring.leaves(result)])
+    return sum([np.sum(np.real(x)) for x in shadow.leaves(result)])
 
 
 def differences(run, h):
@@ -76,7 +76,7 @@ def test_public_functions_are_right_or_named(room):
                     return way(f, v)
 
             try:
-                if not list(monitoring.leaves(run(V * 1.0))):
+                if not list(shadow.leaves(run(V * 1.0))):
                     continue
             except Exception:
                 continue
