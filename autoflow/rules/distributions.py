@@ -623,8 +623,8 @@ rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", e
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x)),
      b=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x, of_b=True)),
-     x=lambda g, a, b, x, upper, z: g * (
-         side(upper) * over(log_beta_density(x, a, b), z, lambda x: x * (1 - x) * beta_mass(a, b, x), x, 0.5)))  # fmt: skip
+     x=lambda g, a, b, x, upper, z: g * (side(upper) * over(
+         log_beta_density(x, a, b), z, lambda x: x * (1 - x) * beta_mass(a, b, x), x, 0.5)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
      n=lambda g, n, t, z: g * (over(t_unit(n, t), z, lambda t: t_mass(n, -t), t, -1.0) * t_score(n, t)),
      t=lambda g, n, t, z: g * (

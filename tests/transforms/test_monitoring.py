@@ -16,7 +16,7 @@ from conftest import NIGHTLY
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
-from autoflow.transforms import monitoring, shadow
+from autoflow.transforms import shadow
 
 scipy = pytest.importorskip("scipy")
 NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python has no sys.monitoring")
