@@ -24,9 +24,8 @@ from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..base import pytree
 from ..base.errors import lost
-from ..base.modes import modes, switched
+from ..base.modes import CAPTURED, modes, switched
 from ..base.numbering import now
-from ..extending.joint import CAPTURED
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
