@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class How(TypedDict, total=False):
 class HowBy(How, total=False):
     """Those and the other name of argnum."""
 
-    argnums: Argnum
+    argnums: Required[Argnum]
 
 
 class Gradient(Protocol[A, P]):
