@@ -214,10 +214,17 @@ class Strategy(NamedTuple):
     is_memory_bound: Callable[[Any], bool]
 
 
-STRATEGIES = {
-    "balanced": Strategy(lambda operation: bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)),
-    "products": Strategy(lambda operation: operation.grad_fn.rule.function not in PRODUCTS),
-}
+def is_cheap(operation: Any) -> bool:
+    """Is it elementwise, or a view?"""
+    return bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)
+
+
+def is_no_product(operation: Any) -> bool:
+    """Is it anything but a product of matrices?"""
+    return operation.grad_fn.rule.function not in PRODUCTS
+
+
+STRATEGIES = {"balanced": Strategy(is_cheap), "products": Strategy(is_no_product)}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:

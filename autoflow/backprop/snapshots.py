@@ -181,7 +181,7 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        self.legacy = None if draws else legacy_memory()
+        self.legacy = None if draws else memory_of(np.random.mtrand._rand._bit_generator)
         self.bytes = self.legacy and self.legacy.raw
         for x in found if draws else found[len(OWN) :]:
             NOTES[type(x)](self, x)
@@ -237,13 +237,10 @@ def frames_of_others() -> Iterator[Any]:
             frame = frame.f_back  # type: ignore[assignment]
 
 
-def legacy_memory() -> Any:
+@functools.cache
+def memory_of(bits: Any) -> Any:
     """The memory in which np.random's generator keeps its state; None if that cannot be said."""
-    bits = np.random.mtrand._rand._bit_generator
-    memory = (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
-    if memory is not None:
-        memory.owner = bits  # type: ignore[attr-defined]
-    return memory
+    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
 def is_in_use(kind: type) -> bool:

@@ -325,6 +325,8 @@ PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first", "wat
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
 # Option -> what is told when it changes: the new value; does it hold outside of a block, too?
 CHANGED: dict[str, Callable[[Any, bool], None]] = {}
+# What looks at a user's function that gets plain arrays, after a call: transforms/shadow.py.
+CAPTURED: list[Callable[..., None]] = []
 PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched", "source")
 
 

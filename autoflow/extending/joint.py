@@ -22,7 +22,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, lost
-from ..base.modes import OTHER, modes, switched
+from ..base.modes import CAPTURED, OTHER, modes, switched
 from ..forward.recording import Gathered as Gathered, make_node, split_inputs as split_inputs
 from ..nodes.coercion import plain_array
 from ..nodes.cuts import note_cut
@@ -75,7 +75,6 @@ class Parts:
 RESULT_OF = joint_row("part", ["x"], ["i"], joint=None)
 RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),)
 RESULT_OF.holomorphic = False
-CAPTURED: list[Callable[..., None]] = []  # what looks at such functions: transforms/shadow.py says how
 
 
 def recorded_result(record: Record, j: int, value: Array) -> Any:

@@ -134,6 +134,11 @@ def gamma_tail(a: Array, x: Array, sign: Array) -> tuple[Array, Array]:
     return np.log(x) + sign * s, w
 
 
+def gamma_mass(a: Array, x: Array, upper: bool) -> Array:
+    """The part of the gamma distribution on that side, in units of xᵃ e⁻ˣ/Γ(a), for 0 < x < ∞."""
+    return np.sum(gamma_tail(a, x, np.asarray(1.0 if upper else -1.0))[1], axis=-1)
+
+
 @in_blocks
 def gamma_score(a: Array, x: Array) -> Array:
     """∂P/∂a in units of xᵃ e⁻ˣ/Γ(a) for P = gammainc(a, x); 0 at both ends."""
@@ -172,9 +177,14 @@ def gammainc_a(a: Array, x: Array) -> Array:
 
 
 def beta_exponent(s: Array, a: Array, b: Array, y: Array, sign: Array) -> Array:
-    """log of tᵃ (1 − t)ᵇ at logit t = y ± s, less that at y."""
-    at = y + sign * s
-    left, right = special.log_expit(at) - special.log_expit(y), special.log_expit(-at) - special.log_expit(-y)
+    """log of tᵃ (1 − t)ᵇ at logit t = y ± s, less that at y; for a small s as log1p, since a and b may be large."""
+    small, d = numbers_of(s) < 1, sign * s
+    r = np.where(small, d, 0)
+    left, right = [
+        np.where(small, -np.log1p(np.expm1(-p * r) * special.expit(-p * y)),
+                 special.log_expit(p * (y + d)) - special.log_expit(p * y))
+        for p in (1, -1)
+    ]  # fmt: skip
     return a * left + b * right
 
 
@@ -188,6 +198,11 @@ def beta_tail(a: Array, b: Array, x: Array) -> tuple[Array, Array, Array]:
     start = np.maximum(1 / steep, 1 / np.where(sign > 0, n, m))
     s, w = tail(beta_exponent, start, a, b, y, sign)
     return y + sign * s, w, sign[..., 0]
+
+
+def beta_mass(a: Array, b: Array, x: Array) -> Array:
+    """The smaller part of the beta distribution, in units of xᵃ (1 − x)ᵇ/B(a, b), for 0 < x < 1."""
+    return np.sum(beta_tail(a, b, x)[1], axis=-1)
 
 
 @in_blocks
@@ -245,8 +260,11 @@ def log1p_square(x: Array) -> Array:
 
 
 def t_exponent(s: Array, n: Array, x: Array) -> Array:
-    """log of cosh⁻ⁿ at x + s, less that at x."""
-    return n * (log_cosh(x) - log_cosh(x + s))
+    """log of cosh⁻ⁿ at x + s, less that at x; for a small s as log1p, since n may be large."""
+    small = numbers_of(s) < 1
+    r = np.where(small, s, 0)
+    near = np.log1p(2 * np.sinh(r / 2) ** 2 + np.tanh(x) * np.sinh(r))
+    return -n * np.where(small, near, log_cosh(x + s) - log_cosh(x))
 
 
 def t_unit(n: Array, t: Array) -> Array:
@@ -261,10 +279,10 @@ def t_start(n: Array, x: Array) -> Array:
 
 
 def t_mass(n: Array, t: Array) -> Array:
-    """1 − F(t) in units of the density times √(n + t²), for t > 0. Plain."""
+    """1 − F(t) in units of the density times √(n + t²), for t > 0."""
     n, t = spread(n, t)
     x = np.arcsinh(t / np.sqrt(n))
-    return np.sum(tail(t_exponent, t_start(n, x), n, x)[1], axis=-1)
+    return np.sum(tail(t_exponent, t_start(numbers_of(n), numbers_of(x)), n, x)[1], axis=-1)
 
 
 @in_blocks
@@ -541,8 +559,7 @@ def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     def deep() -> Array:
         inside = (x > 0) & np.isfinite(x)
         y = np.where(inside, x, 1)
-        sign = np.asarray(1.0 if upper else -1.0)
-        return np.where(inside, gamma_unit(a, y) + np.log(np.sum(gamma_tail(a, y, sign)[1], axis=-1)), -np.inf)
+        return np.where(inside, gamma_unit(a, y) + np.log(gamma_mass(a, y, upper)), -np.inf)
 
     return careful_log(p, q, deep)
 
@@ -556,7 +573,7 @@ def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     def deep() -> Array:
         inside = (x > 0) & (x < 1)
         y = np.where(inside, x, 0.5)
-        return np.where(inside, beta_unit(a, b, y) + np.log(np.sum(beta_tail(a, b, y)[1], axis=-1)), -np.inf)
+        return np.where(inside, beta_unit(a, b, y) + np.log(beta_mass(a, b, y)), -np.inf)
 
     return careful_log(p, q, deep)
 
@@ -573,10 +590,24 @@ def log_stdtr(n: Array, t: Array) -> Array:
     return careful_log(special.stdtr(n, t), special.stdtr(n, -t), deep)
 
 
-def over(log: Array, z: Array) -> Array:
-    """exp(log − z): a density in units of the tail e^z; ∞ where there is no tail left."""
-    gone = z == -np.inf
-    return np.where(gone, np.inf, np.exp(np.where(gone, 0, log - z)))
+def over(log: Array, z: Array, tail: Callable[[Array], Array], t: Array, middle: float) -> Array:
+    """exp(log − z): a density in units of the tail e^z; ∞ where there is no tail left. Far out, where log and z are
+    larger than the result has digits, it is by ``tail(t)``, the tail in units of the density; ``middle`` is a t that
+    is not far out."""
+    gone, far = numbers_of(z) == -np.inf, numbers_of(z) < FAR
+    near = np.where(gone, np.inf, np.exp(np.where(far, 0, log - z)))
+    far = far & ~gone
+    if is_on_host(far) and not np.any(far):
+        return near
+    return np.where(far, 1 / tail(np.where(far, t, middle)), near)
+
+
+FAR = -1e3
+
+
+def over_beta(a: Array, b: Array, x: Array, z: Array) -> Array:
+    """The same of the beta distribution, in units of xᵃ (1 − x)ᵇ/B(a, b)."""
+    return over(beta_unit(a, b, x), z, lambda x: beta_mass(a, b, x), x, 0.5)
 
 
 def side(upper: bool) -> int:
@@ -585,12 +616,16 @@ def side(upper: bool) -> int:
 
 
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
-     a=lambda g, a, x, upper, z: g * (side(upper) * np.exp(gamma_unit(a, x) - z) * gamma_score(a, x)),
-     x=lambda g, a, x, upper, z: g * (side(upper) * over(log_gamma_density(x, a), z)))  # fmt: skip
+     a=lambda g, a, x, upper, z: g * (
+         side(upper) * over(gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) * gamma_score(a, x)),
+     x=lambda g, a, x, upper, z: g * (
+         side(upper) * over(log_gamma_density(x, a), z, lambda x: x * gamma_mass(a, x, upper), x, 1.0)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
-     a=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x)),
-     b=lambda g, a, b, x, upper, z: g * (side(upper) * np.exp(beta_unit(a, b, x) - z) * beta_score(a, b, x, of_b=True)),
-     x=lambda g, a, b, x, upper, z: g * (side(upper) * over(log_beta_density(x, a, b), z)))  # fmt: skip
+     a=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x)),
+     b=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x, of_b=True)),
+     x=lambda g, a, b, x, upper, z: g * (side(upper) * over(
+         log_beta_density(x, a, b), z, lambda x: x * (1 - x) * beta_mass(a, b, x), x, 0.5)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
-     n=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) * t_score(n, t)),
-     t=lambda g, n, t, z: g * (np.exp(t_unit(n, t) - z) / np.hypot(np.sqrt(n), t)))  # fmt: skip
+     n=lambda g, n, t, z: g * (over(t_unit(n, t), z, lambda t: t_mass(n, -t), t, -1.0) * t_score(n, t)),
+     t=lambda g, n, t, z: g * (
+         over(t_unit(n, t), z, lambda t: t_mass(n, -t), t, -1.0) / np.hypot(np.sqrt(n), t)))  # fmt: skip

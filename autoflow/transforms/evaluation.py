@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, TypeVar, overload
 
 import numpy as np
 
@@ -24,9 +24,8 @@ from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..base import pytree
 from ..base.errors import lost
-from ..base.modes import modes, switched
+from ..base.modes import CAPTURED, modes, switched
 from ..base.numbering import now
-from ..extending.joint import CAPTURED
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
@@ -52,7 +51,7 @@ class How(TypedDict, total=False):
 class HowBy(How, total=False):
     """Those and the other name of argnum."""
 
-    argnums: Argnum
+    argnums: Required[Argnum]
 
 
 class Gradient(Protocol[A, P]):

@@ -161,22 +161,17 @@ class Watch:
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
         """The same of a call that is not made by a watched package itself."""
         values, code = frame.f_locals, frame.f_code
-        given: list[tuple[str, Any]] = []
-        functions: list[tuple[str, Any]] = []
-        switches = modes()
-        for name in names:
-            for x in held_in(values[name]):
-                (given if isinstance(x, NodeRole) else functions).append((name, x))
-        if not (given or functions) or not switches.recording or switches.depth or switches.shadow:
+        switches, held = modes(), [(name, x) for name in names for x in held_in(values[name])]
+        if not held or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:
             module = name_of(frame)[0]
             if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
                 return
-            values[CALL] = Call([name for name, _ in given], *call_of(frame))
+            values[CALL] = Call([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
-            for _, function in functions:
-                if id(code := function.__code__) not in self.codes:
+            for _, x in held:
+                if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:
                     self.given.add(id(code))
                     self.ask(code, python.events.PY_RETURN)
 
@@ -260,12 +255,10 @@ def held_in(x: Any, depth: int = 4) -> Iterator[Any]:
         return
     if isinstance(x, (types.MethodType, functools.partial)):
         x = getattr(x, "__func__", None) or x.func  # type: ignore[union-attr]
-    is_ours = WATCH.watches(type(x).__module__)
     if isinstance(x, types.FunctionType):
-        if not WATCH.watches(x.__module__):
-            yield x
+        yield from [x] if not WATCH.watches(x.__module__) else []
         return
-    x = getattr(x, "__dict__", x) if is_ours else x
+    x = getattr(x, "__dict__", x) if WATCH.watches(type(x).__module__) else x
     x = list(x.values()) if type(x) is dict else x
     if depth and type(x) in (list, tuple) and not PLAIN.issuperset(map(type, x)):
         for v in x:

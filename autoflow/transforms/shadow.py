@@ -240,25 +240,24 @@ def check_captured(found: Any, f: Any, args: Sequence[Any], options: dict[str, A
         )
 
 
-def shadowed(x: Any, made: dict[int, Any]) -> Any:
+def shadowed(tree: Any, made: dict[int, Any]) -> Any:
     """The same with other numbers in the memory of nodes: in lists, tuples and dicts, and where functions of the user's
     find them. ``made``: these functions so far, by their ids."""
-    if isinstance(x, types.FunctionType) and is_users(x):
+
+    def of_leaf(x: Any) -> Any:
+        if not isinstance(x, types.FunctionType) or not is_users(x):
+            return np.positive(x) if gradient_target(x) is not None else x
         if id(x) not in made:
             scope, cells = dict(x.__globals__), tuple([types.CellType() for _ in x.__closure__ or ()])
             made[id(x)] = f = types.FunctionType(x.__code__, scope, x.__name__, x.__defaults__, cells)
             f.__kwdefaults__ = x.__kwdefaults__
-            for name in names_in(x.__code__) & scope.keys():
-                scope[name] = shadowed(scope[name], made)
+            scope |= {name: shadowed(scope[name], made) for name in names_in(x.__code__) & scope.keys()}
             for new, old in zip(cells, x.__closure__ or (), strict=True):
                 if (value := cell_value(old)) is not MISSING:
                     new.cell_contents = shadowed(value, made)
         return made[id(x)]
-    if type(x) in (tuple, list):
-        return type(x)([shadowed(v, made) for v in x])
-    if type(x) is dict:
-        return {k: shadowed(v, made) for k, v in x.items()}
-    return np.positive(x) if gradient_target(x) is not None else x
+
+    return pytree.tree_map(of_leaf, tree)
 
 
 def unproved(roots: tuple[Any, ...], why: str) -> None:

@@ -82,6 +82,18 @@ def norm_logpdf(y: Any) -> Any:
     return scipy.stats.norm.logpdf(y)
 
 
+def captured(y: Any) -> Any:
+    """A function of the user's with a derivative by x, that reads y beside it."""
+    double = af.primitive(lambda x: x + np.asarray(y))
+    return double.defvjp(x=lambda g: g)(y * 1.0)
+
+
+def operator_of(y: Any) -> Any:
+    """A product by a function that has y."""
+    product = from_scipy("scipy.sparse.linalg.LinearOperator")((3, 3), matvec=lambda v: v * y, dtype=float)
+    return from_scipy("scipy.sparse.linalg.eigsh")(product, k=1, v0=np.ones(3))[0]
+
+
 def series(y: Any) -> Any:
     """pandas."""
     import pandas
@@ -172,12 +184,19 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "scipy.special.expit(y)": lambda y: from_scipy("scipy.special.expit")(y),
         "scipy.integrate.trapezoid(y)": from_scipy("scipy.integrate.trapezoid"),
         "scipy.integrate.quad(f(y), 0, 1)": lambda y: from_scipy("scipy.integrate.quad")(lambda t: t * y[0], 0, 1)[0],
+        "scipy.integrate.solve_ivp(f(y), (0, 1), V)": lambda y: from_scipy("scipy.integrate.solve_ivp")(
+            lambda t, v: v * y, (0, 0.1), V
+        ).y[:, -1],
+        "eigsh(LinearOperator(matvec=f(y)))": operator_of,
         "scipy.ndimage.gaussian_filter(y, 1)": lambda y: from_scipy("scipy.ndimage.gaussian_filter")(y, 1),
         "scipy.fft.rfft(y)": lambda y: np.absolute(from_scipy("scipy.fft.rfft")(y))[1],
         "scipy.signal.lfilter(b, a, y)": lambda y: from_scipy("scipy.signal.lfilter")([1.0], [1.0, 0.5], y),
         "scipy.integrate.simpson(y, x=y)": lambda y: from_scipy("scipy.integrate.simpson")(y, x=y * y),
         "scipy.stats.norm.logpdf(y)": norm_logpdf,
         "pandas.Series(y)": series,
+    },
+    "Functions of your own": {
+        "af.primitive, af.Function that capture y": captured,
     },
     "On purpose": {
         "y.value": lambda y: y.value if isinstance(y, af.Node) else y,

@@ -16,7 +16,7 @@ from conftest import NIGHTLY
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
-from autoflow.transforms import monitoring, shadow
+from autoflow.transforms import shadow
 
 scipy = pytest.importorskip("scipy")
 NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python has no sys.monitoring")
@@ -50,7 +50,7 @@ def watched_again():
 
 def total(result):
     """The sum of all floating-point numbers in a result."""
-    return sum([np.sum(np.real(x)) for x in monitoring.leaves(result)])
+    return sum([np.sum(np.real(x)) for x in shadow.leaves(result)])
 
 
 def differences(run, h):
@@ -76,7 +76,7 @@ def test_public_functions_are_right_or_named(room):
                     return way(f, v)
 
             try:
-                if not list(monitoring.leaves(run(V * 1.0))):
+                if not list(shadow.leaves(run(V * 1.0))):
                     continue
             except Exception:
                 continue

@@ -184,9 +184,9 @@ class LogNormal(Continuous):
     _name, _shapes, _support = "lognorm", ("s",), (0.0, math.inf)
 
     def _logpdf(self, z: Array, s: Any) -> Array:
-        zero = numbers_of(z) == 0
-        log = np.log(np.where(zero, 1, z))
-        return np.where(zero, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
+        end = (numbers_of(z) == 0) | (numbers_of(z) == np.inf)
+        log = np.log(np.where(end, 1, z))
+        return np.where(end, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
 
     _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda z, s: (np.log(z) / s,))
 
@@ -205,10 +205,11 @@ class LogNormal(Continuous):
 def gamma_powers(z: Array, a: Any) -> tuple[Array, None, Array]:
     """c, None and r of the density zᶜ eʳ. For a large a both numbers are larger than the result has digits; then c is
     0, and r is by Stirling's series (DLMF 5.11.3) and z − a, which has no error near the middle."""
-    far = numbers_of(a) > 1e5
+    far = (numbers_of(a) > 1e5) & (numbers_of(z) > 0)
     near, large, at = np.where(far, 1, a), np.where(far, a, 1e5), np.where(far, z, 1e5)
-    d = at - large
-    r = (large - 1) * np.log1p(d / large) - d - 0.5 * (LOG_2PI + np.log(large)) - 1 / (12 * large)
+    d, low = at - large, numbers_of(at) < 0.5 * numbers_of(large)
+    log = np.where(low, np.log(np.where(low, at, 1)) - np.log(large), np.log1p(np.where(low, 0, d / large)))
+    r = (large - 1) * log - d - 0.5 * (LOG_2PI + np.log(large)) - 1 / (12 * large)
     return np.where(far, 0, a - 1.0), None, np.where(far, r, -np.where(far, 1, z) - special.gammaln(near))
 
 

@@ -1,0 +1,60 @@
+"""Tails and densities whose logarithms are larger than their last digits: 10⁴ to 10¹⁵ in each shape, near and far."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import autoflow as af
+
+SIZES = [10.0**k for k in range(4, 16)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_slopes_of_tails(size):
+    """Of exp(−size h(x)) beyond the middle the slope of the logarithm is −size h'(x), but for one part in ``size``."""
+    for r in (1.0, 3.0, 30.0):
+        x = r * np.sqrt(size)
+        found = af.grad(af.stats.t.logsf)(x, size)
+        np.testing.assert_allclose(found, -(size + 1) * x / (size + x * x), rtol=20 / size + 1e-12)
+        np.testing.assert_allclose(af.grad(af.stats.t.logcdf)(-x, size), -found, rtol=1e-12)
+    for r in (0.01, 0.5, 2.0, 100.0):
+        tail = af.stats.gamma.logcdf if r < 1 else af.stats.gamma.logsf
+        found = af.grad(tail)(r * size, size)
+        np.testing.assert_allclose(found, (size - 1) / (r * size) - 1, rtol=20 / size + 1e-12)
+        by_shape = af.grad(tail, 1)(r * size, size)
+        np.testing.assert_allclose(by_shape, np.log(r * size) - special.psi(size), rtol=20 / size + 1e-9)
+    for x in (0.01, 0.2, 0.9):
+        tail = af.stats.beta.logcdf if x < 1 / 3 else af.stats.beta.logsf
+        found = af.grad(tail)(x, size, 2 * size)
+        right = (size - 1) / x - (2 * size - 1) / (1 - x)
+        np.testing.assert_allclose(found, right, rtol=100 / size + 1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_second_derivatives_of_tails(size):
+    x = 2 * np.sqrt(size)
+    right = -((size + 1) * (size - x * x)) / (size + x * x) ** 2
+    np.testing.assert_allclose(af.grad(af.grad(af.stats.t.logsf))(x, size), right, rtol=300 / size + 1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("ratio", [1e-300, 1e-20, 1e-8, 1e-3, 0.3, 0.7, 3.0, 1e5])
+def test_densities_far_below_and_above(size, ratio):
+    z = size * ratio
+    right = -size * (ratio - 1 - np.log(ratio)) - np.log(ratio)
+    found = af.stats.gamma.logpdf(z, size) + 0.5 * np.log(2 * np.pi * size)
+    np.testing.assert_allclose(found, right, rtol=1e-11, atol=1e-3)
+    np.testing.assert_allclose(af.stats.poisson.logpmf(size - 1, z), af.stats.gamma.logpdf(z, size), rtol=1e-12)
+    slope = af.grad(af.stats.gamma.logpdf)(z, size)
+    np.testing.assert_allclose(slope, (size - 1) / z - 1, rtol=1e-9)
+
+
+def test_lognorm_at_infinity():
+    assert af.grad(af.stats.lognorm.logpdf, (0, 1))(np.inf, 0.5) == (0.0, 0.0)
+
+
+def test_where_there_is_no_density():
+    for a in (1e4, 1e6, 1e15):
+        assert af.grad(lambda z, a=a: af.stats.gamma.pdf(z, a))(0.0) == 0.0
+        assert af.grad(lambda m, a=a: af.stats.poisson.pmf(a, m))(0.0) == 0.0
+        assert af.grad(lambda z, a=a: af.stats.gamma.logpdf(z, a))(0.0) == np.inf
