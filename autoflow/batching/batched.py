@@ -522,8 +522,10 @@ def is_outermost(x: np.ndarray) -> bool:
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
-    axes = sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k]))
-    sorted_x = x.transpose((0, *axes))
-    if sorted_x.flags.c_contiguous:
-        return x
-    return sorted_x.copy().transpose((0, *[axes.index(k) + 1 for k in range(1, x.ndim)]))
+    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k])))
+    return x if x.transpose(order).flags.c_contiguous else in_order(x, order)
+
+
+def in_order(x: Array, order: Any) -> Array:
+    """A copy whose axes lie in this order in memory."""
+    return x.transpose(order).copy().transpose(np.argsort(order))

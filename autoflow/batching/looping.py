@@ -21,7 +21,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, open_layer, shares_memory, wrap_batched
+from .batched import Batched, Layer, in_order, open_layer, shares_memory, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
 
@@ -277,5 +277,4 @@ def laid(x: Batched, order: Any) -> Batched:
     """A copy whose axes lie in this order in memory."""
     if order is None or type(x.inner) is not np.ndarray:
         return Batched(x.inner.copy(), x.batch_layer, x.mapped)
-    turned = x.inner.transpose((0, *[k + 1 for k in order])).copy()
-    return Batched(turned.transpose((0, *[order.index(k) + 1 for k in range(len(order))])), x.batch_layer)
+    return Batched(in_order(x.inner, (0, *[k + 1 for k in order])), x.batch_layer)

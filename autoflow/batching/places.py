@@ -16,10 +16,10 @@ import numpy as np
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
-from .along_axes import along, shift_axes
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, batched, in_front
 from .looping import one_of, settled
+from .shapes import along, shift_axes
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
@@ -165,11 +165,14 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
 
 def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
     """``x += y``, in the memory of the batch. What all examples share meets one example, and no axis of the batch."""
-    check_shared(x, open_layer(y, layer)[1], layer)
-    shape = np.shape(y)
+    y_inner, mapped = open_layer(y, layer)
+    check_shared(x, mapped, layer)
+    shape = np.shape(y_inner)[mapped:]
     if shape and shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
         raise ValueError("non-broadcastable output operand")
-    getattr(operator, f"i{name}")(x.inner, align(layer, [x, y])[0][1])
+    if mapped and y_inner.ndim < x.inner.ndim:
+        y_inner = align(layer, [x, y])[0][1]
+    getattr(operator, f"i{name}")(x.inner, y_inner)
     return x
 
 
