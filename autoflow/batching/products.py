@@ -14,7 +14,7 @@ import numpy as np
 from ..base.types import Array
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from ..table.facts import of_kind
-from .batched import Layer, open_layer, sample, wrap_batched
+from .batched import Layer, open_layer, wrap_batched
 from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of, ndim_of
 from .shapes import any_batched
 
@@ -48,7 +48,7 @@ def stacked(function: Any, *cores: int) -> Form:
             inner, mapped = open_layer(x, layer)
             inner = inner if hasattr(inner, "shape") else np.asarray(inner)
             if inner.ndim - mapped < core:
-                return function(*map(sample, args), **options)  # its error is NumPy's
+                return NotImplemented  # it is NumPy's to say what that means
             found.append((inner, mapped))
         arrays, mapped = align_loops(layer, found, cores) if n > 1 else ([inner], mapped)
         return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)

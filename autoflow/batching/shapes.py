@@ -117,13 +117,12 @@ def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **op
     return of_method(lambda x, **given: reduceat(x, indices, **given), False)(layer, x, *args, **options)
 
 
-VIEWS = (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90)
 for function in of_kind("runs"):
     FORMS[function] = along(function)
 for function in (*of_kind("reduces"), *NORMS.values()):
     FORMS[function] = along(function, whole=True)
-for function in VIEWS:
-    FORMS[function] = along(function, whole=True, view=True)
+for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
+    FORMS[function] = along(function, whole=True, view=True, restored=True)
 FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
 FORMS["reduce"] = lambda layer, reduce, *args, **options: of_method(
     reduce, True, "out", "keepdims", "initial", "where"
