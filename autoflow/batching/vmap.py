@@ -109,8 +109,8 @@ class BatchFunction(FunctionOfFunction):
         layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
-            if layer.loops:
-                self.say_loops(layer)
+            for name, line in dict.fromkeys(layer.loops):
+                self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
             return result
         if before.has_moved():
             raise BatchError(f"{layer.reason}: and an iterator has moved on meanwhile, which cannot be put back")
@@ -124,11 +124,6 @@ class BatchFunction(FunctionOfFunction):
         result = run_loop(self.f, batch, options, self.how["out_axes"])
         self.say(layer.reason, f"af.vmap calls the function for each example, because of {layer.reason}")
         return result
-
-    def say_loops(self, layer: Layer) -> None:
-        """Of functions that were called for each example."""
-        for name, line in dict.fromkeys(layer.loops):
-            self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
 
     def say(self, what: str, text: str) -> None:
         """A LoopWarning, once."""
