@@ -50,7 +50,9 @@ def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
         return arrays[x.k]
     if kind is tuple or kind is list:
         return kind([fill_slots(v, arrays) for v in x])
-    return map_leaves(x, lambda v: fill_slots(v, arrays)) if kind is dict or kind is slice else x
+    if kind is dict:
+        return {name: fill_slots(v, arrays) for name, v in x.items()}
+    return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
 
 
 def holds_traced(x: Any) -> bool:
