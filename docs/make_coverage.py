@@ -58,8 +58,9 @@ Made by `python docs/make_coverage.py` from the table of rules; do not edit.
 
 Under **vmap** a function is computed for all examples at once by its *kind* (elementwise, along axes, of stacks of
 matrices: `autoflow/table/facts.py`), by a form of its own (*form*), or as it is *composed*, unless that asks for
-values; the others are called for *each* example. Under **compile** the shape of a result is *known* from those of the arguments, or else compared with the
-recording in each run. Both hold of usual arguments: what else comes is called for each example, and compared.
+values; the others are called for *each* example. Under **compile** the shape of a result is *known* from those of the
+arguments, or else compared with the recording in each run. Both hold of usual arguments: what else comes is called for
+each example, and compared.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """

@@ -63,7 +63,6 @@ def along(
         defaults = {name: p.default for name, p in parameters.items() if name in AXES and p.default is not p.empty}
     else:
         defaults = {"axis": axis}
-
     axes = [name for name in AXES if name in names]
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
@@ -130,8 +129,6 @@ FORMS["reduce"] = lambda layer, reduce, *args, **options: of_method(
 FORMS["accumulate"] = lambda layer, accumulate, *args, **options: of_method(accumulate, False)(layer, *args, **options)
 FORMS["reduceat"] = segments
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
-
-
 VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
 FORMS[norm] = lambda layer, x, ord=None, axis=None, keepdims=False: (VECTOR_NORM if ord is None else MATRIX_NORM)(
     layer, x, ord, axis, keepdims
