@@ -22,9 +22,10 @@ import probes
 import scipy.special
 
 import autoflow as af
+from autoflow.batching.vmap import forms
 from autoflow.rules import special
 from autoflow.rules.variants import METHODS
-from autoflow.table import outside
+from autoflow.table import facts, outside
 from autoflow.table.shapes import UNTIL
 from autoflow.table.table import COMPOSED, RULES
 
@@ -35,6 +36,7 @@ SPACES: dict[str, ModuleType] = {
     "np.lib.stride_tricks": np.lib.stride_tricks, "np.lib.array_utils": np.lib.array_utils,
 }  # fmt: skip
 PEERS = {"mygrad": "MyGrad", "autograd": "autograd", "jax_numpy_notable": "JAX"}
+SEEN = {"derivative", "composed", "plain", "written into"}  # NumPy asks arrays of vmap and compile, too
 TWINS = {"linalg": af.linalg, "special": af.special, "stats": af.stats, "signal": af.signal, "integrate": af.integrate}
 
 HEAD = """# What NumPy functions do with a node
@@ -53,6 +55,12 @@ Made by `python docs/make_coverage.py` from the table of rules; do not edit.
   `initial=` of reductions, `constant_values=` and `end_values=` of `pad`, `default=` of `select`, `left=`,
   `right=` and `period=` of `interp`, `period=` of `unwrap`, the values of `fill_diagonal` and of `piecewise`. Together
   with nodes each of them is honoured or refused.
+
+Under **vmap** a function is computed for all examples at once by its *kind* (elementwise, along axes, of stacks of
+matrices: `autoflow/table/facts.py`), by a form of its own (*form*), or as it is *composed*, unless that asks for
+values; the others are called for *each* example. Under **compile** the shape of a result is *known* from those of the
+arguments, or else compared with the recording in each run. Both hold of usual arguments: what else comes is called for
+each example, and compared.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """
@@ -85,6 +93,20 @@ def status(function: Any) -> tuple[str, str]:
     if function in outside.REFUSED:
         return "refused", outside.REFUSED[function]
     return "", ""
+
+
+def ways(function: Any) -> str:
+    """How ``af.vmap`` and ``af.compile`` take it, for two columns."""
+    is_ufunc = isinstance(function, np.ufunc)
+    elementwise = function.signature is None if is_ufunc else function in RULES and RULES[function].elementwise
+    if elementwise or function in facts.of_kind("reduces", "runs", "matrices", "elements", "likes"):
+        batched = "kind"
+    elif function in forms.FORMS or function in facts.of_kind("asks"):
+        batched = "form"
+    else:
+        batched = "composed" if function in COMPOSED else "each"
+    views = facts.of_kind("shapes", "permutes", "shows", "asks", "likes")
+    return f"{batched} | {'known' if is_ufunc or function in facts.FIXED or function in views else ''}"
 
 
 def functions(space: ModuleType) -> dict[str, Any]:
@@ -176,12 +198,14 @@ def page() -> str:
         "",
         probe_line(),
         "",
-        f"| function | autoflow | | {' | '.join(theirs)} |",
-        "|---" * (3 + len(theirs)) + "|",
+        f"| function | autoflow | | vmap | compile | {' | '.join(theirs)} |",
+        "|---" * (5 + len(theirs)) + "|",
     ]
+    there = {f"{s}.{name}": f for s, space in SPACES.items() for name, f in functions(space).items()}
     for name, kind, remark in found:
         marks = " | ".join("yes" if name in names else "" for names in theirs.values())
-        lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {marks} |")
+        mapped = ways(there[f"np.{name}"]) if f"np.{name}" in there and kind in SEEN else " | "
+        lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {mapped} | {marks} |")
     return "\n".join(lines) + "\n" + SCIPY + "\n".join(scipy_section()) + "\n"
 
 

@@ -64,9 +64,17 @@ def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
 
 
 def flat(x: Any) -> list[Any]:
-    """The leaves of nested lists, tuples, dicts and slices."""
-    found: list[Any] = []
-    map_leaves(x, found.append)
+    """The leaves of nested lists, tuples, dicts and slices, also of classes made from these."""
+    found, queue = [], [x]
+    for v in queue:
+        if isinstance(v, (list, tuple)):
+            queue += v
+        elif isinstance(v, dict):
+            queue += v.values()
+        elif type(v) is slice:
+            queue += (v.start, v.stop, v.step)
+        else:
+            found.append(v)
     return found
 
 

@@ -5,5 +5,5 @@ batched.py     arrays that hide their batch axis; their methods and operators, a
 vmap.py        af.vmap itself: opens a layer, runs the function, takes the results out of it
 forms.py       what a call is for the whole batch
 looping.py     NumPy is asked whether that is right for one example; what has no such form is called for each
-along_axes.py, moving.py, places.py, products.py   such forms: axes; moving and joining; indices; products
+shapes.py, places.py, products.py   such forms: axes, moving and joining; indices; products
 """

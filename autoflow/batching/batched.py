@@ -20,7 +20,6 @@ its own is recorded inside.
 
 from __future__ import annotations
 
-import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -349,22 +348,7 @@ class Batched(DuckArray):
             return NotImplemented
         if self.is_number:  # x += y makes another one
             return ufunc(self, y)
-        return whose_turn(self, y)[0].run(name, self.update_inner, name, y)
-
-    def update_inner(self, layer: Layer, name: str, y: Any) -> Any:
-        """The same. What all examples share meets one example, and no axis of the batch."""
-        if layer is not self.batch_layer:
-            layer.doubt("a write into an array that is the same for all examples")
-        y, mapped = open_layer(y, layer)
-        shape = np.shape(y)[1:] if mapped else np.shape(y)
-        if shape and shape != self.shape and np.broadcast_shapes(shape, self.shape) != self.shape:
-            raise ValueError("non-broadcastable output operand")
-        if mapped and not self.mapped:
-            layer.doubt("a write into an array that all examples share")
-        if mapped and y.ndim < self.inner.ndim:
-            y = y.reshape((y.shape[0], *(1,) * (self.inner.ndim - y.ndim), *y.shape[1:]))
-        getattr(operator, f"i{name}")(self.inner, y)
-        return self
+        return whose_turn(self, y)[0].run(name, FORM_OF["update"], self, name, y)
 
     # -- facts
 
@@ -538,8 +522,10 @@ def is_outermost(x: np.ndarray) -> bool:
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
-    axes = sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k]))
-    sorted_x = x.transpose((0, *axes))
-    if sorted_x.flags.c_contiguous:
-        return x
-    return sorted_x.copy().transpose((0, *[axes.index(k) + 1 for k in range(1, x.ndim)]))
+    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k])))
+    return x if x.transpose(order).flags.c_contiguous else in_order(x, order)
+
+
+def in_order(x: Array, order: Any) -> Array:
+    """A copy whose axes lie in this order in memory."""
+    return x.transpose(order).copy().transpose(np.argsort(order))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop.snapshots import cell_value
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..base.transformed import FunctionOfFunction
@@ -175,15 +176,7 @@ def code_of(f: Any, depth: int = 4) -> Any:
     if isinstance(f, types.MethodType):
         return code_of(f.__func__, depth), type(f.__self__)
     if isinstance(f, types.FunctionType):
-        inside = [c.cell_contents for c in f.__closure__ or () if has_contents(c)] + list(f.__defaults__ or ())
+        inside = [*map(cell_value, f.__closure__ or ()), *(f.__defaults__ or ())]
         functions = [v for v in inside if callable(v) and not isinstance(v, np.ndarray)]
         return f.__code__, *[code_of(v, depth - 1) for v in functions if depth]
     return f if isinstance(f, (np.ufunc, types.BuiltinFunctionType, type(np.sum))) else type(f)
-
-
-def has_contents(cell: Any) -> bool:
-    """Is there a value in it?"""
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False

@@ -21,7 +21,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, open_layer, shares_memory, wrap_batched
+from .batched import Batched, Layer, in_order, open_layer, shares_memory, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
 
@@ -33,7 +33,7 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
     name = name or public_name(function)
     if not has_mapped((args, options), layer):
         result = function(*one_of(args, layer, 0), **one_of(options, layer, 0))
-        return wrap_batched(result, layer, False, args[0] if type(result) is np.ndarray else None)
+        return wrap_batched(result, layer, False, args[0] if isinstance(result, np.ndarray) else None)
     announce_loop(name, layer)
     results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
     return together(results, layer, name, flat([args, options]))
@@ -90,7 +90,7 @@ MANY = 4096  # kinds of calls that are remembered
 KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
 LOOP: Any = "for each example"
 UNKNOWN: Any = object()
-NEW = of_kind("likes")  # what they make may be written into
+OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
 FLOATS = (float, complex, np.float64)  # their value decides nothing that is learnt
 
 
@@ -114,7 +114,7 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
         how = KNOWN.get(kind)
     except TypeError:  # what has no hash is no kind
         kind = how = None
-    if how is None and function not in NEW and are_shared([args, options], layer):
+    if how is None and function not in OWN and are_shared([args, options], layer):
         how = remember(kind, LOOP)  # one call, whose result all examples share
     if how is not LOOP:
         result = form(layer, *args, **options)
@@ -277,5 +277,4 @@ def laid(x: Batched, order: Any) -> Batched:
     """A copy whose axes lie in this order in memory."""
     if order is None or type(x.inner) is not np.ndarray:
         return Batched(x.inner.copy(), x.batch_layer, x.mapped)
-    turned = x.inner.transpose((0, *[k + 1 for k in order])).copy()
-    return Batched(turned.transpose((0, *[order.index(k) + 1 for k in range(len(order))])), x.batch_layer)
+    return Batched(in_order(x.inner, (0, *[k + 1 for k in order])), x.batch_layer)

@@ -8,6 +8,7 @@ moved: see :class:`Index`.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ import numpy as np
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
-from .along_axes import along, shift_axes
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, batched, in_front
+from .forms import FORMS, Form, align, batched, in_front
 from .looping import one_of, settled
+from .shapes import along, shift_axes
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
 
@@ -144,8 +145,7 @@ def is_mapped(index: Any, layer: Layer) -> bool:
 def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
     new_inner, new_mapped = open_layer(new, layer)
-    if x.batch_layer is not layer or (not x.mapped and (new_mapped or is_mapped(index, layer))):
-        layer.doubt("a write into an array that all examples share")
+    check_shared(x, new_mapped or is_mapped(index, layer), layer)
     check_history(x.inner, new_inner, layer)
     if not x.mapped:
         x.inner[index] = new_inner
@@ -155,15 +155,31 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     if isinstance(index, Batched) and index.dtype.kind == "b":
         if np.ndim(new):
             layer.doubt("x[mask] = y with several numbers")
-        mask_inner = in_front(index, layer)
-        if mask_inner.shape[1:] != x.shape[: mask_inner.ndim - 1]:
+        if index.shape != x.shape[: index.ndim]:
             raise IndexError("a mask of another shape")
-        shape = (*mask_inner.shape, *(1,) * (x.inner.ndim - mask_inner.ndim))
-        value = new_inner.reshape((layer.size, *(1,) * x.ndim)) if new_mapped else new_inner
-        x.inner[...] = np.where(mask_inner.reshape(shape), value, x.inner)
-        return
+        mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
+        index, new_inner, new_mapped = ..., np.where(mask, new, x).inner, True
     how = Index(layer, index, x.ndim, True)
     x.inner[how.inside] = fit_values(how, x.inner, new_inner, new_mapped, layer)
+
+
+def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
+    """``x += y``, in the memory of the batch. What all examples share meets one example, and no axis of the batch."""
+    y_inner, mapped = open_layer(y, layer)
+    check_shared(x, mapped, layer)
+    shape = np.shape(y_inner)[mapped:]
+    if shape and shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ValueError("non-broadcastable output operand")
+    if mapped and y_inner.ndim < x.inner.ndim:
+        y_inner = align(layer, [x, y])[0][1]
+    getattr(operator, f"i{name}")(x.inner, y_inner)
+    return x
+
+
+def check_shared(x: Any, mapped: bool, layer: Layer) -> None:
+    """A doubt if all examples share x, and something mapped would be written into it."""
+    if x.batch_layer is not layer or (mapped and not x.mapped):
+        layer.doubt("a write into an array that all examples share")
 
 
 def check_history(x: Array, new: Any, layer: Layer) -> None:
@@ -304,4 +320,4 @@ def one_by_one(function: Any) -> Form:
 for function in (np.put, np.place, np.putmask, np.fill_diagonal):
     FORMS[function] = one_by_one(function)
 
-FORM_OF.update(getitem=read, setitem=write)
+FORM_OF.update(getitem=read, setitem=write, update=update)

@@ -14,9 +14,9 @@ import numpy as np
 from ..base.types import Array
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from ..table.facts import of_kind
-from .along_axes import any_batched
-from .batched import Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of
+from .batched import Layer, open_layer, wrap_batched
+from .forms import FORMS, Form, align_loops, batched, elementwise, elementwise_of, ndim_of
+from .shapes import any_batched
 
 SMALL = 4096  # multiplications of one example; of fewer, one product of all is quicker even if it copies
 
@@ -41,32 +41,40 @@ def stacked(function: Any, *cores: int) -> Form:
     n = len(cores)
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        found = [open_layer(x, layer) for x in args[:n]]
-        found = [(x if hasattr(x, "shape") else np.asarray(x), mapped) for x, mapped in found]
         if any_batched(*args[n:], *options.values()):
             return NotImplemented
-        if any([x.ndim - mapped < core for (x, mapped), core in zip(found, cores, strict=True)]):
-            return function(*map(sample, args), **options)  # its error is NumPy's
-        arrays, mapped = align_loops(layer, found, cores)
+        found = []
+        for x, core in zip(args, cores, strict=False):
+            inner, mapped = open_layer(x, layer)
+            inner = inner if hasattr(inner, "shape") else np.asarray(inner)
+            if inner.ndim - mapped < core:
+                return NotImplemented  # it is NumPy's to say what that means
+            found.append((inner, mapped))
+        arrays, mapped = align_loops(layer, found, cores) if n > 1 else ([inner], mapped)
         return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
     return form
 
 
-STACKED = stacked(np.matmul, 2, 2)
-
-
 @batched(np.matmul)
 def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     """Matrices, vectors, stacks of them."""
-    nx, ny = np.ndim(x), np.ndim(y)
-    if options:
+    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
+    nx, ny = ndim_of(a) - a_mapped, ndim_of(b) - b_mapped
+    if options or not nx or not ny:
         return NotImplemented
-    if nx and ny and ny <= 2 and (nx <= 2 or not open_layer(y, layer)[1]):
-        return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
-    if nx == 1 < ny:
-        return np.squeeze(np.matmul(np.reshape(x, (1, np.size(x))), y), -2)
-    return np.squeeze(np.matmul(x, np.reshape(y, (np.size(y), 1))), -1) if ny == 1 < nx else STACKED(layer, x, y)
+    row, column = nx == 1, ny == 1
+    a = a.reshape((*a.shape[:-1], 1, a.shape[-1])) if row else a
+    b = b.reshape((*b.shape, 1)) if column else b
+    if nx <= 2 and ny <= 2:
+        z = product(a, b, a_mapped, b_mapped)
+    elif ny <= 2 and not b_mapped:
+        z = (a.reshape((math.prod(a.shape[:-1]), a.shape[-1])) @ b).reshape((*a.shape[:-1], b.shape[-1]))
+    else:
+        z = np.matmul(*align_loops(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))[0])
+    z = z.reshape(z.shape[:-1]) if column else z
+    gone = z.ndim - (1 if column else 2)
+    return wrap_batched(z.reshape((*z.shape[:gone], *z.shape[gone + 1 :])) if row else z, layer)
 
 
 # -- sums over any axes
@@ -75,7 +83,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
 def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> Any:
     """The sum of products over the axes ``xs`` of x and ``ys`` of y: what is left of x, then what is left of y."""
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
-    here, there = [np.shape(x)[k] for k in xs], [np.shape(y)[k] for k in ys]
+    here, there = [a.shape[k + a_mapped] for k in xs], [b.shape[k + b_mapped] for k in ys]
     if here != there:
         raise ValueError(f"shapes {np.shape(x)} and {np.shape(y)} not aligned: axes of {here} and {there}")
     a, left = as_matrix(a, a_mapped, xs, last=True)
@@ -99,9 +107,10 @@ def contraction(axes: Callable[..., Any]) -> Form:
     """The form of a product that sums over ``axes(x.ndim, y.ndim)``; of numbers a product."""
 
     def form(layer: Layer, x: Any, y: Any, *args: Any, **options: Any) -> Any:
-        nx, ny = np.ndim(x), np.ndim(y)
+        nx, ny = ndim_of(x), ndim_of(y)
         if not nx or not ny:
             return elementwise(layer, np.multiply, (x, y), {})
+        x, y = [v if hasattr(v, "shape") else np.asarray(v) for v in (x, y)]
         return contract(layer, x, y, *axes(nx, ny, *args, **options))
 
     return form
@@ -145,7 +154,7 @@ FORMS[np.vecdot], FORMS[np.matvec], FORMS[np.vecmat] = [
 ]
 SOLVE = stacked(np.linalg.solve, 2, 2)
 FORMS[np.linalg.solve] = lambda layer, a, b: (
-    SOLVE(layer, a, b) if np.ndim(b) != 1 else np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
+    SOLVE(layer, a, b) if ndim_of(b) != 1 else np.squeeze(np.linalg.solve(a, np.reshape(b, (np.size(b), 1))), -1)
 )
 FORMS[np.isclose] = elementwise_of(np.isclose)
 

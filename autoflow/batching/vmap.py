@@ -22,8 +22,8 @@ from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
-from . import along_axes, forms, moving, places, products  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, users_line
+from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
+from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, users_line
 from .definition import Axes, code_of, is_array, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import SAID
 
@@ -109,8 +109,8 @@ class BatchFunction(FunctionOfFunction):
         layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
-            if layer.loops:
-                self.say_loops(layer)
+            for name, line in dict.fromkeys(layer.loops):
+                self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
             return result
         if before.has_moved():
             raise BatchError(f"{layer.reason}: and an iterator has moved on meanwhile, which cannot be put back")
@@ -124,11 +124,6 @@ class BatchFunction(FunctionOfFunction):
         result = run_loop(self.f, batch, options, self.how["out_axes"])
         self.say(layer.reason, f"af.vmap calls the function for each example, because of {layer.reason}")
         return result
-
-    def say_loops(self, layer: Layer) -> None:
-        """Of functions that were called for each example."""
-        for name, line in dict.fromkeys(layer.loops):
-            self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")
 
     def say(self, what: str, text: str) -> None:
         """A LoopWarning, once."""
@@ -291,11 +286,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
     if not is_array(z):
         return z
-    if isinstance(z, Batched) and z.batch_layer is layer:
-        value = value_of(z) if isinstance(z, NodeRole) else z
-        inner, mapped = value.inner, value.mapped
-    else:
-        inner, mapped = z if hasattr(z, "shape") else np.asarray(z), False
+    inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
+    inner = inner if hasattr(inner, "shape") else np.asarray(inner)
     if axis is None:
         if mapped:
             raise InputError(
@@ -321,5 +313,4 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
 def in_order_of_stack(inner: np.ndarray) -> np.ndarray:
     """A copy whose axes lie in memory as np.stack of the examples lays them."""
     like = np.stack([inner[0]] * min(len(inner), 2))
-    order = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
-    return inner.transpose(order).copy().transpose(np.argsort(order))
+    return in_order(inner, sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k])))

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backprop.second_runs import GENERATORS, RandomState, states_of
 from ...backprop.snapshots import is_iterator, place_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
@@ -57,7 +58,8 @@ class Guards:
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are no arrays, such as a model."""
         self.edges: list[Edge] = []
-        self.states: list[tuple[Callable[[Any], Any], Any, Any]] = []  # of generators and iterators
+        self.states: list[RandomState] = []
+        self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         self.items: list[tuple[Any, Any, Any]] = []
@@ -94,15 +96,16 @@ class Guards:
 
     def note_state(self, x: Any) -> None:
         """Remember where a generator or an iterator is."""
-        if isinstance(x, reachable.GENERATORS) or x is random:
-            self.states.append((reachable.state_of, x, reachable.state_of(x)))
+        if isinstance(x, (*GENERATORS, np.random.SeedSequence)) or x is random:
+            seeds = getattr(getattr(x, "bit_generator", x), "seed_seq", None)  # of which others are spawned
+            self.states += states_of([x, *([seeds] if hasattr(seeds, "state") else [])])
         elif is_iterator(type(x)):
             if place_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
                     f"element to all calls. Call next() outside, and pass what it gives as an argument."
                 )
-            self.states.append((place_of, x, place_of(x)))
+            self.iterators.append((x, place_of(x)))
 
     def note_array(self, x: Any) -> None:
         """Remember what is in an array or a buffer."""
@@ -139,16 +142,16 @@ class Guards:
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
-        for look_at, x, state in self.states:
-            if look_at(x) != state and look_at is reachable.state_of:
-                if reachable.is_shared(x) and not reachable.may_have_drawn(self.named, self.reached()):
-                    # Another thread has.
-                    continue
+        for state in self.states:
+            shared = reachable.is_shared(state.generator)
+            # If no code of the function's can have drawn, another thread has.
+            if state.has_changed() and not (shared and not reachable.may_have_drawn(self.named, self.reached())):
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
                 )
-            if look_at(x) != state:
+        for x, place in self.iterators:
+            if place_of(x) != place:
                 raise CompileError(
                     f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
                     f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
@@ -221,7 +224,7 @@ class Guards:
             if id(array) not in ignored and (seen is None or not isinstance(array, np.ndarray)):
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
-        self.edges, self.states, self.contents, self.roots, self.collections = [], [], {}, [], []
+        self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
 
     def hold(self) -> bool:
         """Do all watched edges lead where they led, and is what they lead to what it was? Called before every run."""

@@ -308,9 +308,6 @@ def words(x: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- what may differ from call to call
 
 
-GENERATORS = (
-    np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence, random.Random,
-)  # fmt: skip
 SYSTEM = "asks the system for random numbers"
 TEXT = "looks names up by text, and what these mean may change"
 CLOCKS = """
@@ -332,22 +329,6 @@ DRAWING = {name for kind in (random.Random, np.random.RandomState) for name in v
     *vars(np)
 }
 SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
-
-
-def state_of(generator: Any) -> Any:
-    """The state of a random generator, as something that compares."""
-    if isinstance(generator, np.random.Generator):
-        generator = generator.bit_generator
-    if isinstance(generator, np.random.BitGenerator):
-        return repr(generator.state), repr(getattr(generator.seed_seq, "state", None))
-    if isinstance(generator, np.random.SeedSequence):
-        return repr(generator.state)
-    if isinstance(generator, random.SystemRandom):
-        return None
-    if generator is random or isinstance(generator, random.Random):
-        return generator.getstate()
-    kind, keys, *rest = generator.get_state()
-    return kind, keys.tobytes(), rest
 
 
 # ---------------------------------------------------------------- doors: what is named, and may differ later

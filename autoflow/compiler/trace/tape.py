@@ -43,14 +43,21 @@ def strip(x: Any, found: list[Any]) -> Any:
     return map_leaves(x, take)
 
 
-def is_ours(x: Any) -> bool:
-    """Is it computed anew in every run, so that an index may be out of range there?"""
-    return isinstance(x, Traced)
-
-
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
-    """The opposite: the arrays in place of the Slots."""
-    return map_leaves(x, lambda v: arrays[v.k] if type(v) is Place else v)
+    """The opposite, quickly, as every run does it: the arrays in place of the Slots."""
+    kind = type(x)
+    if kind is Place:
+        return arrays[x.k]
+    if kind is tuple or kind is list:
+        return kind([fill_slots(v, arrays) for v in x])
+    if kind is dict:
+        return {name: fill_slots(v, arrays) for name, v in x.items()}
+    return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
+
+
+def holds_traced(x: Any) -> bool:
+    """Is something in it computed anew in every run, so that an index may be out of range there?"""
+    return any([isinstance(v, Traced) for v in flat(x)])
 
 
 SAME_ORDER, PERMUTING = of_kind("shapes"), of_kind("permutes")
@@ -227,16 +234,12 @@ class Tape:
     def item(self, x: Traced, index: Any) -> Any:
         """Write down ``x[index]``, where it is no view."""
         found: list[Any] = []
-        stripped = strip(index, found)
-        return self.call(
-            operator.getitem, (x, index), fixed=has_fixed_places(stripped, found), raises=any(map(is_ours, found))
-        )
+        fixed = has_fixed_places(strip(index, found), found)
+        return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds_traced(index))
 
     def set_items(self, x: Traced, index: Any, new: Any) -> Any:
         """Write down ``x[index] = new``, on a copy."""
-        found: list[Any] = []
-        strip(index, found)
-        return self.call(set_items, (x, index, new), fixed=True, raises=any(map(is_ours, found)))
+        return self.call(set_items, (x, index, new), fixed=True, raises=holds_traced(index))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that cleaning knows."""
