@@ -27,7 +27,6 @@ import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,19 +117,18 @@ def copying_call(function: Any, *args: Any) -> None:
     np.copyto(args[-1], function(*args[:-1]))
 
 
-FILE = str(Path(__file__).with_name("<program>"))  # so those who ask whose code runs see ours
-
-
 def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
-    """The code of a function ``run`` with these lines of Python."""
-    return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), FILE, "exec")
+    """The code of a function ``run`` with these lines of Python. It says that it stands in this file: so those who look
+    for the user's code pass it by."""
+    return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 
 def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
     """That function, which finds all else in ``space``."""
     space["__name__"] = __name__
     exec(code, space)  # noqa: S102 - lines of ours
-    return space.pop("run")
+    run: Callable[..., Any] = space.pop("run")
+    return run
 
 
 def writes(v: Value) -> bool:
