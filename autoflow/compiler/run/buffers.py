@@ -26,7 +26,7 @@ import contextvars
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -252,7 +252,7 @@ class Plan(Watched):
                 source = source.args[0]
             if (writes(source) or source.owned) and source not in owned and source not in self.targets:
                 owned.add(source)
-                how.append(None if v.shape or self.is_scalar_reduction(v) else np.asarray)
+                how.append(None if v.shape or v.owned or self.is_scalar_reduction(v) else np.asarray)
             else:
                 how.append(np.array)
         return owned, how
@@ -293,7 +293,7 @@ class Plan(Watched):
             self.write(v, self.targets[v])
         elif v.kind in (CAPTURED, CONSTANT):
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
-        elif v.kind == INPUT:
+        elif v.kind in (INPUT, ITEM):
             pass
         elif v.kind == VIEW and v.args[0] in self.place:
             self.place[v] = v.function(self.place[v.args[0]])
@@ -311,7 +311,7 @@ class Plan(Watched):
             if out is not None:
                 self.place[v] = out
         else:
-            function = itemgetter(v.options) if v.kind == ITEM else view_of(v) if v.kind == VIEW else checked_call(v)
+            function = view_of(v) if v.kind == VIEW else checked_call(v)
             self.steps.append(Step(v, function, list(v.args), None))
         for x in v.args:
             for owner in self.owners[x]:
@@ -355,6 +355,8 @@ class Plan(Watched):
 
         def name_of(a: Any, v: Value) -> str:
             if isinstance(a, Value):
+                if a.kind == ITEM:
+                    return f"{name_of(a.args[0], v)}[{a.options}]"
                 if a not in self.place:
                     return names[a]
                 a = fitting_number(self.place[a], a, v)
