@@ -50,11 +50,11 @@ DIFFERS = (
 ANOTHER = object()  # the answer of a plan when a call needs another program
 
 
-ENGINES = {"numpy": "run.engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
+ENGINES = {"numpy": "engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
 
 
 def engine_of(name: str) -> Any:
-    """The engine, see ``run/engine.py``, imported when it is asked for."""
+    """The engine, see ``engine.py``, imported when it is asked for."""
     if name not in ENGINES:
         raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
     return import_module(f"{__package__}.{ENGINES[name]}")
@@ -251,27 +251,6 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
 
 
-class CompiledByXla(Compiled[P, R]):
-    """With engine="jax": arguments may be arrays of JAX."""
-
-    def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
-        from .jax.engine import call_on_devices
-
-        super().__init__(f, how)
-        self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.call_on_devices(self, super().__call__, args, options)
-
-    def plan(self, *args: Any, profile: bool = False) -> Report:
-        """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
-        if profile:
-            raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
-        from .jax.engine import fetched
-
-        return super().plan(*fetched(args))
-
-
 class Entry:
     """A program for one signature, and plans for it: one per thread that is inside at the same time."""
 
@@ -452,4 +431,5 @@ def compile(
         "limit": limit,
     }  # fmt: skip
     how |= engine_of(engine).options(how | {"cache": cache, "own_functions": own_functions})
-    return (CompiledByXla if engine == "jax" else Compiled)(f, how)
+    kind: type[Compiled[P, R]] = getattr(engine_of(engine), "KIND", Compiled)
+    return kind(f, how)

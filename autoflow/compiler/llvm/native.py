@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import engine as numpy_engine
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
-from ..run import engine as numpy_engine
 from ..run.buffers import callers_state, shape_buffer
 from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text, options, settings_of
 from .functions import Text
