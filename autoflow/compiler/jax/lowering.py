@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...table.indexing import is_basic
 from ..matching import CALL, CAPTURED, CONSTANT, UFUNC, Array, Value
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
@@ -31,16 +32,6 @@ from . import table
 from .table import LeftToNumPy, counterpart
 
 # ---------------------------------------------------------------- functions for which the same name is not enough
-
-
-def parts_of(index: Any) -> tuple[Any, ...]:
-    """The parts of an index."""
-    return index if isinstance(index, tuple) else (index,)
-
-
-def is_basic(index: Any) -> bool:
-    """Numbers and slices only: known now, and each element is met once."""
-    return all([p is None or p is ... or isinstance(p, (int, np.integer, slice)) for p in parts_of(index)])
 
 
 def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
