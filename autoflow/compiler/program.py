@@ -238,8 +238,8 @@ def new_value(
     """A new value, to be computed at the time ``number``. ``like``: what has its dtype and the order of its axes; the
     dtype, if nothing has that; else the dtype is that of its first operand."""
     v = Value(kind, function, args, options, None)
-    v.shape, v.number, v.dtype = shape, number, args[0].dtype if isinstance(like, tuple) else getattr(like, "dtype", like)
-    v.layout = getattr(like, "layout", None)
+    v.shape, v.number, v.layout = shape, number, getattr(like, "layout", None)
+    v.dtype = args[0].dtype if isinstance(like, tuple) else getattr(like, "dtype", like)
     return v
 
 
