@@ -11,10 +11,25 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autoflow.compiler.jax import lowering, table
 
 PAGE = Path(__file__).parent / "jax.md"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+EXPLAINED = {  # what is written, and the form that computes it
+    "`x[i]` with arrays": lowering.get_items,
+    "`np.take`, `np.take_along_axis`": lowering.take,
+    "`x[i] = y` with arrays": lowering.items_set,
+    "`np.add.at(x, i, y)`": lowering.updated_at,
+    "`np.copyto`, `np.fill_diagonal`": lowering.written_into,
+    "`np.linalg.cholesky`, `eigh`, `eigvalsh`": lowering.cholesky,
+    "`//`, `%`, `np.fmod`, `np.divmod`": lowering.OF_DTYPES[np.floor_divide],
+    "`np.power`, `x**n`": lowering.power_in,
+    "`np.searchsorted`": lowering.searchsorted,
+}
 
 
 def described(function: Any) -> str:
@@ -42,7 +57,7 @@ def scipys_table() -> list[str]:
 
 def forms_table() -> list[str]:
     """Where the same name is not enough."""
-    rows = [f"| {what} | {described(function)} |" for what, function in lowering.EXPLAINED.items()]
+    rows = [f"| {what} | {described(function)} |" for what, function in EXPLAINED.items()]
     return ["| written | computed |", "|---|---|", *rows]
 
 

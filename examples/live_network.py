@@ -30,6 +30,7 @@ params = {
 }  # fmt: skip
 
 page = af.live(loss, params, data, predict, lr=0.1, momentum=0.9, title="Two spirals")
-path = page.save("live_network.html")
-print(f"size: {path.stat().st_size / 1000:.1f} kB")
-print(f"loss: {loss(**params, **data):.6f}")
+if __name__ == "__main__":
+    path = page.save("live_network.html")
+    print(f"size: {path.stat().st_size / 1000:.1f} kB")
+    print(f"loss: {loss(**params, **data):.6f}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import os
 import re
 import runpy
 import sys
@@ -315,13 +314,7 @@ def screenshots(folder: Path) -> None:
 
 def live_page() -> Any:
     """The page of examples/live_network.py."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as place:
-        os.chdir(place)  # where the example saves it
-        try:
-            return runpy.run_path(str(HERE.parent / "examples" / "live_network.py"))["page"]
-        finally:
-            os.chdir(before)
+    return runpy.run_path(str(HERE.parent / "examples" / "live_network.py"))["page"]
 
 
 def animations(folder: Path) -> None:

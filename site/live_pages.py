@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import autoflow as af
 from autoflow import nn
 
 DIGITS = 64  # images
+EXAMPLE = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "live_network.py"))
+two_layers, spirals_loss = EXAMPLE["predict"], EXAMPLE["loss"]
 
 
 def separate(w, b, x):
@@ -24,17 +27,6 @@ def separate(w, b, x):
 def logistic_loss(w, b, x, t):
     z = separate(w, b, x)
     return np.mean(np.log1p(np.exp(-t * z)))
-
-
-def two_layers(w1, b1, w2, b2, w3, b3, x):
-    h1 = np.tanh(x @ w1 + b1)
-    h2 = np.tanh(h1 @ w2 + b2)
-    return h2 @ w3 + b3
-
-
-def spirals_loss(w1, b1, w2, b2, w3, b3, x, t):
-    y = two_layers(w1, b1, w2, b2, w3, b3, x)
-    return np.mean(np.logaddexp(0.0, -t * y))
 
 
 def cubic(c, x):
@@ -57,7 +49,7 @@ def digits_loss(w, b, x, labels):
 
 
 def recurrent(w, u, b, v, x):
-    h = np.zeros((x.shape[0], 4))
+    h = np.zeros((x.shape[0], len(b)))
     for k in range(x.shape[1]):
         h = np.tanh(x[:, k] @ u + h @ w + b)
     return h @ v
@@ -91,12 +83,7 @@ def logistic(rng: Any, title: str) -> Any:
 
 def spirals(rng: Any, title: str) -> Any:
     """Two hidden layers of eight units; each card shows what its units say on the plane."""
-    turns = np.linspace(0.14, 1.0, 60) ** 0.75 * 3.7 * np.pi
-    arm = np.stack([np.cos(turns), np.sin(turns)], axis=1) * (turns / turns.max())[:, None] * 1.4
-    data = {"x": np.concatenate([arm, -arm]) + rng.normal(size=(120, 2)) * 0.03, "t": np.repeat([1.0, -1.0], 60)}
-    sizes = {"w1": (2, 8), "b1": (8,), "w2": (8, 8), "b2": (8,), "w3": (8,), "b3": ()}
-    params = {name: rng.normal(size=shape) * (0.9 if name == "w1" else 0.4) for name, shape in sizes.items()}
-    return af.live(spirals_loss, params, data, two_layers, lr=0.1, momentum=0.9, title=title)
+    return EXAMPLE["page"]
 
 
 def curve(rng: Any, title: str) -> Any:

@@ -17,6 +17,7 @@ run/       from a program to numbers
     buffers.py         the calls: by which function, and where results are written; NumPy's warnings, as from eager code
     tiles.py           how blocks run, in threads
     scalars.py         programs of numbers run on Python's floats
+engine.py              engine="numpy", and what an engine is: ``options`` and ``prepare``
 llvm/      engine="llvm": from a program to loops of our own, as machine code
 jax/       engine="jax": from a program to XLA, by the names in jax.numpy
 signature.py           which calls share a program

@@ -23,7 +23,7 @@ from ..base.modes import modes
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Place, assembler, has_dtype, matcher
-from .report import Report, count_phrase
+from .report import Report, count_phrase, profile_entry, random_input
 from .run.buffers import Reported
 from .signature import is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
@@ -50,11 +50,11 @@ DIFFERS = (
 ANOTHER = object()  # the answer of a plan when a call needs another program
 
 
-ENGINES = {"numpy": "run.engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
+ENGINES = {"numpy": "engine", "llvm": "llvm.native", "auto": "llvm.native", "jax": "jax.engine"}
 
 
 def engine_of(name: str) -> Any:
-    """The engine, see ``run/engine.py``, imported when it is asked for."""
+    """The engine, see ``engine.py``, imported when it is asked for."""
     if name not in ENGINES:
         raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
     return import_module(f"{__package__}.{ENGINES[name]}")
@@ -210,15 +210,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         if args:
             self.at_length(args, {})
-        used = [entry for entry in self.entries.values() if isinstance(entry, Entry)]
-        if not used:
-            raise CompileError("nothing was recorded yet: call the compiled function once")
         leaves = pytree.tree_leaves([args, {}])
         found = self.entries.get(signature(args, {}, leaves)) if args else None
-        entry = found if isinstance(found, Entry) else used[-1]
+        entry = found if isinstance(found, Entry) else self.latest_entry()
         if profile:
-            from .report import profile_entry
-
             return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
         return Report(entry.free[-1])
 
@@ -236,40 +231,22 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
         return ProgramText(self.f, args if args else self.arguments_like_last())
 
-    def arguments_like_last(self) -> tuple[Any, ...]:
-        """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
-        from .report import random_input
-
+    def latest_entry(self) -> Entry:
+        """The program that was used last."""
         used = [entry for entry in self.entries.values() if isinstance(entry, Entry)]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once, or give arguments")
-        arrays = iter([random_input(v) for v in used[-1].program.inputs])
-        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Place else x, used[-1].arguments)
+        return used[-1]
+
+    def arguments_like_last(self) -> tuple[Any, ...]:
+        """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
+        entry = self.latest_entry()
+        arrays = iter([random_input(v) for v in entry.program.inputs])
+        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Place else x, entry.arguments)
         return like
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {count_phrase(len(self.entries), 'program')}>"
-
-
-class CompiledByXla(Compiled[P, R]):
-    """With engine="jax": arguments may be arrays of JAX."""
-
-    def __init__(self, f: Callable[P, R], how: dict[str, Any]) -> None:
-        from .jax.engine import call_on_devices
-
-        super().__init__(f, how)
-        self.call_on_devices = call_on_devices  # an import at every call would take 40 µs
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.call_on_devices(self, super().__call__, args, options)
-
-    def plan(self, *args: Any, profile: bool = False) -> Report:
-        """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
-        if profile:
-            raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
-        from .jax.engine import fetched
-
-        return super().plan(*fetched(args))
 
 
 class Entry:
@@ -452,4 +429,5 @@ def compile(
         "limit": limit,
     }  # fmt: skip
     how |= engine_of(engine).options(how | {"cache": cache, "own_functions": own_functions})
-    return (CompiledByXla if engine == "jax" else Compiled)(f, how)
+    kind: type[Compiled[P, R]] = getattr(engine_of(engine), "KIND", Compiled)
+    return kind(f, how)

@@ -61,7 +61,7 @@ from typing import Any
 import numpy as np
 
 from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
-from .program import Program, new_value, results_of_call
+from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
 
 __path__: list[str] = []  # Python looks for autoflow.compiler.passes.tiling, an old name, in packages only
@@ -99,12 +99,11 @@ class Joiner:
         (first, *_), shape = values, (len(values), *values[0].shape)
         matrix = (shape[0] * shape[1], *shape[2:])
         base = first.args[0] if first.kind == VIEW else first
-        if base.layout is None and values == tuple(rows_of(base, values)):  # the whole of an array is its own stack
-            return new_value(VIEW, lambda a: a.reshape(matrix), (base,), ("reshape", matrix), matrix, number)
-        if values not in self.stacks:
-            self.stacks[values] = new_value(STACK, None, values, None, shape, number)
-        whole = self.stacks[values]
-        return new_value(VIEW, lambda a: a.reshape(matrix), (whole,), ("reshape", matrix), matrix, number)
+        if base.layout is not None or values != tuple(rows_of(base, values)):  # else it is its own stack
+            if values not in self.stacks:
+                self.stacks[values] = new_value(STACK, None, values, None, shape, number)
+            base = self.stacks[values]
+        return new_value(VIEW, lambda a: a.reshape(matrix), (base,), ("reshape", matrix), matrix, number)
 
     def shared_factors(self) -> None:
         """Xₜ W of views of arguments with a common W: each becomes a part of one product."""
@@ -175,8 +174,7 @@ class Joiner:
         """Σ Aₜᵀ Bₜ = Aᵀ B."""
         a = self.stack([x.args[0].args[0] for x in group], root.number)
         b = self.stack([x.args[1] for x in group], root.number)
-        turned = new_value(VIEW, lambda x: x.T, (a,), ("transpose", (1, 0)), a.shape[::-1], root.number)
-        return new_value(PRODUCT, np.matmul, (turned, b), (), root.shape, root.number)
+        return new_value(PRODUCT, np.matmul, (transposed(a, root.number), b), (), root.shape, root.number)
 
     def joined_sums(self, root: Value, group: list[Value]) -> Value:
         """Σ sum(Bₜ, 0) = sum(B, 0)."""
@@ -197,8 +195,8 @@ class Joiner:
             if len(found) < max(FEW, len(values) / 2) or waits_for(values, set(found.values())):
                 continue
             args = tuple([whole if x is None else x for x in others])
-            result = new_value(UFUNC, function, args, (), whole.shape, min([v.number for v in found.values()]))
-            result.dtype = whole.dtype
+            first = min([v.number for v in found.values()])
+            result = new_value(UFUNC, function, args, (), whole.shape, first, whole.dtype)
             rows_of_result = {k: row(result, k, v.shape) for k, v in found.items()}
             self.new.update({v: rows_of_result[k] for k, v in found.items()})
             self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
@@ -266,10 +264,8 @@ def recompute(program: Program) -> None:
         if v not in again:
             return v
         if v not in copies:
-            copies[v] = new_value(
-                UFUNC, v.function, tuple([copy(x, before) for x in v.args]), v.options, v.shape, before
-            )
-            copies[v].dtype, copies[v].layout = v.dtype, v.layout
+            args = tuple([copy(x, before) for x in v.args])
+            copies[v] = new_value(UFUNC, v.function, args, v.options, v.shape, before, v)
         return copies[v]
 
     changed: dict[Value, dict[Value, Value]] = {}

@@ -232,23 +232,30 @@ def sort_values(outputs: Iterable[Value]) -> list[Value]:
 
 
 def new_value(
-    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float
-) -> Value:
-    """A new value, of the dtype of its first operand, to be computed at the time ``number``."""
+    kind: str, function: Any, args: tuple[Value, ...], options: Any, shape: tuple[int, ...], number: float,
+    like: Any = (),
+) -> Value:  # fmt: skip
+    """A new value, to be computed at the time ``number``. ``like``: what has its dtype and the order of its axes; the
+    dtype, if nothing has that; else the dtype is that of its first operand."""
     v = Value(kind, function, args, options, None)
-    v.shape, v.dtype, v.number = shape, args[0].dtype, number
+    v.shape, v.number, v.layout = shape, number, getattr(like, "layout", None)
+    v.dtype = args[0].dtype if isinstance(like, tuple) else getattr(like, "dtype", like)
     return v
+
+
+def transposed(x: Value, number: float) -> Value:
+    """xᵀ of a matrix."""
+    return new_value(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], number)
 
 
 def results_of_call(
     function: Any, args: tuple[Value, ...], results: list[Value], number: float
 ) -> dict[Value, Value]:  # fmt: skip
     """One call that computes all of ``results``, as new arrays: each of them -> what replaces it."""
-    call = new_value(CALL, function, args, None, (), number)
-    call.dtype = None
-    new = {v: new_value(ITEM, None, (call,), k, v.shape, v.number) for k, v in enumerate(results)}
-    for v, item in new.items():
-        item.dtype, item.layout, item.owned = v.dtype, v.layout, True
+    call = new_value(CALL, function, args, None, (), number, None)
+    new = {v: new_value(ITEM, None, (call,), k, v.shape, v.number, v) for k, v in enumerate(results)}
+    for item in new.values():
+        item.owned = True
     return new
 
 

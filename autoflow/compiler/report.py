@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 from itertools import starmap
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from .run.tiles import Phase
 
 # ---------------------------------------------------------------- the plan: a table, and a picture of its memory
 
-UNASKED = ("item", "view", "stack")  # computes nothing
+UNASKED = ("view", "stack")  # computes nothing
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
 
 
@@ -363,11 +362,6 @@ def measure(run: Callable[[], Any]) -> tuple[float, int]:
 
 def put_clocks(plan: Any) -> list[Timer]:
     """Put a clock around each call of a plan; in the order of its steps. Programs of numbers have no such calls."""
-    if hasattr(plan, "native"):
-        inside = look_inside(plan.native)
-        timer = Timer(inside.run, inside)
-        plan.native = SimpleNamespace(run=timer, mask_of=inside.mask_of)
-        return [timer]
     if not isinstance(plan, Plan):
         return []
     timers: list[Timer] = []

@@ -38,9 +38,7 @@ class Study:
         self.params = named_arrays(params, "params")
         self.data = named_arrays(data, "data", loss)
         self.moving = [name for name, d in self.data.items() if d.dtype.kind == "f"]
-        variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
-        constants = [constant(d, name=n) for n, d in self.data.items()]
-        self.root = self.call(loss, variables, constants)
+        self.root = self.record(loss)
         if not isinstance(self.root, Operation) or self.root.size != 1:
             raise InputError("the loss has to return one number, computed from the parameters by NumPy's functions")
         self.root.name = "loss"
@@ -59,6 +57,12 @@ class Study:
             return f(**{name: x for name, x in by_name.items() if name in parameters_of(f)})
         wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
         return f(dict(zip(self.params, params, strict=True)), *wanted)
+
+    def record(self, f: Any) -> Any:
+        """What f computes of the parameters and the data, recorded."""
+        variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
+        constants = [constant(d, name=n) for n, d in self.data.items()]
+        return self.call(f, variables, constants)
 
     # -- what is shown of the data
 
@@ -92,16 +96,11 @@ class Study:
         def step(params: Any, *changed: Any) -> Any:
             data = {**fixed, **dict(zip(moving, changed, strict=True))}.values()
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
-            nodes: list[Any] = []
-            with on_operation(nodes.append):
-                loss = call(loss_of, variables, [*data])
-            behind = operations_behind(loss)
-            if len(behind) != size:
+            loss, inside = with_operations(lambda: call(loss_of, variables, [*data]))
+            if len(inside) != size:
                 raise CompileError("its operations depend on the numbers in the data")
-            by_record = {n.grad_fn: n for n in nodes}
-            inside = [by_record[r] for r in behind]
             g = gradients(loss, [*variables, *inside])
-            plain = [value_of(behind[k].operands[slot]) for k, slot in wanted]
+            plain = [value_of(inside[k].grad_fn.operands[slot]) for k, slot in wanted]
             return loss, [n.value for n in inside], [g[v] for v in variables], [g[n] for n in inside], plain
 
         arrays = [p.copy() for p in self.params.values()]
@@ -116,13 +115,7 @@ class Study:
         def on_grid(params: Any, x: Any) -> Any:
             nonlocal shape
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
-            nodes: list[Any] = []
-            with on_operation(nodes.append):
-                y = call(predict, variables, [x, *rest])
-            if not isinstance(y, Node):
-                raise InputError("predict has to compute from the parameters")
-            by_record = {n.grad_fn: n for n in nodes}
-            inside = [by_record[r] for r in operations_behind(y)]
+            y, inside = with_operations(lambda: call(predict, variables, [x, *rest]))
             shape = y.shape
             return y, [n.value for n in inside]
 
@@ -144,9 +137,7 @@ class Study:
 
     def shared(self) -> int:
         """How many operations the loss begins with that are those of the prediction: these can be shown on the grid."""
-        variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
-        constants = [constant(d, name=n) for n, d in self.data.items()]
-        found = operations_behind(self.call(self.predict, variables, constants))
+        found = operations_behind(self.record(self.predict))
         n = 0
         for one, other in zip(self.records, found, strict=False):
             if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
@@ -183,6 +174,17 @@ def lines_of(code: Any) -> tuple[list[str], int]:
 def operations_behind(root: Any) -> list[Any]:
     """The records of the operations that a node was computed by, in the order of creation."""
     return sorted([r for r in topological(root.grad_fn) if r.parents], key=lambda r: r.number)
+
+
+def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    """What is computed, and the operations behind it, in the order of creation."""
+    nodes: list[Any] = []
+    with on_operation(nodes.append):
+        root = run()
+    if not isinstance(root, Node):
+        raise InputError("predict has to compute from the parameters")
+    by_record = {n.grad_fn: n for n in nodes}
+    return root, [by_record[r] for r in operations_behind(root)]
 
 
 def parameters_of(f: Callable[..., Any]) -> list[str]:

@@ -136,14 +136,14 @@ class TestInBrowser:
     def test_names_of_the_source_are_on_the_cards_and_their_line_is_marked(self, show):
         one = show(page_of("spiral").to_html())
         titles = one.run("L.cards.map(c => c.title)")
-        assert {"x @ W1 + b1", "h1", "h2", "y", "loss"} <= {*titles}
+        assert {"x @ w1 + b1", "h1", "h2", "y", "loss"} <= {*titles}
         one.run("L.pick(card('h2').c)")
-        assert one.run("root.querySelector('mark').textContent") == "np.tanh(h1 @ W2 + b2)"
+        assert one.run("root.querySelector('mark').textContent") == "np.tanh(h1 @ w2 + b2)"
         assert one.run("root.querySelector('.panel td').textContent").split("\n")[0] == "g ⊙ (1 − h2²)"
         assert one.run("frames(2).then(() => root.querySelector('.panel output').textContent)").startswith("g[")
-        assert one.run("[card('x @ W1').c.map, card('h2').c.map, card('loss').c.map]")[:2] == [0, 5]
+        assert one.run("[card('x @ w1').c.map, card('h2').c.map, card('loss').c.map]")[:2] == [0, 5]
         attention = show(page_of("attention").to_html()).run("L.cards.map(c => c.title)")
-        assert {"q", "k", "v", "scores"} <= {*attention}
+        assert {"q", "k", "v", "looks"} <= {*attention}
         rnn = show(page_of("rnn").to_html()).run("L.cards.map(c => c.title)")
         assert {"h₁", "h₅", "x[:, k]"} <= {*rnn}
 
@@ -175,11 +175,11 @@ class TestInBrowser:
     def test_weights_and_points_can_be_dragged(self, show):
         one = show(page_of("spiral").to_html(), height=1400)
         one.run("frames(2)")
-        x, y, before = one.run("(() => { const k = card('W1'), b = k.g.getBoundingClientRect(); "
+        x, y, before = one.run("(() => { const k = card('w1'), b = k.g.getBoundingClientRect(); "
                                "return [b.left + 13, b.top + 36, L.params[0][0]]; })()")  # fmt: skip
         drag(one, (x, y), (x, y - 50))
         assert one.run("L.params[0][0]") == pytest.approx(before + 1)
-        assert one.run("root.querySelector('.panel h2').textContent").startswith("W1")
+        assert one.run("root.querySelector('.panel h2').textContent").startswith("w1")
         left, top, size = one.run("(({left, top, width}) => [left, top, width])($('plane').getBoundingClientRect())")
         px, py, loss = one.run("[L.data[0][6], L.data[0][7], L.losses[0]]")
         half = page_of("spiral").study.area[1]

@@ -20,8 +20,10 @@ from ...base.errors import CompileError
 from ...base.lazy import load_package
 from ...base.modes import modes
 from ...nodes.nodes import Array, gradient_target, value_of
+from ..compiled import Compiled, P, R
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
+from ..report import Report
 from ..run.buffers import Step, Watched, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
@@ -119,29 +121,40 @@ class XlaPlan(Watched):
 # ---------------------------------------------------------------- arrays of JAX as arguments
 
 
-def call_on_devices(compiled: Any, call: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``compiled(*args, **options)``, where ``call`` does it for arrays of NumPy."""
-    leaves = pytree.tree_leaves([args, options])
-    if not any([is_on_device(x) for x in leaves]):
-        return call(*args, **options)
-    if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
-        return compiled.f(*fetched(args), **fetched(options))
-    similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
-    tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
-    key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
-    with compiled.lock:
-        entry = compiled.entries.get(key)
-        if not hasattr(entry, "recorded") or entry.unproved or not entry.recorded.guards.hold():
-            call(*fetched(args), **fetched(options))
-            entry = compiled.entries.get(key)
-    if entry is None or not hasattr(entry, "recorded"):  # it runs eagerly
-        return compiled.f(*fetched(args), **fetched(options))
-    try:
-        return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])
-    except CompileError as error:
-        return compiled.handle_failure(error, fetched(args), fetched(options))
-    except Exception:  # NumPy has something to report, or raises
-        return compiled.run_eagerly(fetched(args), fetched(options))
+class CompiledByXla(Compiled[P, R]):
+    """A compiled function whose arguments may be arrays of JAX."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        leaves = pytree.tree_leaves([args, options])
+        if not any([is_on_device(x) for x in leaves]):
+            return super().__call__(*args, **options)
+        if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
+            return self.f(*fetched(args), **fetched(options))
+        similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
+        tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
+        key = signature(tree[0], tree[1], pytree.tree_leaves(tree))
+        with self.lock:
+            entry: Any = self.entries.get(key)
+            if not hasattr(entry, "recorded") or entry.unproved or not entry.recorded.guards.hold():
+                super().__call__(*fetched(args), **fetched(options))
+                entry = self.entries.get(key)
+        if entry is None or not hasattr(entry, "recorded"):  # it runs eagerly
+            return self.f(*fetched(args), **fetched(options))
+        try:
+            return entry.run([value_of(x) for x in leaves if is_array(x) or is_on_device(x)])
+        except CompileError as error:
+            return self.handle_failure(error, fetched(args), fetched(options))
+        except Exception:  # NumPy has something to report, or raises
+            return self.run_eagerly(fetched(args), fetched(options))
+
+    def plan(self, *args: Any, profile: bool = False) -> Report:
+        """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
+        if profile:
+            raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')
+        return super().plan(*fetched(args))
+
+
+KIND = CompiledByXla
 
 
 def fetched(tree: Any) -> Any:

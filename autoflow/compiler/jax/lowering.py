@@ -21,26 +21,17 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...table.indexing import is_basic
 from ..matching import CALL, CAPTURED, CONSTANT, UFUNC, Array, Value
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
-from ..text.writer import Writer, call_of
+from ..text.writer import REDUCING, Writer, call_of
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
 from . import table
 from .table import LeftToNumPy, counterpart
 
 # ---------------------------------------------------------------- functions for which the same name is not enough
-
-
-def parts_of(index: Any) -> tuple[Any, ...]:
-    """The parts of an index."""
-    return index if isinstance(index, tuple) else (index,)
-
-
-def is_basic(index: Any) -> bool:
-    """Numbers and slices only: known now, and each element is met once."""
-    return all([p is None or p is ... or isinstance(p, (int, np.integer, slice)) for p in parts_of(index)])
 
 
 def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
@@ -192,24 +183,16 @@ def guarded(name: str) -> Callable[..., Any]:
     def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
         """Of integers, what is divided by zero is 0."""
         compute = getattr(trace.np, name)
-        if dtype.kind not in "iu":
-            return with_signs(trace, name, compute(x, y), x, y)
-        is_zero = y == 0
-        z = compute(x, trace.np.where(is_zero, 1, y))
-        parts = [trace.np.where(is_zero, 0, part) for part in (z if isinstance(z, tuple) else (z,))]
-        return tuple(parts) if len(parts) > 1 else parts[0]
+        if dtype.kind in "iu":
+            is_zero = y == 0
+            return trace.np.where(is_zero, 0, compute(x, trace.np.where(is_zero, 1, y)))
+        z = compute(x, y)
+        if name == "fmod":
+            return z
+        like = x / y if name == "floor_divide" else y  # zeros have the sign of the quotient, or of the divisor
+        return trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
 
     return form
-
-
-def with_signs(trace: Lowering, name: str, z: Any, x: Array, y: Array) -> Any:
-    """Zeros with the signs that NumPy gives them: of a quotient its own, of a remainder that of the divisor."""
-    if name == "divmod":
-        return tuple(
-            [with_signs(trace, part, v, x, y) for part, v in zip(("floor_divide", "remainder"), z, strict=True)]
-        )
-    like = {"floor_divide": x / y, "remainder": y}.get(name)
-    return z if like is None else trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
 
 
 def without_sign(trace: Lowering, z: Array) -> Array:
@@ -247,24 +230,11 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"),
     np.remainder: guarded("remainder"),
     np.fmod: guarded("fmod"),
-    np.divmod: guarded("divmod"),
+    np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)),
     np.power: power_in,
     np.maximum: one_of("greater"),
     np.minimum: one_of("less"),
     np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
-}
-
-# For docs/jax.md: what is written, and the form that computes it.
-EXPLAINED: dict[str, Callable[..., Any]] = {
-    "`x[i]` with arrays": get_items,
-    "`np.take`, `np.take_along_axis`": take,
-    "`x[i] = y` with arrays": items_set,
-    "`np.add.at(x, i, y)`": updated_at,
-    "`np.copyto`, `np.fill_diagonal`": written_into,
-    "`np.linalg.cholesky`, `eigh`, `eigvalsh`": cholesky,
-    "`//`, `%`, `np.fmod`, `np.divmod`": OF_DTYPES[np.floor_divide],
-    "`np.power`, `x**n`": power_in,
-    "`np.searchsorted`": searchsorted,
 }
 
 
@@ -273,11 +243,7 @@ EXPLAINED: dict[str, Callable[..., Any]] = {
 
 LARGE = 1000  # elements; a constant array of more is passed to XLA as an argument, so that it is not folded
 KNOWN = frozenset("?bhilqBHILQefdFD")  # dtypes, as letters
-REDUCED: dict[Any, str] = {
-    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.logical_or: "any",
-    np.logical_and: "all",
-}  # fmt: skip
-ACCUMULATED: dict[Any, str] = {np.add: "cumsum", np.multiply: "cumprod"}
+ACCUMULATED: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
 class Lowering(Writer):
@@ -399,12 +365,12 @@ class Lowering(Writer):
         if name == "outer" and not options:
             y = self.np.asarray(args[1])
             return self.ufunc(ufunc, [x.dtype, y.dtype], [x.reshape(x.shape + (1,) * y.ndim), y])
-        names = ACCUMULATED if name == "accumulate" else REDUCED if name == "reduce" else {}
-        if ufunc not in names:
+        by = ACCUMULATED if name == "accumulate" else REDUCING if name == "reduce" else {}
+        if ufunc not in by:
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
         given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
         given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        z: Array = getattr(self.np, names[ufunc])(x, **given)
+        z: Array = getattr(self.np, by[ufunc].__name__)(x, **given)
         return without_sign(self, z) if ufunc is np.add and name == "reduce" else z
 
     def promoted(self, v: Value, args: list[Any]) -> list[Any]:

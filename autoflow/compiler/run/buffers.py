@@ -26,8 +26,7 @@ import contextvars
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -118,19 +117,18 @@ def copying_call(function: Any, *args: Any) -> None:
     np.copyto(args[-1], function(*args[:-1]))
 
 
-FILE = str(Path(__file__).with_name("<program>"))  # so those who ask whose code runs see ours
-
-
 def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
-    """The code of a function ``run`` with these lines of Python."""
-    return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), FILE, "exec")
+    """The code of a function ``run`` with these lines of Python. It says that it stands in this file: so those who look
+    for the user's code pass it by."""
+    return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 
 def define(code: Any, space: dict[str, Any]) -> Callable[..., Any]:
     """That function, which finds all else in ``space``."""
     space["__name__"] = __name__
     exec(code, space)  # noqa: S102 - lines of ours
-    return space.pop("run")
+    run: Callable[..., Any] = space.pop("run")
+    return run
 
 
 def writes(v: Value) -> bool:
@@ -254,7 +252,7 @@ class Plan(Watched):
                 source = source.args[0]
             if (writes(source) or source.owned) and source not in owned and source not in self.targets:
                 owned.add(source)
-                how.append(None if v.shape or self.is_scalar_reduction(v) else np.asarray)
+                how.append(None if v.shape or v.owned or self.is_scalar_reduction(v) else np.asarray)
             else:
                 how.append(np.array)
         return owned, how
@@ -295,7 +293,7 @@ class Plan(Watched):
             self.write(v, self.targets[v])
         elif v.kind in (CAPTURED, CONSTANT):
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
-        elif v.kind == INPUT:
+        elif v.kind in (INPUT, ITEM):
             pass
         elif v.kind == VIEW and v.args[0] in self.place:
             self.place[v] = v.function(self.place[v.args[0]])
@@ -313,7 +311,7 @@ class Plan(Watched):
             if out is not None:
                 self.place[v] = out
         else:
-            function = itemgetter(v.options) if v.kind == ITEM else view_of(v) if v.kind == VIEW else checked_call(v)
+            function = view_of(v) if v.kind == VIEW else checked_call(v)
             self.steps.append(Step(v, function, list(v.args), None))
         for x in v.args:
             for owner in self.owners[x]:
@@ -357,6 +355,8 @@ class Plan(Watched):
 
         def name_of(a: Any, v: Value) -> str:
             if isinstance(a, Value):
+                if a.kind == ITEM:
+                    return f"{name_of(a.args[0], v)}[{a.options}]"
                 if a not in self.place:
                     return names[a]
                 a = fitting_number(self.place[a], a, v)

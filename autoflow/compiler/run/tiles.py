@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Array, Value
-from ..program import Program, new_value
+from ..program import Program, new_value, transposed
 from .buffers import Plan
 
 Needs = dict[Value, tuple[list[Value], list[Value], bool]]
@@ -111,12 +111,12 @@ class Phase:
         """Their program, and the values that are written into its arguments."""
         program, new = Program(), dict[Value, Value]()
         inputs = [
-            self.leaf((rows, *x.shape[1:]) if cut else x.shape, x.dtype, k)
+            new_value(INPUT, None, (), k, (rows, *x.shape[1:]) if cut else x.shape, -1, x.dtype)
             for k, (x, cut) in enumerate(zip(self.sources, self.sliced, strict=True))
         ]
         targets: dict[Value, Value] = {}
         for k, v in enumerate(self.whole):
-            inputs.append(self.leaf((rows, *v.shape[1:]), v.dtype, len(self.sources) + k))
+            inputs.append(new_value(INPUT, None, (), len(self.sources) + k, (rows, *v.shape[1:]), -1, v.dtype))
 
         def inner(x: Value, cut: bool) -> Value:
             if (x, cut) in self.where:
@@ -136,24 +136,15 @@ class Phase:
                 function = methodcaller("reshape", shape) if cut else partial(np.broadcast_to, shape=shape)
             if v.kind == PRODUCT and part:
                 x, y = (inner(x, True) for x in sliced)
-                before = v.number - 0.5
-                turned = new_value(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], before)
-                args: tuple[Value, ...] = (turned, y)
+                args: tuple[Value, ...] = (transposed(x, v.number - 0.5), y)
             else:
                 args = tuple([inner(x, x in sliced) for x in v.args])
-            value = new[v] = new_value(v.kind, function, args, options, shape, v.number)
-            value.dtype = v.dtype
+            new[v] = new_value(v.kind, function, args, options, shape, v.number, v.dtype)
         for k, v in enumerate(self.whole):
             targets[new[v]] = inputs[len(self.sources) + k]
         program.inputs = inputs
         program.outputs = [new[v] for v in self.parts]
         return program, self.improve(program, targets)
-
-    def leaf(self, shape: tuple[int, ...], dtype: Any, k: int) -> Value:
-        """An argument of the inner program."""
-        v = Value(INPUT, None, (), k, None)
-        v.shape, v.dtype, v.number = shape, dtype, -1
-        return v
 
 
 def combine_parts(v: Value, parts: list[Array]) -> Array:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,8 @@ class ProgramText:
         results = result_text(self.tree, [w.known[v].text for v in self.program.outputs])
         arguments = ", ".join(self.inputs)
         head = [*sorted(w.modules), *["\n" + x + "\n" if x.startswith("def") else x for x in w.outside.values()]]
-        body = [
-            f"def {self.name}({arguments}):",
-            *indent(self.docstring(outputs)),
-            "    # the program",
-            *indent(w.lines),
-        ]
-        text = "\n".join([*head, "", "", *body, f"    return {results}"]) + "\n"
+        body = "\n".join([*self.docstring(outputs), "# the program", *w.lines, f"return {results}"])
+        text = "\n".join([*head, "", "", f"def {self.name}({arguments}):", indent(body, "    ")]) + "\n"
         return saved(text, path)
 
     def to_javascript(self, path: Any = None, name: str = "makeProgram") -> str:
@@ -204,11 +200,6 @@ def example(x: Any) -> str:
     if not math.isfinite(low + high):
         low, high = 0.5, 1.5
     return f"rng.uniform({low:.3g}, {high:.3g}, size={x.shape})" + f".astype(np.{x.dtype})" * (x.dtype != np.float64)
-
-
-def indent(lines: list[str]) -> list[str]:
-    """By four blanks."""
-    return [f"    {line}" if line else "" for line in lines]
 
 
 def saved(text: str, path: Any) -> str:

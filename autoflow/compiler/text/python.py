@@ -21,13 +21,12 @@ from ..matching import REDUCE, Value
 from ..program import Program
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
-from .writer import RefusedError, Writer, call_of, name_of
+from .writer import REDUCING, RefusedError, Writer, call_of, name_of
 
 SIGNS = {  # and how tightly they bind
     np.add: ("+", 4), np.subtract: ("-", 4), np.multiply: ("*", 5), np.divide: ("/", 5), np.matmul: ("@", 5),
     np.less: ("<", 2), np.less_equal: ("<=", 2), np.greater: (">", 2), np.greater_equal: (">=", 2),
 }  # fmt: skip
-SUMS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
@@ -133,8 +132,11 @@ class Python(Writer):
 
     def call(self, v: Value, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Text:
         """A call of NumPy, by its sign, as a method, or by its name."""
-        if v.kind == REDUCE and v.function in SUMS:
-            function, options = SUMS[v.function], {k: x for k, x in options.items() if x is not None and x is not False}
+        if v.kind == REDUCE and v.function in REDUCING:
+            function, options = (
+                REDUCING[v.function],
+                {k: x for k, x in options.items() if x is not None and x is not False},
+            )
         if function is put_view:
             function, args = set_items, (args[0], index_of(args[2]), args[1])
         name = getattr(function, "__name__", "")

@@ -17,10 +17,12 @@ import numpy as np
 from ...base.errors import CompileError
 from ..matching import REDUCE, STACK, VIEW, Value
 from ..program import Program
+from ..trace.kinds import REDUCTIONS
 from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 
 MOST = 5  # reasons in a message
+REDUCING: dict[Any, Any] = {ufunc: function for function, ufunc in reversed(REDUCTIONS.items())}  # np.add -> np.sum
 VIEWS = {"reshape": np.reshape, "transpose": np.transpose, "broadcast": np.broadcast_to}
 
 

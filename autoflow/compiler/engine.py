@@ -8,7 +8,8 @@ one more run at the same time. Of a plan the others know
     noticed.any      did NumPy have something to report?
     program, steps, buffers; notes() or title, if there is more to say: for ``plan()``
 
-Nothing else knows an engine, and no engine knows how programs are recorded.
+An engine may have a ``KIND`` of compiled functions, for arguments that others do not take. Nothing else knows an
+engine, and no engine knows how programs are recorded.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..passes import join, recompute, tile_program
-from ..program import Program
-from .buffers import Plan
-from .scalars import Slots, of_numbers
-from .tiles import Improve
+from .passes import join, recompute, tile_program
+from .program import Program
+from .run.buffers import Plan
+from .run.scalars import Slots, of_numbers
+from .run.tiles import Improve
 
 ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say engine="llvm" as well.'
 
