@@ -529,7 +529,11 @@ def gradient_target(x: Any) -> Any:
 
 
 def new_record(
-    rule: Rule, parents: tuple[Any, ...], saved: tuple[Any, ...], extra: Extras | None = None, like: Any = None,
+    rule: Rule,
+    parents: tuple[Any, ...],
+    saved: tuple[Any, ...],
+    extra: Extras | None = None,
+    like: Any = None,
     depth: int = 1,
 ) -> Record:
     """A record, made now. Its place is that of ``like``, another record, or where the user's program is, at ``depth``

@@ -59,6 +59,10 @@ class Boxes:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
+    def object(self, key: Key) -> str:
+        """The object that a box is a call of: its path, or an empty text."""
+        return self.boxes[key].path
+
     def note(self, key: Key) -> str:
         """What has to be said about a box."""
         box = self.boxes[key]

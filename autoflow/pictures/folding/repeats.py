@@ -83,6 +83,7 @@ class Skeleton:
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
+    objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes

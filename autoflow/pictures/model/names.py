@@ -335,7 +335,9 @@ class Titles:
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
         name, operands = record.rule.name, record.operands
-        if len(operands) > 3:
+        given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
+        operands = operands[: given.count(True)]
+        if len(operands) > 3 or not all(given[: len(operands)]):
             return None
         if result := result_place(record):
             call, place = result
