@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import weakref
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 getframe = sys._getframe
 OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -59,44 +59,21 @@ def identity(x: Any) -> Identity | None:
     return found
 
 
-class Turn(NamedTuple):
-    """What is known of one turn of a loop, or of loops in each other, in a run that is watched."""
-
-    call: Activation  # the call that it is a turn of
-    numbers: tuple[tuple[int, int], ...]  # for each loop around, by the instruction of its head, in which turn it is
-
-
 class Activation:
     """One call of a function, one generator, one run of a module or a cell.
 
     ``parent`` and ``call``: the activation that called it, and by which instruction. ``index``: how many objects that
-    instruction had made before. ``owner`` stands for ``self``. Of a loop that is watched, each turn is an activation of
-    its own; :attr:`whole` is the call.
+    instruction had made before. ``owner`` stands for ``self``.
     """
 
-    __slots__ = ("call", "code", "counts", "index", "more", "owner", "parent")
+    __slots__ = ("call", "code", "counts", "index", "is_continued", "owner", "parent")
     code: CodeType
     parent: Activation | None
     call: int
     index: int
     owner: Identity | None
     counts: dict[int, int] | None  # by instruction, how many leaves or objects it has made
-    more: Turn | bool | None  # a turn; or True: it may go on with a call that a debugger has interrupted
-
-    @property
-    def whole(self) -> Activation:
-        """The call that this is, or is a turn of."""
-        return self.more.call if type(self.more) is Turn else self
-
-    @property
-    def turns(self) -> tuple[tuple[int, int], ...]:
-        """In which turn of which loop it is, as far as that was watched."""
-        return self.more.numbers if type(self.more) is Turn else ()
-
-    @property
-    def is_continued(self) -> bool:
-        """May it go on with a call that a debugger has interrupted?"""
-        return self.whole.more is True
+    is_continued: bool  # may it go on with a call that a debugger has interrupted?
 
     def count(self, last: int) -> int:
         """Which one it is that this instruction makes: its index in a comprehension."""
@@ -167,10 +144,9 @@ def begin(frame: Any, depth: int = 0) -> Activation:
     else:
         made.parent = outer.f_trace
         made.call = outer.f_lasti
-    made.counts = made.owner = made.more = None
+    made.counts = made.owner = None
     made.index = 0
-    if TRACED and TRACED.pop(id(frame), None) is code:
-        made.more = True
+    made.is_continued = bool(TRACED) and TRACED.pop(id(frame), None) is code
     if code.co_argcount:
         known = METHODS.get(id(code))
         if known[1] if known is not None else is_method(code):
@@ -205,7 +181,7 @@ def own(activation: Activation, frame: FrameType) -> None:
     if SNAPSHOTS:
         variables.clear()  # it would keep all of them alive
     if frame.f_code.co_name == "__init__" and activation.parent is not None:
-        activation.index = activation.parent.whole.count(activation.call)
+        activation.index = activation.parent.count(activation.call)
 
 
 # ---------------------------------------------------------------- whose code

@@ -311,7 +311,7 @@ def divide(signs: Sequence[Any]) -> list[int]:
     >>> divide([3, 1, 2, 3, 1, 2, 3])
     [0, 1, 4]
     """
-    forward, seen = [0], set()
+    forward, seen = [0], set[Any]()
     for place, sign in enumerate(signs):
         if sign in seen:
             forward.append(place)
