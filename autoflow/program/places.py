@@ -146,7 +146,7 @@ def begin(frame: Any, depth: int = 0) -> Activation:
         made.call = outer.f_lasti
     made.counts = made.owner = None
     made.index = 0
-    made.is_continued = bool(TRACED) and TRACED.pop(id(frame), None) is code
+    made.is_continued = TRACED.pop(id(frame), None) is code if TRACED else False
     if code.co_argcount:
         known = METHODS.get(id(code))
         if known[1] if known is not None else is_method(code):
