@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from inspect import CO_GENERATOR
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -370,9 +371,12 @@ def target_text(target: Target, index: int | None = None) -> str | None:
 
 
 def caller_of(call: Activation) -> Expression | None:
-    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does."""
+    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does, or
+    takes a value from a generator."""
     found = find(call.parent.code, call.call) if call.parent is not None else None
     if found is not None and isinstance(found.node, ast.Call):
+        if call.code.co_flags & CO_GENERATOR and found.function.rpartition(".")[2] != call.code.co_name:
+            return None  # what asks it for the next value
         for x in (*found.node.args, *[k.value for k in found.node.keywords]):
             if getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>")) == call.code.co_name:
                 return None
