@@ -24,7 +24,7 @@ from typing import Any
 getframe = sys._getframe
 OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
-TRACED: dict[int, CodeType] = {}  # frames, by their ids, that were seen under a debugger
+TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
 MOST_TRACED = 1000
 FILES: dict[str, bool] = {}  # are frames of code from that file passed over?
 METHODS: dict[int, tuple[CodeType, bool]] = {}  # by the id of a code: itself, and is it that of a method?
@@ -113,8 +113,14 @@ def enter(frame: Any) -> tuple[Any, int]:
         return begin(frame), frame.f_lasti
     if len(TRACED) > MOST_TRACED:
         TRACED.clear()
-    TRACED[id(frame)] = frame.f_code
+    TRACED[id(frame)] = call_of(frame)
     return frame.f_code, frame.f_lasti
+
+
+def call_of(frame: Any) -> tuple[Any, ...]:
+    """What tells a frame from a later one at the same address: its code, and the instruction that called it."""
+    outer = frame.f_back
+    return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
 
 
 def place_of_leaf(frame: Any) -> tuple[Any, int, int]:
@@ -146,7 +152,7 @@ def begin(frame: Any, depth: int = 0) -> Activation:
         made.call = outer.f_lasti
     made.counts = made.owner = None
     made.index = 0
-    made.is_continued = TRACED.pop(id(frame), None) is code if TRACED else False
+    made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
     if code.co_argcount:
         known = METHODS.get(id(code))
         if known[1] if known is not None else is_method(code):
