@@ -34,7 +34,7 @@ ELSEWHERE = {
     "extending/ops.py": ("extending/test_function.py", "where functions are registered"),
     "forward/closures.py": ("rules", "each row of a ufunc goes through it"),
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),
-    "forward/naming.py": ("pictures/test_names.py test_messages.py", "names in pictures, and in notes on errors"),
+    "forward/naming.py": ("test_messages.py", "notes on errors of NumPy's"),
     "forward/operators.py": ("rules", "each row of the table goes through it"),
     "forward/recording.py": ("rules nodes/test_nodes.py", "each row of the table goes through it"),
     "implicit/equations.py": ("implicit/test_points.py implicit/test_optima.py", "what root and argmin are made of"),

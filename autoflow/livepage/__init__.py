@@ -1,9 +1,9 @@
 """``af.live``: a page on which a network trains, made of the user's own loss.
 
 Python records the loss once and writes it as JavaScript; from then on the browser computes everything. In the order of
-reading: ``study.py`` records what the page computes and where it stands in the source,
-``cards.py`` arranges the cards of the graph, ``page.py`` puts the page together (:func:`~.page.live`), ``widget.py`` is
-the same page in a notebook, with the weights read back.
+reading: ``study.py`` records what the page computes and where it stands in the source, ``cards.py`` arranges the cards
+of the graph, ``page.py`` puts the page together (:func:`~.page.live`), ``widget.py`` is the same page in a notebook,
+with the weights read back.
 
 The page: ``training.js`` holds the state and makes steps, ``paint.js`` draws arrays, data and curves, ``graph.js`` the
 graph, ``panel.js`` what one card says, ``page.js`` the controls.

@@ -55,6 +55,7 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
     shared : how many operations can be shown as maps of the plane.
     """
     picture = draw(study)
+    picture = replace(picture, nodes=tuple([replace(v, entered=(), scope=()) for v in picture.nodes]))  # without boxes
     operations = [v for v in picture.nodes if v.kind == "Operation"]
     number = {v.id: k for k, v in enumerate(operations)}
     n, m = len(study.params), len(operations)

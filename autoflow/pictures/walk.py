@@ -317,7 +317,7 @@ def build_picture(
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
-        several=walk.several(), told=walk.told,
+        several=walk.several(), told=walk.told, objects=walk.objects,
     )  # fmt: skip
     return picture if direction else fit_picture(picture)
 

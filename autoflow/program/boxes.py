@@ -6,7 +6,7 @@ one of its turns ends, but the same instruction again in one call is a later tur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .names import FRAMES, Program, caller_of
@@ -25,7 +25,7 @@ class Box:
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
-        self.kind, self.title = kind, title  # kind: call, loop, turn, scope
+        self.kind, self.title = kind, title  # kind: call, loop, scope
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
         self.seen: dict[tuple[int, int], int] = {}  # instructions directly in it -> how often each was run
@@ -59,11 +59,14 @@ class Boxes:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
+    def object(self, key: Key) -> str:
+        """The object that a box is a call of: its path, or an empty text."""
+        return self.boxes[key].path
+
     def note(self, key: Key) -> str:
         """What has to be said about a box."""
         box = self.boxes[key]
-        watched = any([type(x) is tuple and x[0] == "turn" for x in box.content])
-        told = f"at least {box.turns} turns" if box.has_turns and not watched else ""
+        told = f"at least {box.turns} turns" if box.has_turns else ""
         return "continued under a debugger" if box.continued else told
 
     # -- which boxes there are
@@ -96,34 +99,24 @@ class Boxes:
         if found is None:
             path = self.call(place)
             source: Any = source_of(place.code)
-            for loop in self.loops(place, last):
-                key: Key = ("loop", id(place.whole), id(loop), len(path))
+            expression = find(place.code, last)
+            for loop in reversed(list(expression.loops()) if expression is not None else []):
+                key: Key = ("loop", id(place), id(loop), len(path))
                 if key not in self.boxes:
                     self.boxes[key] = Box("loop", loop_text(loop, source))
                 path = (*path, key)
-                for header, turn in place.turns:
-                    head = find(place.code, header)
-                    if head is not None and loop in (head.node, *head.heads()):
-                        key = ("turn", *key, turn)
-                        self.boxes.setdefault(key, Box("turn", turn_title(place, loop, turn)))
-                        path = (*path, key)
             found = self.known[id(place), last] = path
         return found
 
-    def loops(self, place: Activation, last: int) -> Iterator[Any]:
-        """The loops around an instruction, the outermost first."""
-        found = find(place.code, last)
-        yield from reversed(list(found.loops()) if found is not None else [])
-
     def call(self, place: Activation) -> Path:
         """The boxes around a call, itself included."""
-        waiting, call = [], place.whole
+        waiting, call = [], place
         while id(call) not in self.calls and call.parent is not None:
             waiting.append(call)
-            call = call.parent.whole
+            call = call.parent
         for call in reversed(waiting):  # no recursion: programs have their own
             self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call))
-        return self.calls.get(id(place.whole), ())
+        return self.calls.get(id(place), ())
 
     def new_call(self, call: Activation, path: Path) -> Path:
         """The same of a call that is met first, in these boxes."""
@@ -209,10 +202,8 @@ class Boxes:
             return False
         if inner.kind == "scope":
             return True  # the user's own word for it
-        if box.kind != "loop" or inner.kind != "turn":
-            inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
-            return True
-        return False
+        inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
+        return True
 
     def title(self, box: Box, around: str) -> str:
         """The title of a box inside of that of an object."""
@@ -232,8 +223,3 @@ def place_of_scope(before: Path, path: Path) -> int:
             rest.pop(0)
             n = k
     return n
-
-
-def turn_title(place: Activation, loop: Any, turn: int) -> str:
-    """``turn 3``, with the loop variable's value if that is known."""
-    return f"turn {turn + 1}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from inspect import CO_GENERATOR
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -22,15 +23,10 @@ DEEPEST = 20  # calls that a name is followed through
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
 
-def whole_of(place: Any) -> Any:
-    """The call that a place is in: an activation, or the code under a debugger."""
-    return place.whole if type(place) is Activation else place
-
-
 def function_around(activation: Any) -> Any:
     """The function or module around comprehensions, generator expressions and lambdas."""
     while activation.code.co_name in FRAMES and activation.parent is not None:
-        activation = activation.parent.whole
+        activation = activation.parent
     return activation
 
 
@@ -104,7 +100,7 @@ class Program:
             a = x.place if hasattr(x, "place") else x._place[0]
             while type(a) is Activation and id(a) not in seen:
                 seen.add(id(a))
-                above = a.parent and function_around(a.parent.whole)
+                above = a.parent and function_around(a.parent)
                 if a.owner and a.code.co_name == "__init__" and not (above and above.owner is a.owner):
                     found[a.owner] = a  # what super().__init__() calls makes the same object
                 a = a.parent
@@ -121,7 +117,7 @@ class Program:
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
         """The text with the object's own path in place of ``self``."""
         if (text == "self" or text.startswith(("self.", "self["))) and type(place) is Activation:
-            owner = function_around(place.whole).owner
+            owner = function_around(place).owner
             path = self.object_path(owner, depth) if owner is not None else None
             return text if path is None else path + text[4:]
         return text
@@ -132,7 +128,7 @@ class Program:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
         target = found.target
         if target is RETURNED:
-            outer = function_around(activation.whole)
+            outer = function_around(activation)
             above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
@@ -189,10 +185,10 @@ class Program:
         for _ in range(DEEPEST):
             if type(place) is not Activation or not text.isidentifier():
                 break
-            given = argument(place.whole, text)
+            given = argument(place, text)
             if given is None:
                 break
-            text, place = given, place.whole.parent
+            text, place = given, place.parent
         return self.with_object(text, place)
 
     @staticmethod
@@ -281,7 +277,7 @@ class Program:
     def returned(self, activation: Any, depth: int = 0) -> tuple[str | None, Any]:
         """What the caller does with the value of a call: the target, and the call that has it; else the call's own
         text."""
-        called = function_around(activation.whole)
+        called = function_around(activation)
         above = caller_of(called)
         if not above or depth > DEEPEST:
             return None, None
@@ -318,8 +314,8 @@ class Program:
             found = self.expressions[id(user)]
             text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
             place = user.place
-            if text is not None and whole_of(place) is not whole_of(r.place):
-                text = argument(place.whole, text) if type(place) is Activation else None
+            if text is not None and place is not r.place:
+                text = argument(place, text) if type(place) is Activation else None
             if text is not None and text.isidentifier():
                 names.add(text)
         return names.pop() if len(names) == 1 else None
@@ -336,7 +332,7 @@ class Program:
 
 def function_of(place: Any) -> Any:
     """The call of a function that a place is in."""
-    return function_around(place.whole) if type(place) is Activation else place
+    return function_around(place) if type(place) is Activation else place
 
 
 def is_one(record: Any, found: Expression | None) -> bool:
@@ -375,9 +371,12 @@ def target_text(target: Target, index: int | None = None) -> str | None:
 
 
 def caller_of(call: Activation) -> Expression | None:
-    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does."""
+    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does, or
+    takes a value from a generator."""
     found = find(call.parent.code, call.call) if call.parent is not None else None
     if found is not None and isinstance(found.node, ast.Call):
+        if call.code.co_flags & CO_GENERATOR and found.function.rpartition(".")[2] != call.code.co_name:
+            return None  # what asks it for the next value
         for x in (*found.node.args, *[k.value for k in found.node.keywords]):
             if getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>")) == call.code.co_name:
                 return None

@@ -19,12 +19,12 @@ import sys
 import sysconfig
 import weakref
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 getframe = sys._getframe
 OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
-TRACED: dict[int, CodeType] = {}  # frames, by their ids, that were seen under a debugger
+TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
 MOST_TRACED = 1000
 FILES: dict[str, bool] = {}  # are frames of code from that file passed over?
 METHODS: dict[int, tuple[CodeType, bool]] = {}  # by the id of a code: itself, and is it that of a method?
@@ -59,44 +59,21 @@ def identity(x: Any) -> Identity | None:
     return found
 
 
-class Turn(NamedTuple):
-    """What is known of one turn of a loop, or of loops in each other, in a run that is watched."""
-
-    call: Activation  # the call that it is a turn of
-    numbers: tuple[tuple[int, int], ...]  # for each loop around, by the instruction of its head, in which turn it is
-
-
 class Activation:
     """One call of a function, one generator, one run of a module or a cell.
 
     ``parent`` and ``call``: the activation that called it, and by which instruction. ``index``: how many objects that
-    instruction had made before. ``owner`` stands for ``self``. Of a loop that is watched, each turn is an activation of
-    its own; :attr:`whole` is the call.
+    instruction had made before. ``owner`` stands for ``self``.
     """
 
-    __slots__ = ("call", "code", "counts", "index", "more", "owner", "parent")
+    __slots__ = ("call", "code", "counts", "index", "is_continued", "owner", "parent")
     code: CodeType
     parent: Activation | None
     call: int
     index: int
     owner: Identity | None
     counts: dict[int, int] | None  # by instruction, how many leaves or objects it has made
-    more: Turn | bool | None  # a turn; or True: it may go on with a call that a debugger has interrupted
-
-    @property
-    def whole(self) -> Activation:
-        """The call that this is, or is a turn of."""
-        return self.more.call if type(self.more) is Turn else self
-
-    @property
-    def turns(self) -> tuple[tuple[int, int], ...]:
-        """In which turn of which loop it is, as far as that was watched."""
-        return self.more.numbers if type(self.more) is Turn else ()
-
-    @property
-    def is_continued(self) -> bool:
-        """May it go on with a call that a debugger has interrupted?"""
-        return self.whole.more is True
+    is_continued: bool  # may it go on with a call that a debugger has interrupted?
 
     def count(self, last: int) -> int:
         """Which one it is that this instruction makes: its index in a comprehension."""
@@ -136,8 +113,14 @@ def enter(frame: Any) -> tuple[Any, int]:
         return begin(frame), frame.f_lasti
     if len(TRACED) > MOST_TRACED:
         TRACED.clear()
-    TRACED[id(frame)] = frame.f_code
+    TRACED[id(frame)] = call_of(frame)
     return frame.f_code, frame.f_lasti
+
+
+def call_of(frame: Any) -> tuple[Any, ...]:
+    """What tells a frame from a later one at the same address: its code, and the instruction that called it."""
+    outer = frame.f_back
+    return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
 
 
 def place_of_leaf(frame: Any) -> tuple[Any, int, int]:
@@ -167,10 +150,9 @@ def begin(frame: Any, depth: int = 0) -> Activation:
     else:
         made.parent = outer.f_trace
         made.call = outer.f_lasti
-    made.counts = made.owner = made.more = None
+    made.counts = made.owner = None
     made.index = 0
-    if TRACED and TRACED.pop(id(frame), None) is code:
-        made.more = True
+    made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
     if code.co_argcount:
         known = METHODS.get(id(code))
         if known[1] if known is not None else is_method(code):
@@ -205,7 +187,7 @@ def own(activation: Activation, frame: FrameType) -> None:
     if SNAPSHOTS:
         variables.clear()  # it would keep all of them alive
     if frame.f_code.co_name == "__init__" and activation.parent is not None:
-        activation.index = activation.parent.whole.count(activation.call)
+        activation.index = activation.parent.count(activation.call)
 
 
 # ---------------------------------------------------------------- whose code

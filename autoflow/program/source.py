@@ -11,7 +11,7 @@ import dis
 import functools
 import linecache
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -227,22 +227,6 @@ class Expression:
         """Of a call, what is called."""
         return self.source.segment(span_of(self.node.func))
 
-    def heads(self) -> Sequence[Loop]:
-        """The loops whose next turn the expression begins: what is looped over, the test of a while."""
-        node = self.node
-        if isinstance(node, INNER):
-            return node.generators[:1]
-        loop, below = self.source.above.get(node), node
-        while loop is not None and isinstance(loop, ast.expr):
-            loop, below = self.source.above.get(loop), loop
-        if isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)):
-            return [loop] if loop.iter is below else []
-        while loop is not None and not isinstance(loop, (ast.While, *FUNCTIONS)):
-            loop, below = self.source.above.get(loop), loop
-        if isinstance(loop, ast.While) and (below is loop.test or below is loop.body[0]):
-            return [loop]
-        return []
-
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
         node = self.node
@@ -265,12 +249,10 @@ class Expression:
                 return args
         return []
 
-    def operand_text(self, slot: int, name_only: bool = True) -> str | None:
+    def operand_text(self, slot: int) -> str | None:
         """What the operand of that number is called there, if that is a name, an attribute or an item."""
         parts = self.operands()
-        if slot >= len(parts) or (name_only and not is_path(parts[slot])):
-            return None
-        return written(parts[slot]) if is_path(parts[slot]) else None
+        return written(parts[slot]) if slot < len(parts) and is_path(parts[slot]) else None
 
     def loops(self) -> Iterator[Loop]:
         """The loops of its function whose turns compute it, the innermost first."""

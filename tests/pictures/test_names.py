@@ -90,8 +90,8 @@ u = af.Variable(np.full((5, 2), 0.5), name="u")
 # fmt: off
 RULES = [
     (lambda: X @ W, ["", "Xᵀ g"]), (lambda: h @ W.T, ["g ②ᵀ", "hᵀ g"]), (lambda: h + b, ["g", "g, summed over 5"]),
-    (lambda: h - u, ["g", "−g"]), (lambda: h * u, ["g ⊙ u", "g ⊙ h"]), (lambda: h / u, ["g / u", "g ⊙ (−z / u)"]),
-    (lambda: np.tanh(h), ["g ⊙ (1 − z²)"]), (lambda: np.exp(h), ["g ⊙ z"]), (lambda: np.sqrt(u), ["g ⊙ (1 / (2 z))"]),
+    (lambda: h - u, ["g", "−g"]), (lambda: h * u, ["g ⊙ u", "g ⊙ h"]), (lambda: h / u, ["g / u", "g ⊙ (−● / u)"]),
+    (lambda: np.tanh(h), ["g ⊙ (1 − ●²)"]), (lambda: np.exp(h), ["g ⊙ ●"]), (lambda: np.sqrt(u), ["g ⊙ (1 / (2 ●))"]),
     (lambda: h**2, ["g ⊙ (2 h)", ""]), (lambda: 3.0 * h, ["", "3 g"]), (lambda: np.mean(h), ["g / 10, stretched"]),
     (lambda: np.sum(h), ["g, stretched"]), (lambda: h.T, ["gᵀ"]), (lambda: -h, ["−g"]),
     (lambda: np.maximum(h, u), ["", ""]),  # depends on the values: no formula

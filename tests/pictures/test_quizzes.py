@@ -81,7 +81,7 @@ def test_what_is_asked_of_arrays():
     g = loss.graph(gradients=True)
     by_name = {v.title: v for v in g.drawn.nodes}
     choice = formula_choice(g.drawn, by_name["x @ W"], 1)
-    assert choice == {"choices": ["g ⊙ (1 − z²)", "g, stretched", "xᵀ g"], "right": 2}
+    assert choice == {"choices": ["g ⊙ (1 − ●²)", "g, stretched", "xᵀ g"], "right": 2}
     assert formula_choice(g.drawn, by_name["x @ W"], 0) is None  # nothing flows to x
     sent = by_name["x @ W"].operands[1].sent
     assert sent_answer(g.drawn, by_name["x @ W"], 1, sent) == choice
@@ -255,7 +255,7 @@ class TestInABrowser:
         one.run("box(1).click()")  # backward only
         for _ in range(5):
             one.run("buttons()[1].click()")
-        assert one.run("asked()").startswith("to tanh(x @ W):   1) g ⊙ (1 − z²)   2) g, stretched   3) xᵀ g")
+        assert one.run("asked()").startswith("to tanh(x @ W):   1) g ⊙ (1 − ●²)   2) g, stretched   3) xᵀ g")
         assert one.run("seen('local')") == []
         assert one.run("answer('2')") == "✓ to tanh(x @ W): g, stretched"
 

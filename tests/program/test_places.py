@@ -252,6 +252,17 @@ def test_a_debugger_that_begins_in_the_middle():
     assert not double(x).grad_fn.place.is_continued
 
 
+def test_a_later_frame_at_the_same_address_is_another_call():
+    """Frames die, and their addresses are used again: here each call of ``double`` has the same."""
+    x, before = af.Variable(2.0), sys.gettrace()
+    sys.settrace(lambda *_: lambda *_: None)
+    try:
+        double(x)
+    finally:
+        sys.settrace(before)
+    assert not any([double(x).grad_fn.place.is_continued for _ in range(9)])
+
+
 def test_without_source():
     with af.options(source=False):
         x = af.Variable(2.0)

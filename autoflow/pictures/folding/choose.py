@@ -338,7 +338,7 @@ def cut(room: Sequence[int], tail: int, long: float) -> list[int]:
     """Where sections of ``long`` cards begin and end, from the first item on, while more than ``tail`` are left.
 
     >>> cut([1, 1, 2, 1, 1, 1, 1, 1], 3, 3.0)
-    [0, 3, 6]
+    [0, 3, 5]
     """
     cuts, size, left = [0], 0, sum(room)
     for n, cards in enumerate(room, 1):

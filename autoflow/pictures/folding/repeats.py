@@ -83,6 +83,7 @@ class Skeleton:
         default_factory=dict
     )  # numbered names, of boxes that share their name with a neighbour
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
+    objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
@@ -310,7 +311,7 @@ def divide(signs: Sequence[Any]) -> list[int]:
     >>> divide([3, 1, 2, 3, 1, 2, 3])
     [0, 1, 4]
     """
-    forward, seen = [0], set()
+    forward, seen = [0], set[Any]()
     for place, sign in enumerate(signs):
         if sign in seen:
             forward.append(place)

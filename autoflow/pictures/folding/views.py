@@ -140,7 +140,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
     return Skeleton(
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
-        [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told,
+        [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told, objects=graph.objects,
         places=[v.place for v in graph.nodes],
     )  # fmt: skip
 
@@ -209,6 +209,10 @@ class Contraction:
         v = self.vertex(card[1])
         path = self.around(card)
         rows = [r if r.source is None else self.row(r, r.slot, self.cards[r.source]) for r in v.operands]
+        if path:
+            objects = [name for box in path if (name := self.skeleton.objects.get(box))]
+            rows = [replace(r, title=within(r.title, objects)) for r in rows]
+            v = replace(v, title=within(v.title, objects))
         return replace(
             v, id=self.number[card], operands=tuple(rows), members=v.members or (v.id,),
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]),
@@ -314,6 +318,19 @@ class Contraction:
         return [Frame(p, self.title(p[-1]), self.fold(inside[p], p[-1]), p[-1] in repeats) for p in paths]
 
 
+def within(title: str, objects: Sequence[str]) -> str:
+    """What something is called in the boxes of these objects.
+
+    >>> within("layers[0].w[1]", ["model", "model.layers[0]"]), within("layers[1].w[1]", ["model.layers[0]"])
+    ('w[1]', 'layers[1].w[1]')
+    """
+    for path in reversed(objects):
+        for at in [k for k in range(len(title) - 1, 0, -1) if title[k] == "."]:
+            if path == title[:at] or path.endswith(f".{title[:at]}"):
+                return title[at + 1 :]
+    return title
+
+
 def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
     """The sum of small arrays of one kind; None of others."""
     if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
@@ -395,6 +412,6 @@ def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> Skeleton:
         [tuple([number[id(p)] for p in r.parents if p is not None]) for r in records],
         [tuple([walk.entered[key] for _, key in path]) for path in around], names,
         [r.rule.name if r.parents else "" for r in records], [not r.parents for r in records],
-        [number[id(r)] for r in walk.records], told=walk.told,
+        [number[id(r)] for r in walk.records], told=walk.told, objects=walk.objects,
         places=[(id(r.place), r.last) if getattr(r, "place", None) is not None else None for r in records],
     )  # fmt: skip

@@ -72,7 +72,8 @@ def write_equations(record: Any, titles: Titles) -> str:
 
 LONGEST = 26  # characters
 SHORT = 6  # characters of a name in a rule
-CIRCLED = "①②③"
+CIRCLED = "①②③"  # the numbers of the rows; names of a program cannot be like these,
+ITSELF = "●"  # nor like the result
 PLACES = "\ue000\ue001\ue002"  # placeholders of operands; characters from Unicode's private use area
 RESULT = "\ue00f"
 VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # at which a rule must be the same
@@ -94,7 +95,7 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
     >>> rules_of((h @ W).grad_fn, Titles())
     ('g Wᵀ', 'hᵀ g')
     >>> rules_of(np.tanh(h).grad_fn, Titles())
-    ('g ⊙ (1 − z²)',)
+    ('g ⊙ (1 − ●²)',)
     """
     count = len(record.parents)
     if count > len(PLACES) or any([getattr(getattr(x, "dtype", None), "kind", "") == "b" for x in record.operands]):
@@ -111,17 +112,16 @@ def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
         found = KNOWN[key]
     except Exception:  # an error in a rule of the user's does not spoil the picture
         return ("",) * count
-    letters = CIRCLED if count > 1 else "x"  # the numbers of the rows
     names = [short_name(titles, x, titles.of_operand(record, slot), letter)
-             for slot, (x, letter) in enumerate(zip(record.operands, letters, strict=False))]  # fmt: skip
-    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, titles.of(record), "z")}
+             for slot, (x, letter) in enumerate(zip(record.operands, CIRCLED, strict=False))]  # fmt: skip
+    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, titles.of(record), ITSELF)}
     filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
     return tuple([mention_sum(text, record, slot) for slot, text in enumerate(filled)])
 
 
 def short_name(titles: Titles, x: Any, name: str, letter: str) -> str:
-    """What an operand is called in a rule: its name if that is short."""
-    if hasattr(x, "node_name") and titles.name(x) is None:
+    """What an operand is called in a rule: its name if that is short, and is not that of the gradient."""
+    if name == "g" or (hasattr(x, "node_name") and titles.name(x) is None):
         return letter
     return name if len(name) <= SHORT and name.replace("_", "").isalnum() else letter
 

@@ -341,6 +341,7 @@ class GraphData:
     view: bool = False  # is this what is drawn (True), or what was recorded?
     several: tuple[Several, ...] = ()  # which nodes are one function with several results
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
+    objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

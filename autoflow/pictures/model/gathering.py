@@ -158,6 +158,7 @@ class Walk:
         self.flow: dict[Any, Flow] = {}
         self.ids: dict[Any, int] = {}
         self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
+        self.objects: dict[int, str] = {}  # of calls: the object
         self.called: dict[Any, str] = {}  # plain operands, by their places
         self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
@@ -257,6 +258,7 @@ class Walk:
             for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
                 self.entered.setdefault(box, len(self.entered) + 1)
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
+        self.objects = {k: self.boxes.object(box) for box, k in self.entered.items()}
 
     def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
         """What identifies a plain operand, and its value. Equal arrays of one name are one card."""

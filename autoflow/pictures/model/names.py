@@ -230,7 +230,8 @@ def variables() -> dict[int, str]:
     """The names of the variables that hold nodes, in the notebook and in the user's frames, the outermost first: by the
     ids of leaves and records."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    spaces, frame = [], sys._getframe(1)
+    spaces: list[Any] = []
+    frame: Any = sys._getframe(1)
     while frame is not None:
         spaces += [] if is_passed(frame) else [frame.f_locals]
         frame = frame.f_back
@@ -306,9 +307,10 @@ class Titles:
 
     def name_of_operand(self, record: Any, slot: int) -> str | None:
         """The name of an operand to which nothing flows: its own, or of an array what stands where it is used."""
-        x = record.operands[slot]
-        own = self.name(x) if isinstance(x, Node) else None
-        return self.program.operand(record, slot) if own is None and getattr(x, "shape", ()) else own
+        x: Any = record.operands[slot]
+        if isinstance(x, Node) and (own := self.name(x)) is not None:
+            return own
+        return self.program.operand(record, slot) if getattr(x, "shape", ()) else None
 
     def term(self, x: Any) -> tuple[str, int]:
         """The same as a part of an expression, and how strongly it binds."""
@@ -335,7 +337,9 @@ class Titles:
     def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
         name, operands = record.rule.name, record.operands
-        if len(operands) > 3:
+        given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
+        operands = operands[: given.count(True)]
+        if len(operands) > 3 or not all(given[: len(operands)]):
             return None
         if result := result_place(record):
             call, place = result

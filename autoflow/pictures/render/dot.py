@@ -70,7 +70,9 @@ def signs(graph: GraphData) -> list[Sign]:
     rows = [row for v in graph.nodes if not v.fold for row in v.operands]
     rule = next((row.rule for row in sorted(rows, key=lambda row: row.rule in ("", "g")) if row.rule), "")
     if rule and graph.look.detail == "arrays":
-        answer.append([(rule, "local"), ("what is sent back to that operand; g: the gradient of its card", "note")])
+        more = ", ●: its value" * any(["●" in row.rule for row in rows])
+        told = f"what is sent back to that operand; g: the gradient of its card{more}"
+        answer.append([(rule, "local"), (told, "note")])
     if graph.look.detail == "lesson":
         known = [row.local for row in rows if row.local and row.sent]
         local = next(iter(sorted(known, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little

@@ -37,6 +37,7 @@ SPECIAL = {
     "∂": r"$\partial$", "±": r"$\pm$", "∞": r"$\infty$", "⊙": r"$\odot$", "ᵀ": r"$^{\mathsf{T}}$",
     "→": r"$\rightarrow$", "←": r"$\leftarrow$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$",
     "Σ": r"$\Sigma$",
+    "●": r"$\bullet$", **{c: rf"\textcircled{{\tiny {k}}}" for k, c in enumerate("①②③", 1)},
     "⁻": "$^{-}$", "′": r"$'$", "∘": r"$\circ$", "⟨": r"$\langle$", "⟩": r"$\rangle$",
     **{c: f"$^{{{k}}}$" for k, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}, **{c: f"$_{{{k}}}$" for k, c in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }  # fmt: skip
