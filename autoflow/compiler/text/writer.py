@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CompileError
+from ...table.facts import REDUCTIONS
 from ..matching import REDUCE, STACK, VIEW, Value
 from ..program import Program
-from ..trace.kinds import REDUCTIONS
 from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 

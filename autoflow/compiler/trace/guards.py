@@ -15,7 +15,6 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 
 from __future__ import annotations
 
-import random
 import sys
 import threading
 import types
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.second_runs import GENERATORS, RandomState, states_of
+from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, state_of
 from ...backprop.snapshots import is_iterator, place_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
@@ -58,7 +57,7 @@ class Guards:
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are no arrays, such as a model."""
         self.edges: list[Edge] = []
-        self.states: list[RandomState] = []
+        self.states: list[tuple[Any, Any]] = []  # random generators, and their states
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
@@ -69,7 +68,7 @@ class Guards:
         self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
         self.roots = [*queue]
-        for x in (np.random.mtrand._rand, random, *queue):
+        for x in (*OWN, *queue):
             self.note_state(x)
         found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
         for x in queue:
@@ -96,9 +95,10 @@ class Guards:
 
     def note_state(self, x: Any) -> None:
         """Remember where a generator or an iterator is."""
-        if isinstance(x, (*GENERATORS, np.random.SeedSequence)) or x is random:
-            seeds = getattr(getattr(x, "bit_generator", x), "seed_seq", None)  # of which others are spawned
-            self.states += states_of([x, *([seeds] if hasattr(seeds, "state") else [])])
+        holder = holder_of_state(x)
+        if isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
+            seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
+            self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
         elif is_iterator(type(x)):
             if place_of(x) is None:
                 raise CompileError(
@@ -142,10 +142,11 @@ class Guards:
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
-        for state in self.states:
-            shared = reachable.is_shared(state.generator)
+        for generator, state in self.states:
+            if is_at(generator, state):
+                continue
             # If no code of the function's can have drawn, another thread has.
-            if state.has_changed() and not (shared and not reachable.may_have_drawn(self.named, self.reached())):
+            if not reachable.is_shared(generator) or reachable.may_have_drawn(self.named, self.reached()):
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
                     "and pass them as an argument, or say af.compile(f, fallback=True)."

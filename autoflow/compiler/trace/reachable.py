@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...backprop.second_runs import OWN
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 
@@ -324,7 +325,6 @@ DOORS: dict[tuple[str, str], str] = {  # module and name of a function -> what i
     ("random", "SystemRandom"): SYSTEM,
 }
 DATES = frozenset({"now", "utcnow", "today"})
-SHARED: Any = random.random.__self__  # type: ignore[attr-defined] # the generator behind the functions of random
 DRAWING = {name for kind in (random.Random, np.random.RandomState) for name in vars(kind) if name[0] != "_"} - {
     *vars(np)
 }
@@ -379,11 +379,11 @@ def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
 
 def is_shared(generator: Any) -> bool:
     """Is it a generator that all threads of the process share?"""
-    return generator is random or generator is np.random.mtrand._rand
+    return any([generator is x for x in OWN])
 
 
 def draws_for_all(x: Any) -> bool:
     """Is it a shared generator, its module, or one of its methods, as ``random.gauss`` and ``np.random.normal``?"""
     owner, legacy = getattr(x, "__self__", None) if callable(x) else None, np.random.mtrand
-    shared = (random, SHARED, np.random, legacy, legacy._rand, legacy._rand._bit_generator)
+    shared = (random, np.random, legacy, *OWN, legacy._rand._bit_generator)
     return any([x is y or owner is y for y in shared])
