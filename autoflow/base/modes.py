@@ -98,6 +98,10 @@ class switched:  # noqa: N801 - used like a function
     def __init__(self, **changes: Any) -> None:
         self.changes = changes
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle has: where it was made says nothing elsewhere."""
+        return {name: value for name, value in vars(self).items() if name != "place"}
+
     def __enter__(self) -> switched:
         before = modes()
         try:

@@ -58,10 +58,10 @@ def memory_of_graph(node: Any) -> Memory:
     operations keep is counted where it is kept first. Raises LostGradientError if ``node`` has no history.
 
     >>> import autoflow as af
-    >>> x = af.Variable(np.ones(1000), name="x")
+    >>> x = af.Variable(np.ones(10_000), name="x")
     >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))
     >>> found.kept, found.lines[0].rows
-    (8000, 'exp')
+    (80008, 'exp')
     """
     start = gradient_target(node)
     if not isinstance(start, Record):

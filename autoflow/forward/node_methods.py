@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 
@@ -261,6 +261,10 @@ class NodeMethods:
         """The same as a list."""
         return found("steps")(self, limit=limit)
 
+    @overload
+    def summary(self, *, memory: Literal[False] = False) -> Summary: ...
+    @overload
+    def summary(self, *, memory: Literal[True]) -> Memory: ...
     def summary(self, *, memory: bool = False) -> Summary | Memory:
         """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : the bytes that each line of
         the program keeps for the way back, instead."""

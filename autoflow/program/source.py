@@ -275,8 +275,9 @@ def taken_out(record: Any) -> list[str]:
     """What the program takes out of the graph as numbers to compute a record: ``float(w)``, ``y.value``, also by a name
     that was given to it before."""
     place = getattr(record, "place", None)
-    found = find(getattr(place, "code", place), record.last) if place is not None else None
-    if found is None:
+    if place is None or all([p is not None for p in record.parents]):
+        return []
+    if (found := find(getattr(place, "code", place), record.last)) is None:
         return []
     plain = [x for x, parent in zip(found.operands(), record.parents, strict=False) if parent is None]
     return [written(part) for x in plain for part in ast.walk(assigned(x, found.source)) if takes_out(part)]
