@@ -61,7 +61,7 @@ def memory_of_graph(node: Any) -> Memory:
     >>> x = af.Variable(np.ones(10_000), name="x")
     >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))
     >>> found.kept, found.lines[0].rows
-    (80008, 'exp')
+    (80008, 'exp, sum')
     """
     start = gradient_target(node)
     if not isinstance(start, Record):

@@ -275,7 +275,10 @@ def taken_out(record: Any) -> list[str]:
     """What the program takes out of the graph as numbers to compute a record: ``float(w)``, ``y.value``, also by a name
     that was given to it before."""
     place = getattr(record, "place", None)
-    if place is None or all([p is not None for p in record.parents]):
+    for parent in record.parents:
+        if parent is None and place is not None:
+            break
+    else:
         return []
     if (found := find(getattr(place, "code", place), record.last)) is None:
         return []

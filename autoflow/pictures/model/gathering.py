@@ -322,7 +322,8 @@ class Walk:
         if kind == "Constant":
             words.append("no gradient")
         if kind == "Operation":
-            words += [f"no gradient through {clip(text, 30)}" for text in taken_out(x)]
+            for text in taken_out(x):
+                words.append(f"no gradient through {clip(text, 30)}")
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
