@@ -234,7 +234,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time autoflow and its peers on the same work.")
     parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="WORKLOAD")
     parser.add_argument("--impl", nargs="+", choices=IMPLEMENTATIONS, default=list(IMPLEMENTATIONS))
-    parser.add_argument("--repeats", type=int, default=20, help="rounds, of which the best counts (20)")
+    parser.add_argument("--repeats", type=int, default=20, help="rounds; the best counts (20)")
     parser.add_argument("--cold", action="store_true", help="leave malloc as a fresh process has it (README.md)")
     parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--markdown", action="store_true", help="end with a table for a README")

@@ -77,7 +77,7 @@ def main() -> None:
     """Compare, measure and print."""
     parser = argparse.ArgumentParser(description="jvp beside the function itself.")
     parser.add_argument("--only", nargs="*", default=["mlp-tiny", "mlp-mnist", "chain-1k", "chain-4M"], choices=KINDS)
-    parser.add_argument("--rounds", type=int, default=400, help="of which the best counts (400, or 5 s for each way)")
+    parser.add_argument("--rounds", type=int, default=400, help="rounds; the best counts (400, or 5 s for each way)")
     chosen = parser.parse_args()
     warm_malloc()
     rows, header = [], []

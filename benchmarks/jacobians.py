@@ -99,7 +99,7 @@ def seconds(run: Callable[[], Any], few: int = batched_passes.FEW) -> Callable[[
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Jacobians by batched passes, beside a loop of passes.")
-    parser.add_argument("--rounds", type=int, default=7, help="of which the best counts (7)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds; the best counts (7)")
     rounds = parser.parse_args().rounds
     warm_malloc()
     vmapped, looped = per_example()

@@ -170,7 +170,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="How good a layout is, and CPU seconds that it takes.")
     parser.add_argument("--nodes", type=int, nargs="+", default=[1000, 2000, 5000], help="sizes of the graph")
-    parser.add_argument("--repeats", type=int, default=5, help="rounds of ours, of which the best counts (5)")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds of ours; the best counts (5)")
     asked = parser.parse_args()
     if shutil.which("dot"):
         print_quality()

@@ -350,7 +350,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=MORE, default=list(MORE), metavar="WORKLOAD")
     parser.add_argument("--impl", nargs="+", choices=OURS, default=OURS)
-    parser.add_argument("--repeats", type=int, default=20, help="rounds, of which the best counts (20)")
+    parser.add_argument("--repeats", type=int, default=20, help="rounds; the best counts (20)")
     parser.add_argument("--cold", action="store_true", help="leave malloc as a fresh process has it (README.md)")
     options = parser.parse_args()
     if not options.cold:

@@ -70,7 +70,7 @@ def row(operation: str, rounds: int) -> list[str]:
 def main() -> None:
     """Measure all operations and print the table."""
     parser = argparse.ArgumentParser(description="Nanoseconds per operation, autoflow over NumPy.")
-    parser.add_argument("--repeats", type=int, default=20, help="rounds, of which the best counts (20)")
+    parser.add_argument("--repeats", type=int, default=20, help="rounds; the best counts (20)")
     rounds = parser.parse_args().repeats
     warm_malloc()
     header = ["operation", *(f"{size}: {word}" for size in SIZES for word in ("NumPy", "autoflow", "more"))]

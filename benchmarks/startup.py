@@ -25,7 +25,7 @@ print('{"numpy": %f, "autoflow": %f}' % (middle - start, end - middle))
 def main() -> None:
     """Measure and print. (The first process may compile to __pycache__: the minimum forgets it.)"""
     parser = argparse.ArgumentParser(description="Seconds that importing takes.")
-    parser.add_argument("--repeats", type=int, default=10, help="processes, of which the best counts (10)")
+    parser.add_argument("--repeats", type=int, default=10, help="processes; the best counts (10)")
     processes = parser.parse_args().repeats
     found = [fresh("-c", CODE) for _ in range(processes)]
     names = {"numpy": "import numpy", "autoflow": "import autoflow, on top (target 0.1)"}

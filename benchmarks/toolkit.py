@@ -127,7 +127,7 @@ def seconds(run: Callable[[], Any]) -> Callable[[], float]:
 def main() -> None:
     """Compare, measure and print."""
     parser = argparse.ArgumentParser(description="Gradients of solutions: by hand, through the steps, by af.implicit.")
-    parser.add_argument("--rounds", type=int, default=7, help="of which the best counts (7)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds; the best counts (7)")
     rounds = parser.parse_args().rounds
     warm_malloc()
     rows = []

@@ -32,7 +32,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-# Before the first cell. Nothing shows itself as HTML, of which GitHub removes the better part, nor as PDF, which is for
+# Before the first cell. Nothing shows itself as HTML, most of which GitHub removes, nor as PDF, which is for
 # paper. matplotlib is imported because it says so on stderr when it looks for fonts the first time.
 PREPARE = """
 def prepare():

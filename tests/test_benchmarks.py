@@ -35,7 +35,7 @@ def tiny(make):
 
 
 def gradients(implementation, work):
-    """By one of the implementations; what peers warn about is none of our business."""
+    """By one of the implementations; what peers warn about does not concern us."""
     with warnings.catch_warnings():
         if implementation in PEERS:
             warnings.simplefilter("ignore")

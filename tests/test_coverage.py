@@ -44,7 +44,7 @@ UNSEEN = {  # NumPy makes these from the numbers of a node; the first asks, and 
 
 
 def test_more_expressions_than_any_peer():
-    """Of the probes all are differentiated but those of which NumPy does not tell us."""
+    """Of the probes all are differentiated but those that NumPy does not tell us about."""
     assert set(probes.failures()) == UNSEEN
     asked = json.loads((DOCS / "peers.json").read_text(encoding="utf-8"))["_probes"]
     assert len(probes.probes()) - len(UNSEEN) > max(asked.values())

@@ -1,6 +1,6 @@
 """af.integrate: values are SciPy's, gradients those of differences, by starting point, times, ends and parameters.
 
-Parameters stand in lists, tuples, dicts and dataclasses; what is no argument is refused.
+Parameters stand in lists, tuples, dicts and dataclasses; what is not an argument is refused.
 """
 
 import dataclasses

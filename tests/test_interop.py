@@ -366,7 +366,7 @@ def test_scipy_functions_written_with_numpy_are_differentiated(x):
 
 @pytest.mark.parametrize("options", [{}, {"axis": 0}, {"b": np.ones(4)}, {"return_sign": True}], ids=str)
 def test_logsumexp_is_refused(x, options):
-    """It copies halfway. Half a gradient would be wrong, so it is none."""
+    """It copies halfway. Half a gradient would be wrong, so there is an error."""
     special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
     with pytest.raises(NoRuleError, match=r"scipy.special.logsumexp of a node .* use af.special.logsumexp"):
         special.logsumexp(x, **options)
@@ -486,7 +486,7 @@ USES = {
 
 
 def test_a_product_that_numpy_computes_unasked_is_an_orphan(x):
-    """``plain.dot(node)`` asks nobody. (Of two vectors it gives a number, of which nothing can be seen.)"""
+    """``plain.dot(node)`` asks nobody. (For two vectors it gives a number, which tells us nothing.)"""
     for node in (x, np.sin(x)):
         with pytest.raises(LostGradientError, match=r"made this (Variable|Operation) of shape \(2,\) from a node"):
             np.ones((2, 4)).dot(node) + 1.0

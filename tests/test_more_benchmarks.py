@@ -93,7 +93,7 @@ def test_peer_agrees(make, implementation):
     work = more.with_value(tiny(make))
     expected = more.step_of("autoflow", work)()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what peers warn about is none of our business
+        warnings.simplefilter("ignore")  # what peers warn about does not concern us
         name = implementation.partition("-")[0]
         pytest.importorskip(compare.NEEDED.get(name, name))
         compare.agree(more.step_of(implementation, work)(), expected)

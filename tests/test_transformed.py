@@ -112,7 +112,7 @@ def concerns_functions(thing):
 
 
 def test_every_function_of_a_function_is_tested():
-    """Also decorators, and functions in the answers. A new one is a case here, or says why it is none."""
+    """Also decorators, and functions in the answers. A new one is a case here, or says why it is not."""
     concerned = {name for name, thing in public(af) if concerns_functions(thing)}
     assert concerned - {*TRANSFORMS, *OTHERS} == set()
     assert {*OTHERS} - concerned == set()

@@ -40,7 +40,7 @@ GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu"
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 VIEWS = ("getitem", "reshape", "expand_dims", "transpose", "newaxis", "atleast_2d", "swapaxes")
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
-LEAST_EXAMPLES = 8  # of which a unit must pass nothing, to be called dead
+LEAST_EXAMPLES = 8  # a unit that passes nothing for that many or more is dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
 

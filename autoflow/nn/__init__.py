@@ -6,7 +6,6 @@
     init.py       the random numbers to start from
     module.py     Module: something with parameters that can be called, saved and loaded
     layers.py     Linear, Conv2d, BatchNorm ...: a function and its parameters; RNN, LSTM, GRU; attention
-    checks.py     checks of inputs, and their errors
     train.py      fit: the training loop
     plots.py      pictures of training: af.plot_loss and others; those that need no library: text, SVG
     live.py       training while it happens, drawn again and again; af.watch notes the sizes of layers

@@ -235,7 +235,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
 def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: int = 150, ax: Any = None) -> Any:
     """The class that a model gives to each point of the plane, and the examples. Classes differ in colour and marker.
 
-    model : maps points (m, 2) to scores (m, classes), of which the largest wins; or to one score each, (m,) or (m, 1),
+    model : maps points (m, 2) to scores (m, classes), where the largest wins; or to one score each, (m,) or (m, 1),
         which means class 1 where it is positive. A Module runs in eval mode.
     x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
     points : the number of points in each direction.

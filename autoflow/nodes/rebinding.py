@@ -56,7 +56,7 @@ def is_multiple(step: Any, g: Any) -> bool:
 
 
 def rebound(x: Any, w: Any, what: str) -> TypeError:
-    """What is said of such an x, of which ``what`` was asked."""
+    """The error for a rebound Variable when ``what`` is called on it."""
     return TypeError(
         f"{what}, and {x.name} is none any more: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
         f"and the graph grows with each step. Write into the Variable instead: "

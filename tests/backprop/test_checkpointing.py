@@ -169,7 +169,7 @@ def peak(f):
 
 
 def chain(n, segment):
-    """n layers of which each keeps one array, in checkpoints of ``segment`` layers."""
+    """n layers, each of which keeps one array, in checkpoints of ``segment`` layers."""
     x = af.Variable(np.full(20_000, 0.1))
 
     def some(y):

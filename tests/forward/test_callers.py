@@ -197,7 +197,7 @@ def test_stores_are_refused(store: str) -> None:
 
 
 def test_names_are_looked_up_where_they_are_used() -> None:
-    """A function of the user's that is called float or array is none of Python's or NumPy's."""
+    """A function of the user's may be called float or array: it is not Python's or NumPy's."""
     given = names()
     exec("def array(parts): return [math.floor(v) for v in parts]\nz = array([n, n])", given)
     assert given["z"] == [1, 1]

@@ -171,7 +171,7 @@ def test_without_a_history_any_class_is_asked(x):
     assert type(x.detach() * B.view(Logged)) is Logged
 
 
-# -- a class of which nothing is known
+# -- a class about which nothing is known
 
 
 @pytest.mark.parametrize("make", [Undeclared, Lossy, lambda a: a.view(Logged)], ids=["keeps", "takes", "subclass"])

@@ -47,7 +47,7 @@ def test_the_solution_may_be_where_the_search_begins():
 
 
 def test_a_solution_may_begin_at_its_parameter():
-    """One array in two places, of which one is fixed."""
+    """One array in two places, one of them fixed."""
     m = np.array([1.0, 10.0])
     m.flags.writeable = False
     x = root(lambda x, m: x**3 + x - m, m, m)
@@ -173,7 +173,7 @@ def test_two_derivatives_of_drawn_problems(seed):
 
 @dataclasses.dataclass
 class Material:
-    """Parameters as users keep them: floats, and what is no number."""
+    """Parameters as users keep them: floats, and other things than numbers."""
 
     stiffness: object
     load: object

@@ -60,7 +60,7 @@ def test_a_plain_function_is_watched_by_its_scopes():
         return x.mean()
 
     watched = af.watch(f)
-    with af.scope("around"):  # a box outside of the model is none of its layers
+    with af.scope("around"):  # a box outside of the model is not one of its layers
         watched(np.ones((2, 3))).backward()
     assert watched.layers == ["layer 0", "layer 1", "layer 2", "mean"]
     sizes = list(watched.gradients[0].values())

@@ -48,7 +48,7 @@ def agree(ours, theirs):
 
 # -- PyTorch's results -----------------------------------------------------------------------------------------------
 # Ours differs by design where a test below says so: a centred RMSprop whose variance rounding makes negative, a cosine
-# that is over, gradients that are not finite (refused), settings of which nothing can come (refused). PyTorch's
+# that is over, gradients that are not finite (refused), settings that cannot lead anywhere (refused). PyTorch's
 # dampening, amsgrad and maximize are not here.
 
 
@@ -136,7 +136,7 @@ def test_wrong_optimisers_are_noticed(kind, golden):
     assert tried
     for options, theirs in tried:
         noticed = not agree(trained(kind, options), theirs)
-        assert noticed or not options.get("weight_decay", True), options  # a decay of 0 is none in any order
+        assert noticed or not options.get("weight_decay", True), options  # a decay of 0 changes nothing, in any order
 
 
 def test_a_variance_that_rounding_makes_negative_is_zero():

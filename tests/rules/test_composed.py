@@ -53,7 +53,7 @@ def test_call(each: Call) -> None:
 
 @pytest.mark.parametrize("each", EVERY, ids=name)
 def test_results_are_of_numpys_kind(each: Call) -> None:
-    """As many, of the same classes (named tuples), dtypes and shapes; what is no float has the same numbers."""
+    """As many, of the same classes (named tuples), dtypes and shapes; other kinds of numbers are the same."""
     values = values_of(each, each.example)  # type: ignore[arg-type]
     ours, theirs = each.call(*[af.Variable(x) for x in values]), each.call(*values)
     if isinstance(theirs, (tuple, list)):

@@ -33,7 +33,7 @@ def numpys(row, xs, out, where):
 @pytest.mark.parametrize("row", UFUNCS, ids=lambda row: row.name)
 def test_where_of_ufuncs(row):
     """Values are NumPy's; the gradient is that of np.where(c, f(x), out), and exactly 0 where c does not hold, also of
-    numbers of which f has no value, and in second derivatives."""
+    numbers for which f has no value, and in second derivatives."""
     xs, where = example_of(row)
     places = tuple(range(len(xs)))
     tame = [np.where(where, x, x[0]) for x in xs]

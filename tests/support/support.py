@@ -114,7 +114,7 @@ def values_of(row: Rule, example: Example, *, imaginary: bool = False, salt: int
 
 
 def cast(x: Array, dtype: Any) -> Array:
-    """``x`` with that dtype; what is no float keeps its own."""
+    """``x`` with that dtype; other kinds keep their own."""
     return x if x is None or x.dtype.kind not in "fc" else np.asarray(x).astype(dtype)
 
 

@@ -305,7 +305,7 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
 
 
 def divide(signs: Sequence[Any]) -> list[int]:
-    """Where parts begin in each of which no sign occurs twice. The first may lack its beginning, or the last its end;
+    """Where parts begin in which no sign occurs twice. The first may lack its beginning, or the last its end;
     the division with the larger equal parts is taken.
 
     >>> divide([3, 1, 2, 3, 1, 2, 3])

@@ -44,7 +44,7 @@ class Flow:
     sent: tuple[Numbers | None, ...] = ()
     local: tuple[Numbers | None, ...] = ()
     kept: Numbers | None = None  # what .grad of a Variable holds, if that is something else
-    times: int = 0  # the multiple of this gradient that it is; 0 if it is none
+    times: int = 0  # the multiple of this gradient that it is; 0 if it is not one
 
 
 def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, Flow]:

@@ -103,7 +103,7 @@ def packed_place(record: Any) -> tuple[Any, int, int] | None:
 
 
 def result_place(record: Any) -> tuple[Any, int] | None:
-    """The call that ``record`` is a result of, and which one it is; None if it is none.
+    """The call that ``record`` is a result of, and which one it is; None if it is not one.
 
     >>> import autoflow as af, numpy as np
     >>> w, v = np.linalg.eigh(af.Variable(np.eye(2)))
