@@ -49,8 +49,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if function in ASKS:
         return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
-    if options.get("out") is not None:
-        out = options.pop("out")
+    if "out" in options and (out := options.pop("out")) is not None:
         store = storing(layer, options.get("casting", "same_kind"))
         return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), store)
     form = FORMS.get(function)
