@@ -81,7 +81,8 @@ CASES = TRANSFORMS | MORE
 OTHERS = {
     "vjp": "its pullback holds a graph", "linearize": "its linear function holds a graph",
     "linear_transpose": "its transpose holds a graph",
-    "explore": "shows a widget", "live": "makes a page", "ggnvp": "called with its vectors, as hvp",
+    "explore": "shows a widget",
+    "diagnose": "gives a report", "live": "makes a page", "ggnvp": "called with its vectors, as hvp",
     "tree_reduce": "called with its tree, as tree_map", "primitive": "found by its name",
     "register_rule": "enters a row",
     "minimize": "gives a result", "fit": "gives a History", "watch": "notes what a model does here",

@@ -51,11 +51,11 @@ IN_PICKLES = owners({
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
     "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
-    "doctor.graphs": "diagnose_node", "doctor.memory": "memory_of_graph",
+    "doctor.graphs": "diagnose_node", "doctor.memory": "summary",
     "extending.function": "create_operation set_grad_fn",
     "forward.inplace": "assign set_layout set_value write_item write_numbers write_out",
     "forward.mixed_precision": "cast",
-    "forward.replay": "replay_node", "pictures": "graph node_bundle quiz step steps summary",
+    "forward.replay": "replay_node", "pictures": "graph node_bundle quiz step steps",
     "pictures.formulas.latex": "derivative_formula formula", "pictures.formulas.why": "why",
 })  # fmt: skip
 # Modules by the names that they had during the making of 0.2.0, each with the one that holds its code now.

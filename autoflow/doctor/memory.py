@@ -14,6 +14,7 @@ from ..base.errors import lost
 from ..nodes.nodes import VariableRole, gradient_target, value_of
 from ..nodes.records import Record
 from ..nodes.versions import owner_of
+from ..pictures.summaries import summary as network_table
 from ..program.boxes import Boxes
 from ..program.names import Program
 
@@ -49,6 +50,11 @@ class Memory:
         return "\n".join([head, *table, total, *[f"a checkpoint of {k} saves {v:,}" for k, v in self.savings.items()]])
 
     __repr__ = __str__
+
+
+def summary(node: Any, *, memory: bool = False) -> Any:
+    """``loss.summary()``: a network as a table, or what its graph keeps."""
+    return memory_of_graph(node) if memory else network_table(node)
 
 
 def memory_of_graph(node: Any) -> Memory:

@@ -268,7 +268,7 @@ class NodeMethods:
     def summary(self, *, memory: bool = False) -> Summary | Memory:
         """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : the bytes that each line of
         the program keeps for the way back, instead."""
-        return found("memory_of_graph" if memory else "summary")(self)
+        return found("summary")(self, memory=memory)
 
     def formula(self, *, expand: bool = False) -> Formula:
         """How this node was computed, in LaTeX. expand : with the formulas of its operands put in."""

@@ -151,6 +151,38 @@ def test_settings_that_only_silence_are_fine():
         np.testing.assert_array_equal(compiled(x), f(x))
 
 
+def test_filters_that_another_thread_changes_do_not_count():
+    """They belong to the process. What the function itself changes is refused all the same."""
+    inside, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            inside.set()
+            done.wait(60)
+
+    def slow(x):
+        if not inside.is_set():
+            thread.start()
+            inside.wait(60)
+        return np.exp(x) * 2.0
+
+    def own(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            return x * 2.0
+
+    thread = threading.Thread(target=elsewhere)
+    try:
+        with warnings.catch_warnings():
+            np.testing.assert_array_equal(af.compile(slow, verify=False)(X), np.exp(X) * 2.0)
+        with pytest.raises(CompileError, match="changes the filters of warnings"):
+            af.compile(own)(X)
+    finally:
+        done.set()
+        thread.join()
+
+
 def test_settings_that_stay_changed_are_refused():
     def f(x):
         np.seterr(divide="ignore")

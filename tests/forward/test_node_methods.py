@@ -53,7 +53,7 @@ def test_all_parameters_reach_the_function(monkeypatch):
 
         monkeypatch.setattr(node_methods, "found", lambda path, taken=taken: taken)
         parameters = list(inspect.signature(method).parameters.values())[1:]
-        values = {p.name: object() for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD}
+        values = {p.name: object() for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
         getattr(x if name.startswith("Variable") else y, short)(
             *[v for p, v in zip(parameters, values.values(), strict=False) if p.kind is p.POSITIONAL_OR_KEYWORD],
             **{p.name: values[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY},

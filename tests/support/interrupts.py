@@ -30,6 +30,11 @@ def noted(error: BaseException) -> Iterator[None]:
         sys.unraisablehook = before
 
 
+def is_place(file: str) -> bool:
+    """Is it a file of the package? Not the one that any warning may call, also one of a finalizer."""
+    return file.startswith(PACKAGE) and not file.endswith("numpy_warnings.py")
+
+
 def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = KeyboardInterrupt) -> int:
     """Run ``act()`` with ``error`` raised at one place of the package: when a function is entered, before a line,
     when a function returns. How many places were passed; at most ``place`` if the exception was raised.
@@ -41,7 +46,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
 
     def at(frame: Any, event: str, arg: Any) -> Any:
         nonlocal passed
-        if event == "exception" or not frame.f_code.co_filename.startswith(PACKAGE):
+        if event == "exception" or not is_place(frame.f_code.co_filename):
             return None if event == "call" else at
         if passed == place:
             sys.settrace(None)
@@ -75,7 +80,7 @@ def signals(act: Callable[[], Any], place: int) -> int:
     def at(frame: Any, event: str, arg: Any) -> None:
         nonlocal passed
         file = frame.f_code.co_filename
-        if event not in ("call", "c_return") or not (file.startswith(PACKAGE) or file.endswith("_ufunc_config.py")):
+        if event not in ("call", "c_return") or not (is_place(file) or file.endswith("_ufunc_config.py")):
             return
         if passed == place:
             sys.setprofile(None)

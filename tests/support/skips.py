@@ -17,7 +17,8 @@ import pytest
 PACKAGES = {  # the name to import, and what else a reason may call it
     "anywidget": "extra `widget`", "astropy": "astropy", "autograd": "autograd", "basedpyright": "basedpyright",
     "cloudpickle": "cloudpickle", "coverage": "coverage", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
-    "ipykernel": "ipykernel", "jax": "JAX", "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
+    "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX",
+    "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
     "llvmlite": "llvmlite", "loky": "loky", "matplotlib": "matplotlib",
     "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ class Doubt(BaseException):
 class Settings:
     """How NumPy and Python report when a recording begins. What the function changes in it may only silence."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Set[str]) -> None:
+        """``named``: all names in the function's code, and in that of its functions."""
+        self.named = named
         self.state, self.errors, self.handler = callers_state(), np.geterr(), np.geterrcall()
         self.filters, self.listed = warnings.filters, [*warnings.filters]
         self.hook = getattr(warnings, "_showwarnmsg_impl", None)  # which catch_warnings(record=True) replaces
@@ -51,21 +54,36 @@ class Settings:
         if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
             raise CompileError(SETTINGS.format(caller(), "computes under np.errstate or np.seterr"))
         now = warnings.filters
-        if now is not self.filters and (
+        louder = now is not self.filters and (
             getattr(warnings, "_showwarnmsg_impl", None) is not self.hook
             or [x for x in now if x[0] != "ignore"] != [x for x in self.listed if x[0] != "ignore"]
             or not {*self.listed} <= {*now}
-        ):
+        )
+        if louder and not self.are_anothers():
             raise CompileError(SETTINGS.format(caller(), "changes the filters of warnings"))
         self.state = callers_state()
 
+    def are_anothers(self) -> bool:
+        """Has another thread changed the filters of warnings? They belong to the process. So it is, if one is in code
+        that does such things, and no code of the function's own names them."""
+        frames: list[Any] = [x for ident, x in sys._current_frames().items() if ident != threading.get_ident()]
+        for frame in frames if FILTERING.isdisjoint(self.named) else ():
+            if not FILTERING.isdisjoint(frame.f_code.co_names):
+                return True
+            frames += [frame.f_back] if frame.f_back is not None else []
+        return False
+
     def check_restored(self) -> None:
         """Raise CompileError if the function leaves them changed."""
-        if np.geterr() != self.errors or [*warnings.filters] != self.listed:
+        changed = [*warnings.filters] != self.listed and not self.are_anothers()
+        if changed or np.geterr() != self.errors:
             raise CompileError(
                 "a compiled function changes np.seterr or the filters of warnings, which would happen in the first "
                 "call only: do that outside, or say af.compile(f, fallback=True)."
             )
+
+
+FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "resetwarnings"})
 
 
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone

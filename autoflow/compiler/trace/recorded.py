@@ -143,9 +143,9 @@ def record(
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
-    tape = Tape()
-    program = tape.program
     guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    tape = Tape(guards.named)
+    program = tape.program
 
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
 

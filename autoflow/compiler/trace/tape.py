@@ -13,7 +13,7 @@ is compared with the recording (``run/buffers.py``). Which shapes follow from th
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from threading import get_ident
 from typing import Any
 from weakref import ref
@@ -105,9 +105,10 @@ RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last
 class Tape:
     """One recording: the program that grows, and the Traced arrays that look at it."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Set[str] = frozenset()) -> None:
+        """``named``: all names in the code that is recorded."""
         self.reason: Exception | None = None  # why it cannot be a program: see doubts.py
-        self.settings = Settings()
+        self.settings = Settings(named)
         self.program = Program()
         self.open = True
         self.thread = get_ident()
