@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow.base import spellings
 
 ROOT = Path(__file__).parent.parent
 TOUR = ROOT / "autoflow" / "README.md"
@@ -145,3 +146,17 @@ def test_links_lead_somewhere(page):
 
 def test_a_wrong_result_is_found():
     assert differences("x = 1\nx + 1  # -> 3\n", {}) == ["x + 1 is 2, not 3"]
+
+
+def test_the_page_of_spellings_is_the_table():
+    """docs/coming-from.md and the AttributeErrors say the same."""
+    rows = NAMES.read_text(encoding="utf-8").partition("## Spellings")[2]
+    listed = dict(re.findall(r"^\| `([\w.]+)` \| (.*) \|$", rows, re.MULTILINE))
+    wanted = {f"x.{name}": here for name, here in spellings.TABLES["x"].items()}
+    for section in ("autoflow", "nn", "optim"):
+        wanted |= {f"{'' if section == 'autoflow' else section + '.'}{name}": here
+                   for name, here in spellings.TABLES[section].items()}  # fmt: skip
+    assert listed == wanted
+    assert re.findall(r"`(\w+)`", rows.partition("functions of NumPy here")[2].partition(":")[2]) == [
+        *spellings.FUNCTIONS.split()
+    ]

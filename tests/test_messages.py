@@ -440,6 +440,11 @@ ROWS = {
     ),
     "an optimiser of Keras": (lambda: optim.RMSProp, AttributeError, "here it is af.optim.RMSprop"),
     "name and value swapped": (lambda: af.Variable("x", 2.0), af.errors.DataError, "af.Variable(2.0, 'x')"),
+    "scores and labels swapped": (
+        lambda: nn.cross_entropy(np.array([0, 1]), af.Variable(np.ones((2, 3)))),
+        af.errors.DataError,
+        "takes the scores first and the labels second: cross_entropy(scores, labels)",
+    ),
     "unknown preset": (
         lambda: af.options(preset="kindergarten"),
         ValueError,

@@ -14,22 +14,25 @@ start, and then wraps its ``open_record``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ..base.errors import AnomalyError
-from ..base.modes import listening, switched
+from ..base.modes import listening, modes, switched
 from ..nodes.nodes import VariableRole, current_record
 from ..nodes.records import Record, extend, holder_name
-from ..nodes.versions import caller
+from ..nodes.versions import caller, user_frame
 from ..table.shapes import sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP, conjugate_vjp, vjp_by_position
 from .engine import Opened, OpenRecord, Pair
 
 # ---------------------------------------------------------------- anomaly mode: the first NaN or infinity
+
+COLUMNS = ("getitem", "reshape", "expand_dims", "transpose", "swapaxes")  # what makes a column on purpose
 
 
 def detect_anomaly() -> listening:
@@ -54,6 +57,10 @@ def check_operation(node: Any) -> None:
     record = current_record(node)
     if record.extra is None or record.extra.line is None:
         extend(record, line=caller())
+    if modes().strict and column_met_row(record) is not None:  # in class
+        text = f"{shapes(record)} in {record.rule.name}: each entry met each other. Is that meant?"
+        frame = user_frame()
+        warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
     found = first_bad(node.value)
     if found is None:
         return
@@ -66,6 +73,19 @@ def check_operation(node: Any) -> None:
         f"{record.node_name} became {found}; it is {record.rule.name} of shapes {shapes(record)}, "
         f"computed {line_of(record)}. Here {cause}."
     )
+
+
+def column_met_row(record: Record) -> int | None:
+    """``(5, 1) - (5,)``, which makes a square: the operand that is the column. None if it is anything else, or if an
+    index or a reshape has made the column just before: then it is meant."""
+    sizes = [np.shape(v) if not hasattr(v, "shape") else v.shape for v in record.values]
+    if len(sizes) != 2 or not record.rule.elementwise or sorted(map(len, sizes)) != [1, 2]:
+        return None
+    column = sizes.index(max(sizes, key=len))
+    n, source = sizes[1 - column][0], record.parents[column]
+    if n < 2 or sizes[column] != (n, 1) or (isinstance(source, Record) and source.rule.name in COLUMNS):
+        return None
+    return column
 
 
 def wrap_open_record(open_record: OpenRecord) -> OpenRecord:

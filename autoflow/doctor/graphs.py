@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop.anomaly import first_bad
+from ..backprop.anomaly import column_met_row, first_bad, shapes
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
 from ..nodes.cuts import cut_of, explain
@@ -38,7 +38,6 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
-VIEWS = ("getitem", "reshape", "expand_dims", "transpose", "newaxis", "atleast_2d", "swapaxes")
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for that many or more is dead
 LEAST_STEPS = 5  # of a loop, or layers
@@ -299,17 +298,9 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
 def examine_shapes(chart: Chart) -> Iterator[Finding]:
     """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
     for r in chart.records:
-        shapes = [np.shape(v) if not hasattr(v, "shape") else v.shape for v in r.saved[: len(r.parents)]]
-        if not r.rule.elementwise or len(shapes) != 2 or sorted(map(len, shapes)) != [1, 2]:
-            continue
-        column = shapes.index(max(shapes, key=len))
-        n = shapes[1 - column][0]
-        source = r.parents[column]
-        is_meant = isinstance(source, Record) and source.rule.name in VIEWS
-        if n > 1 and shapes[column] == (n, 1) and r.shape == (n, n) and not is_meant:
-            text = f"{shapes[0]} and {shapes[1]} made {r.shape} in {r.rule.name}: each entry met each other"
+        if (column := column_met_row(r)) is not None:
             advice = f"If pairs are not meant, write {chart.operand(r, column)}[:, 0] for the column"
-            yield chart.finding("shapes", r, text, advice, shapes=[list(s) for s in shapes])
+            yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 
 EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (

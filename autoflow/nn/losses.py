@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError
+from ..base.errors import DataError, InputError
 from ..nodes.nodes import Node
 from ..table.shapes import Array, is_on_host
 from ..table.table import primitive, rule
@@ -41,6 +41,14 @@ def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
     if count is None:
         return np.mean(z)
     return np.sum(z) / (int(count) if known else count.astype(z.dtype))  # neither makes float32 wider
+
+
+def scores(who: str, x: Array, target: Array) -> None:
+    """Refuse scores that are no floats; and say so if they are the labels."""
+    kinds = [getattr(getattr(a, "dtype", None), "kind", "") for a in (x, target)]
+    if kinds[0] in ("i", "u") and kinds[1] == "f":
+        raise DataError(f"{who} takes the scores first and the labels second: {who}(scores, labels)")
+    floats(who, x)
 
 
 def pair(who: str, x: Array, target: Array) -> Array:
@@ -152,7 +160,7 @@ def cross_entropy(
     array([[ 0.333,  0.333, -0.667]])
     """
     who = "cross_entropy"
-    floats(who, x)
+    scores(who, x, target)
     if not 0 <= label_smoothing <= 1:
         raise InputError(f"{who}: label_smoothing is between 0 and 1, not {label_smoothing}")
     axis = class_axis(who, x)
@@ -175,7 +183,7 @@ def nll_loss(x: Array, target: Array, *, ignore_index: int = -100, reduction: st
     >>> float(nll_loss(np.log(np.array([[0.25, 0.75]])), np.array([0])))
     1.386...
     """
-    floats("nll_loss", x)
+    scores("nll_loss", x, target)
     z, counted = target_log_probabilities("nll_loss", x, target, class_axis("nll_loss", x), ignore_index)
     return reduce_loss("nll_loss", -z, reduction, counted.sum())
 

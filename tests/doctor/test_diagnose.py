@@ -70,3 +70,14 @@ def test_what_a_report_gives() -> None:
     assert data["findings"][0]["index"] == [0]
     assert "x[0] = 0" in found._repr_html_()
     assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")
+
+
+def test_in_class_a_column_that_meets_a_row_is_said_at_once() -> None:
+    X, W, t = np.ones((5, 3)), af.Variable(np.ones((3, 1)), name="W"), np.arange(5.0)
+    with af.options(preset="classroom"):
+        with pytest.warns(UserWarning, match=r"\(5, 1\), \(5,\) -> \(5, 5\) in subtract") as seen:
+            X @ W - t
+        assert seen[0].filename == __file__
+        x = af.Variable(t)
+        assert (x[:, None] - x).shape == (5, 5)  # meant, and so not said
+    assert (X @ W - t).shape == (5, 5)
