@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import autoflow as af
@@ -30,9 +31,11 @@ def noted(error: BaseException) -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def is_place(file: str) -> bool:
-    """Is it a file of the package? Not the one that any warning may call, also one of a finalizer."""
-    return file.startswith(PACKAGE) and not file.endswith("numpy_warnings.py")
+def is_place(code: CodeType) -> bool:
+    """Is it code of the package? Not that which any warning may call, also one of a finalizer; and not what NumPy calls
+    to order the arguments of a function: it goes on after an exception there, and Python ends in a SystemError."""
+    file = code.co_filename
+    return file.startswith(PACKAGE) and not file.endswith("numpy_warnings.py") and code.co_name != "isinstance_of_any"
 
 
 def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = KeyboardInterrupt) -> int:
@@ -46,7 +49,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
 
     def at(frame: Any, event: str, arg: Any) -> Any:
         nonlocal passed
-        if event == "exception" or not is_place(frame.f_code.co_filename):
+        if event == "exception" or not is_place(frame.f_code):
             return None if event == "call" else at
         if passed == place:
             sys.settrace(None)
@@ -79,8 +82,9 @@ def signals(act: Callable[[], Any], place: int) -> int:
 
     def at(frame: Any, event: str, arg: Any) -> None:
         nonlocal passed
-        file = frame.f_code.co_filename
-        if event not in ("call", "c_return") or not (is_place(file) or file.endswith("_ufunc_config.py")):
+        if event not in ("call", "c_return") or not (
+            is_place(frame.f_code) or frame.f_code.co_filename.endswith("_ufunc_config.py")
+        ):
             return
         if passed == place:
             sys.setprofile(None)
