@@ -204,7 +204,8 @@ def page() -> str:
     there = {f"{s}.{name}": f for s, space in SPACES.items() for name, f in functions(space).items()}
     for name, kind, remark in found:
         marks = " | ".join("yes" if name in names else "" for names in theirs.values())
-        mapped = ways(there[f"np.{name}"]) if f"np.{name}" in there and kind in SEEN else " | "
+        is_seen = f"np.{name}" in there and kind in SEEN and name not in UNTIL
+        mapped = ways(there[f"np.{name}"]) if is_seen else " | "
         lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {mapped} | {marks} |")
     return "\n".join(lines) + "\n" + SCIPY + "\n".join(scipy_section()) + "\n"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pages
 
 import autoflow as af
 from autoflow import nn
@@ -138,5 +137,7 @@ def build(folder: Path) -> None:
         told = html.escape(make.__doc__ or "")
         items.append(f'<li><a href="{make.__name__}.html">{html.escape(title)}</a><br>{told}</li>')
     body = "<h1>Networks that train in the page</h1><p>Press Train; drag a point or a weight; click a card.</p>"
+    import pages  # which needs what only the site is made with
+
     text = pages.page("Live", f'{body}<ul class="lessons">{"".join(items)}</ul>')
     (folder / "index.html").write_text(text, encoding="utf-8")

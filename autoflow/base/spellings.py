@@ -68,10 +68,15 @@ TEXTS = {
     RMSProp = af.optim.RMSprop
     """,
 }
-TABLES = {
-    section: dict([pair.strip().split(" = ", 1) for pair in " ".join(text.split()).split(";")])
-    for section, text in TEXTS.items()
-}
+
+
+def read_table(text: str) -> dict[str, str]:
+    """``a = b; c = d`` as a dict."""
+    pairs = [pair.partition(" = ") for pair in " ".join(text.split()).split(";")]
+    return {name.strip(): here for name, _, here in pairs}
+
+
+TABLES = {section: read_table(text) for section, text in TEXTS.items()}
 NUMPY = {name: f"np.{name}(x)" for name in FUNCTIONS.split()}
 NODE = {**NUMPY, **TABLES["x"]}
 

@@ -30,7 +30,10 @@ def run(*options: str) -> list[str]:
 
 
 def test_once_for_each_line_of_the_users() -> None:
-    assert [line for line in run() if "RuntimeWarning" in line] == [
+    lines = [
+        ": ".join(line.split(": ")[:3]) for line in run() if "RuntimeWarning" in line
+    ]  # 3.13 knows the source of -c
+    assert lines == [
         "<string>:5: RuntimeWarning: divide by zero encountered in log",
         "<string>:6: RuntimeWarning: divide by zero encountered in divide",
         "<string>:7: RuntimeWarning: invalid value encountered in log",
