@@ -245,6 +245,10 @@ class Program:
         for r in waiting:
             if id(r) not in self.calls and id(r) not in self.keys and (text := self.used_as(r)) is not None:
                 self.give(r, function_of(r.place), text)
+        for r in self.records if self.calls else ():
+            if id(r) in self.calls and (used := self.used_by_caller(r)) is not None:
+                del self.calls[id(r)]
+                self.give(r, *used)
         self.number()
 
     def give(self, r: Any, call: Any, text: str) -> None:
@@ -319,6 +323,22 @@ class Program:
             if text is not None and text.isidentifier():
                 names.add(text)
         return names.pop() if len(names) == 1 else None
+
+    def used_by_caller(self, r: Any) -> tuple[Any, str] | None:
+        """Of what a call has returned: the variable that it is in where one of the callers uses it, and that call."""
+        around, outer = {}, r.place
+        while type(outer) is Activation:
+            around[id(outer)], outer = outer, outer.parent
+        found = set()
+        for user, slot in self.users.get(id(r), ()):
+            expression = self.expressions[id(user)]
+            if user.place is r.place or id(user.place) not in around or expression is None:
+                return None
+            text = expression.operand_text(slot) if self.fits(user, slot, expression) else None
+            if text is None or not text.isidentifier():
+                return None
+            found.add((function_of(user.place), text))
+        return found.pop() if len(found) == 1 else None
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""

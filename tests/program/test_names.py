@@ -131,6 +131,27 @@ def test_what_functions_return():
     assert program.text(z.grad_fn.parents[0]) == "square(x)"
 
 
+def test_what_comes_through_a_list_is_called_as_its_user_calls_it():
+    """As in micrograd: ``out = [n(x) for n in neurons]; return out[0]``."""
+
+    def layer(x):
+        out = [square(x) for _ in range(1)]
+        return out[0]
+
+    def square(x):
+        return x * x
+
+    x = af.Variable(2.0)
+    y = layer(x)
+    loss = y - 1.0
+    program = Program(list(ancestors(loss.grad_fn)))
+    assert program.name(loss.grad_fn.parents[0]) == "y"
+    u = v = layer(x)
+    both = u + v
+    program = Program(list(ancestors(both.grad_fn)))
+    assert program.name(both.grad_fn.parents[0]) is None  # two names say nothing
+
+
 def test_several_results():
     x = af.Variable(np.arange(6.0))
     a, b = np.split(x, 2)
