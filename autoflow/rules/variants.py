@@ -248,9 +248,15 @@ def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
             f"{name} of a node takes as axes= one tuple for each array and the result, of {[*cores, core]} axes: {axes}"
         )
     moved = [np.moveaxis(x, axes_of(a, x.ndim), range(-len(a), 0)) for x, a in zip(arrays, axes, strict=False)]
+    out = options.get("out")
+    target = out[0] if isinstance(out, tuple) else out
+    if target is not None and core:
+        options["out"] = np.moveaxis(target, axes[-1], range(-core, 0))
     z = ufunc(*moved, **options)
     if keep:
         return np.expand_dims(z, axes[-1][0])
+    if target is not None:
+        return target
     return np.moveaxis(z, range(-core, 0), axes[-1]) if core else z
 
 

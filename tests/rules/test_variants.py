@@ -196,3 +196,27 @@ def test_composed_ufuncs_take_where(ufunc):
     pairs = zip(found, expected, strict=True) if ufunc.nout > 1 else [(found, expected)]
     for one, other in pairs:
         np.testing.assert_array_equal(one.value, other)
+
+
+@pytest.mark.parametrize(
+    "axes", [None, [(0, 1), (0, 1), (1, 0)], [(-2, -1), (-2, -1), (-2, -1)], [(1, 0), (0, 1), (0, 1)]]
+)
+def test_axes_and_out_of_a_product(axes):
+    """The result is the array that was given, as NumPy's: for Constants, and with a history."""
+    a, b = np.arange(16.0).reshape(4, 4), np.arange(16.0).reshape(4, 4) ** 2
+    how = {} if axes is None else {"axes": axes}
+    wanted = np.matmul(a, b, out=np.empty((4, 4)), **how)
+    plain = np.empty((4, 4))
+    assert np.matmul(a, af.Constant(b), out=plain, **how) is plain
+    np.testing.assert_array_equal(plain, wanted)
+    x, recorded = af.Variable(a), af.zeros((4, 4))
+    assert np.matmul(x, b, out=recorded, **how) is recorded
+    np.testing.assert_array_equal(recorded.value, wanted)
+    recorded.sum().backward()
+    again = af.Variable(a)
+    np.matmul(again, b, **how).sum().backward()
+    np.testing.assert_allclose(x.grad, again.grad)
+    held = c = a.copy()
+    c @= af.Constant(b)
+    assert c is held
+    np.testing.assert_array_equal(held, a @ b)
