@@ -220,3 +220,12 @@ def test_axes_and_out_of_a_product(axes):
     c @= af.Constant(b)
     assert c is held
     np.testing.assert_array_equal(held, a @ b)
+
+
+def test_a_reduction_of_a_plain_array_into_a_node():
+    """NumPy gives methods of ufuncs their out= in a tuple."""
+    data, out = np.arange(9).reshape(3, 3), af.Constant(np.zeros(3))
+    assert np.multiply.reduce(data, axis=1, out=out) is out
+    np.testing.assert_array_equal(out.value, data.prod(axis=1))
+    assert data.var(axis=1, out=out) is out
+    np.testing.assert_array_equal(out.value, data.var(axis=1))
