@@ -11,6 +11,7 @@ import numpy as np
 
 from ..backprop.engine import topological
 from ..base.errors import lost
+from ..nodes.cuts import explain
 from ..nodes.nodes import VariableRole, gradient_target, value_of
 from ..nodes.records import Record
 from ..nodes.versions import owner_of
@@ -71,7 +72,7 @@ def memory_of_graph(node: Any) -> Memory:
     """
     start = gradient_target(node)
     if not isinstance(start, Record):
-        raise lost(f"{getattr(node, 'name', node)} was not computed from Variables")
+        raise lost(f"{node.name} keeps nothing", explain(node) or "it is a leaf. Ask a result for its summary")
     order = topological(start)
     records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
     kept = kept_bytes(records, [x for x in order if isinstance(x, VariableRole)])

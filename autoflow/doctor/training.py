@@ -18,7 +18,7 @@ from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
 from ..base.modes import listening
 from ..nodes.grads import read_grad
-from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, value_of
+from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
 from ..nodes.rebinding import original_of
 from ..nodes.records import Record, ancestors
 from ..transforms.shadow import checked_run
@@ -114,7 +114,7 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
     >>> af.diagnose(step).kinds  # zero_grad() is missing
     ('accumulated',)
     """
-    if isinstance(f, NodeRole):
+    if not callable(f):  # a node, or what has left the graph
         return diagnose_node(f, *args)
     turns: list[Turn] = []
     before = Snapshot(f, args, options)

@@ -26,6 +26,7 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched
 from ..base.numbering import now
+from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
@@ -189,7 +190,8 @@ class Trace:
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         if self.leaves and not allow_unused and not any(map(self.reaches, results)):
-            raise lost("the function's result depends on none of the arguments that it is differentiated for")
+            what = "the function's result depends on none of the arguments that it is differentiated for"
+            raise lost(what, next((text for z in results if (text := explain(z))), ""))
 
     def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
         """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""

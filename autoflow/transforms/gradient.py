@@ -21,6 +21,7 @@ from ..base import pytree
 from ..base.errors import SeedError, lost
 from ..base.modes import switched
 from ..base.transformed import FunctionOfFunction
+from ..nodes.cuts import explain
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
 from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..table.shapes import Array, as_array
@@ -210,7 +211,7 @@ def gradients(root: Any, nodes: Any = None, seed: Any = None, *, create_graph: b
     wanted = [nodes] if isinstance(nodes, NodeRole) else pytree.tree_leaves(nodes)
     for x in wanted:
         if gradient_target(x) is None:
-            raise lost(f"{_name_of(x)} has no gradient: it is a Constant, a frozen Variable, or no node")
+            raise lost(f"{_name_of(x)} has no gradient", explain(x) or "it is a Constant, or no node")
     found = _find_gradients(root, [gradient_target(x) for x in wanted], seed, create_graph)
     if wanted and not found:
         raise lost(f"{_name_of(root)} was computed from none of {', '.join([x.name for x in wanted])}")

@@ -72,6 +72,12 @@ def test_what_a_report_gives() -> None:
     assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")
 
 
+def test_what_has_left_the_graph_is_said_and_not_called() -> None:
+    for x in (np.ones(2), 3.0, np.float64(1.0)):
+        assert af.diagnose(x).kinds == ("no history",)
+        assert type(x).__name__ in str(af.diagnose(x))
+
+
 def test_in_class_a_column_that_meets_a_row_is_said_at_once() -> None:
     X, W, t = np.ones((5, 3)), af.Variable(np.ones((3, 1)), name="W"), np.arange(5.0)
     with af.options(preset="classroom"):

@@ -21,7 +21,7 @@ MOST = 8  # losses of one program
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_is_found_in_a_healthy_program(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_found_in_a_healthy_program(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if "matplotlib" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
     found: list[str] = []
@@ -35,6 +35,6 @@ def test_nothing_is_found_in_a_healthy_program(path: Path, monkeypatch: pytest.M
         inner(root, *args)
 
     monkeypatch.setattr(passes, "set_gradients", examined)
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tmp_path)  # some write files
     runpy.run_path(str(path), run_name="__main__")
     assert found == []

@@ -66,5 +66,5 @@ def test_lines_rows_and_checkpoints() -> None:
 
 
 def test_without_a_history() -> None:
-    with pytest.raises(af.errors.LostGradientError, match="was not computed from Variables"):
+    with pytest.raises(af.errors.LostGradientError, match="keeps nothing: it is made of Constants"):
         af.Constant(1.0).summary(memory=True)

@@ -82,6 +82,18 @@ def test_the_cause_is_named(f: Callable[[Any], Any], text: str) -> None:
         y.register_hook(print if not isinstance(y, af.Variable) else None)
 
 
+def test_transforms_name_it_too() -> None:
+    def f(v: Any) -> Any:
+        return np.sum(v.detach() * 2.0)
+
+    for differentiate in (af.grad, af.value_and_grad, af.jacobian, af.hessian):
+        with pytest.raises(af.errors.LostGradientError, match=r"its history was cut by .*Leave out detach"):
+            differentiate(f)(np.ones(2))
+    x = af.Variable(np.ones(2), name="x")
+    with pytest.raises(af.errors.LostGradientError, match="it is made of Constants"):
+        af.gradients(np.sum(x * x), [af.Constant(1.0)])
+
+
 def test_without_places_the_cause_is_named_all_the_same() -> None:
     with af.options(source=False):
         x = af.Variable([1.0, 2.0], name="x")
