@@ -136,7 +136,7 @@ def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
             constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
             cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
             taken = [chart.finding("", r, f"{text} takes a number out of the graph")
-                     for r in chart.records for text in taken_out(r)]  # fmt: skip
+                     for r, text in taken_out(chart.records)]  # fmt: skip
             why = "; ".join(dict.fromkeys([*cuts, *map(str, taken)])) or explain(x) or "nothing was computed from it"
             yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
 

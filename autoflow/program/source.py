@@ -11,7 +11,7 @@ import dis
 import functools
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -271,28 +271,68 @@ class Expression:
             node = parent
 
 
-def taken_out(record: Any) -> list[str]:
-    """What the program takes out of the graph as numbers to compute a record: ``float(w)``, ``y.value``, also by a name
-    that was given to it before."""
-    place = getattr(record, "place", None)
-    for parent in record.parents:
-        if parent is None and place is not None:
-            break
-    else:
-        return []
-    if (found := find(getattr(place, "code", place), record.last)) is None:
-        return []
-    plain = [x for x, parent in zip(found.operands(), record.parents, strict=False) if parent is None]
-    return [written(part) for x in plain for part in ast.walk(assigned(x, found.source)) if takes_out(part)]
+READERS = frozenset({
+    "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asmatrix", "float32", "float64",
+    "from_dlpack", "fromiter", "full", "matrix",
+})  # fmt: skip
+
+
+def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
+    """The records of a graph that compute with what the program takes out of it as numbers, and how: ``float(w)``,
+    ``y.value``, ``np.array([v, v])``, also by a name that was given to it before."""
+    found = []
+    records = list(records)
+    used: set[tuple[Any, str]] = set()  # the names of nodes, by code: worked out if something asks
+    for record in dict.fromkeys([r for r in records for parent in r.parents if parent is None]):
+        for part in [p for x, parent in operands_of(record) if parent is None for p in ast.walk(x)]:
+            if takes_out(part):
+                found.append((record, written(part)))
+            elif isinstance(part, ast.Call) and called(part) in READERS:
+                used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
+                if any([(code_of(record), written(x)) in used for a in part.args for x in numbers_in(a)]):
+                    found.append((record, written(part)))
+    return found
+
+
+def code_of(record: Any) -> Any:
+    """The code that made a record."""
+    return getattr(record.place, "code", record.place)
+
+
+def operands_of(record: Any) -> Iterator[tuple[Any, Any]]:
+    """What the operands of a record are in the program, each with its parent in the graph; of names of plain operands
+    what was assigned to them."""
+    if getattr(record, "place", None) is not None and (found := find(code_of(record), record.last)) is not None:
+        for x, parent in zip(found.operands(), record.parents, strict=False):
+            yield assigned(x, found.source) if parent is None else x, parent
+
+
+def numbers_in(node: Any) -> Iterator[Any]:
+    """The names, attributes and items whose numbers an argument consists of: of ``[v, 2*w[0]]`` v, ``w[0]`` and w."""
+    if is_path(node):
+        yield node
+        if isinstance(node, ast.Subscript):
+            yield from numbers_in(node.value)
+    elif isinstance(node, (ast.List, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Starred)):
+        for part in ast.iter_child_nodes(node):
+            yield from numbers_in(part)
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield from numbers_in(node.elt)
+
+
+def called(call: Any) -> str:
+    """The last name of what is called."""
+    return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
 def takes_out(node: Any) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
     if isinstance(node, ast.Call) and node.args:
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        return name in ("float", "int", "complex", "stop_gradient") and not isinstance(node.args[0], ast.Constant)
+        return called(node) in ("float", "int", "complex", "stop_gradient") and not isinstance(
+            node.args[0], ast.Constant
+        )
     if isinstance(node, ast.Call):
-        return getattr(node.func, "attr", "") in ("item", "tolist", "detach")
+        return called(node) in ("item", "tolist", "detach")
     return isinstance(node, ast.Attribute) and node.attr == "value"
 
 

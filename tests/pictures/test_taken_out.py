@@ -36,3 +36,34 @@ def test_numbers_that_were_never_in_it_are_not_marked():
     x, a = af.Variable([1.0, 2.0], name="x"), np.array(3.0)
     loss = np.sum(x * 2.0 * a * float("3"))
     assert "no gradient through" not in str(x.why(loss)) + str(af.graph(loss))
+
+
+ARRAYS = ["np.array([v, v])", "np.asarray(v)", "np.array([2 * v, -v])",
+          "np.full(2, v[0])"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ARRAYS)
+@pytest.mark.parametrize("form", ["L = np.sum({} * v)", "c = {}\nL = np.sum(c * v)"])
+def test_arrays_made_of_nodes_are_marked(text, form, tmp_path, monkeypatch):
+    (tmp_path / "made.py").write_text(
+        "import numpy as np\ndef run(v):\n"
+        + "".join([f"    {line}\n" for line in form.format(text).split("\n")])
+        + "    return L\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "made", raising=False)
+    import made
+
+    v = af.Variable([2.0, 3.0], name="v")
+    with af.options(preset="classroom"):
+        loss = made.run(v)
+        loss.backward()
+        assert f"no gradient through {text}" in str(af.graph(loss))
+        assert f"no gradient through {text}" in str(v.why(loss))
+
+
+def test_arrays_of_other_numbers_are_not_marked():
+    v, a = af.Variable([1.0, 2.0], name="v"), 3.0
+    c = np.array([a, v.shape[0]])
+    loss = np.sum(c * v * np.array([len(v), a]) * np.full(v.size, a) * np.asarray([a, a]))
+    assert "no gradient through" not in str(v.why(loss)) + str(af.graph(loss))

@@ -184,7 +184,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
     return Why(
         titles.of(root), titles.of(target), walk.count_paths(), tuple(found), tuple(through),
         numbers(gradients[target]), (above.text, below(target, titles).text), modes().digits,
-        tuple(dict.fromkeys([text for record in topological(root) for text in taken_out(record)])),
+        tuple(dict.fromkeys([text for _, text in taken_out(topological(root))])),
     )  # fmt: skip
 
 

@@ -147,6 +147,7 @@ class Walk:
         self.records = [r for _, r in sources if r is not None]
         self.lonely = [x for x, r in sources if r is None]  # Constants
         self.everything = everything = topological(Outputs(self.records))[1:]
+        self.taken_out = taken_out(everything)
         self.order = everything[: max(1, limit)]
         self.shown: Sequence[Any] = self.order
         self.hidden = len(everything) - len(self.order)
@@ -322,8 +323,9 @@ class Walk:
         if kind == "Constant":
             words.append("no gradient")
         if kind == "Operation":
-            for text in taken_out(x):
-                words.append(f"no gradient through {clip(text, 30)}")
+            for record, text in self.taken_out:
+                if record is x:
+                    words.append(f"no gradient through {clip(text, 30)}")
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
