@@ -322,14 +322,12 @@ def wrong_calls(call, form, dtype, layout, order, engine):
 
 
 def cases(first, step):
-    """Calls and forms, each with arguments of some kinds; by night of all."""
+    """Calls and forms, each with arguments of one kind, in turn."""
     pairs = [*itertools.product(CALLS, FORMS)]
     for n in range(first, len(pairs), step):
-        kinds = KINDS[n % 4 :: 4] if NIGHTLY else [KINDS[(7 * n + n // len(FORMS)) % len(KINDS)]]
-        for m, (dtype, layout) in enumerate(kinds):
-            if (pairs[n][1], dtype, layout) == ("identity", "?", "number"):  # there are two such objects in all
-                continue
-            yield *pairs[n], dtype, layout, ORDERS[(n + m) % len(ORDERS)]
+        dtype, layout = KINDS[(7 * n + n // len(FORMS)) % len(KINDS)]
+        if (pairs[n][1], dtype, layout) != ("identity", "?", "number"):  # there are two such objects in all
+            yield *pairs[n], dtype, layout, ORDERS[n % len(ORDERS)]
 
 
 @pytest.mark.slow
@@ -339,7 +337,8 @@ def cases(first, step):
 def test_generated_programs(first, engine, record_property):
     count = refused = 0
     wrong = []
-    step = 4 if NIGHTLY else 7 if engine == "numpy" else 25  # prime to the number of forms
+    by_night, by_day = {"numpy": (4, 7), "llvm": (7, 25)}[engine]  # every pair; else prime to the number of forms
+    step = by_night if NIGHTLY else by_day
     with np.errstate(all="ignore"):
         for call, form, dtype, layout, order in cases(first, step):
             found, refusals = wrong_calls(call, form, dtype, layout, order, engine)

@@ -205,7 +205,7 @@ def outcome(f, way):
 
 @pytest.mark.thorough
 @each_way
-@pytest.mark.parametrize("first", range(0, 1000 if NIGHTLY else 20, 20))
+@pytest.mark.parametrize("first", range(0, 300 if NIGHTLY else 20, 20))
 def test_a_program_that_writes_is_right_or_refused(way, first):
     n = 20 if NIGHTLY or way != "llvm" else 4
     outcomes = [outcome(program(seed), way) for seed in range(first, first + n)]
