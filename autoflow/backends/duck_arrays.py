@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.process import Lock
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
 NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
-LOCK = threading.Lock()
+LOCK = Lock()
 
 OPERATORS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,

@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar, copy_context
 from itertools import repeat
-from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import LEFT, modes, switched
-from ..base.process import call_without_collector
+from ..base.process import Lock, call_without_collector
 from ..nodes import versions
 from ..nodes.cuts import explain
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
@@ -80,7 +79,7 @@ if SWITCH is None:  # another NumPy: the slow way
 # ---------------------------------------------------------------- the pass: seed, engine, hooks of leaves, .grad
 
 
-LOCK = RLock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
+LOCK = Lock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
 DOUBLE = np.dtype(np.float64)
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 

@@ -8,6 +8,7 @@ you ask, with one exception: a backward pass through a large graph pauses the co
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,7 +21,31 @@ from .transformed import FunctionOfFunction
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-LOCK = threading.RLock()  # when the collector runs again it may call a finalizer, which may pause it, too
+
+
+class Lock(type(threading.RLock())):  # type: ignore[misc]  # the class has no public name
+    """A reentrant lock for ``with`` that Ctrl-C cannot leave locked.
+
+    Python looks for signals when a call in C has returned. Up to Python 3.13 the beginning of ``with lock`` is no such
+    call; from 3.14 on the exception can come when the lock has been taken and its block has not begun.
+
+    >>> with Lock():
+    ...     pass
+    """
+
+    if sys.version_info >= (3, 14):
+
+        def __enter__(self) -> bool:
+            depth = self._recursion_count()
+            try:
+                return bool(self.acquire())
+            except BaseException:
+                if self._recursion_count() > depth:
+                    self.release()
+                raise
+
+
+LOCK = Lock()  # when the collector runs again it may call a finalizer, which may pause it, too
 PAUSES = [0]  # how many blocks and passes want the collector to rest
 WAS_ON = [False]  # did it run before the first of them?
 
@@ -78,6 +103,16 @@ def call_without_collector(function: Callable[..., T], *args: Any, **options: An
     (False, True)
     """
     is_counted = False
+
+    def count_down() -> None:
+        nonlocal is_counted
+        with LOCK:
+            if is_counted:
+                PAUSES[0] -= 1
+                is_counted = False
+                if not PAUSES[0] and WAS_ON[0]:
+                    gc.enable()
+
     try:
         with LOCK:
             is_on = gc.isenabled()
@@ -88,11 +123,11 @@ def call_without_collector(function: Callable[..., T], *args: Any, **options: An
             gc.disable()
         return function(*args, **options)
     finally:
-        with LOCK:
-            if is_counted:
-                PAUSES[0] -= 1
-                if not PAUSES[0] and WAS_ON[0]:
-                    gc.enable()
+        try:
+            count_down()
+        except BaseException:  # Ctrl-C, before it had begun
+            count_down()
+            raise
 
 
 def warm_allocator() -> None:

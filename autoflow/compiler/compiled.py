@@ -8,7 +8,6 @@ short way: only shapes and dtypes are compared.
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
+from ..base.process import Lock
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Place, assembler, has_dtype, matcher
@@ -72,7 +72,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         self.entries: OrderedDict[Any, Entry | CompileError | None] = OrderedDict()
         self.latest: Entry | None = None
         self.renewed = 0  # how often something outside had changed
-        self.lock = threading.RLock()  # two threads do not record the same
+        self.lock = Lock()  # two threads do not record the same
 
     @overload
     def __call__(self: Compiled[P, Node], *args: P.args, **options: P.kwargs) -> np.ndarray: ...

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.process import Lock
 from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Array, Value
 from ..program import Program, new_value, transposed
 from .buffers import Plan
@@ -63,7 +63,7 @@ class Phase:
         self.edges = [(i, min(i + step, self.n)) for i in range(0, self.n, step)]
         self.free: dict[int, list[Plan]] = {}
         self.programs: dict[int, tuple[Program, dict[Value, Value]]] = {}
-        self.lock = threading.Lock()  # two threads do not make the same program
+        self.lock = Lock()  # two threads do not make the same program
         self.products = any([v.kind == PRODUCT for v in members])  # the matrix library has threads of its own
         self.__name__ = "blocks"
 

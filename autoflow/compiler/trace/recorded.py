@@ -32,6 +32,7 @@ from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
+from ...base.process import Lock
 from ...nodes.nodes import Array, NodeRole, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
@@ -43,7 +44,7 @@ from .traced import Traced
 
 # ---------------------------------------------------------------- parameters in whose place others were put
 
-LOCK = threading.Lock()
+LOCK = Lock()
 # Of recordings that run: the thread, the code of functional_call, and the attributes that were read outside of it.
 READERS: list[tuple[int, Any, set[tuple[int, str]]]] = []
 
