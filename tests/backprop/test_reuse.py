@@ -12,6 +12,10 @@ from autoflow.backprop import opening
 from autoflow.nodes import grads
 from autoflow.rules import RULES
 
+counted = pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="references are counted in another way from Python 3.14 on"
+)
+
 
 @pytest.fixture
 def everywhere(monkeypatch):
@@ -43,7 +47,7 @@ def test_random_programs(first, monkeypatch):
             np.testing.assert_array_equal(a, b, f"seed {seed}", strict=True)
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="references are counted in another way from Python 3.14 on")
+@counted
 def test_references_were_counted():
     assert (opening.IN_STEP, opening.IN_SUM) == opening.calibrate_counts() == opening.KNOWN
     assert grads.ALONE == grads._count_sole_references() == 3
@@ -75,6 +79,7 @@ def test_which_rows_do():
     assert {row.name for row in opening.MADE} == {"multiply", "negative", "exp"}
 
 
+@counted
 def test_it_happens(everywhere, monkeypatch):
     answers = []
     ask = opening.free_to_write
