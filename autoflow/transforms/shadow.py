@@ -40,6 +40,7 @@ from ..nodes.versions import caller
 Run = Callable[[], Any]
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; what takes longer runs once
 NEAR = (19, 30)  # for ``modes().shadow``
+BUSY = getattr(time, "thread_time", time.process_time)  # browsers have one thread, and no clock of its own for it
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
@@ -157,9 +158,9 @@ def checked_run(run: Run, *roots: Any) -> Any:
     """
     roots = roots or (run,)
     before = Snapshot(*roots)
-    began, busy = time.perf_counter(), time.thread_time()
+    began, busy = time.perf_counter(), BUSY()
     result = run()
-    long = time.thread_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
+    long = BUSY() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
     if before.has_moved() or long:
         unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
         return result
