@@ -358,3 +358,23 @@ def test_import_loads_only_the_core():
         "nodes.records", "nodes.versions", "program", "program.places", "rules", "table", "transforms",
         "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip
+
+
+# Of modules that the package uses, what the browser's Python (Pyodide 314) lacks.
+NOT_IN_BROWSERS = {
+    "time": "thread_time thread_time_ns tzset",
+    "os": "copy_file_range geteuid getegid getgroups getrandom link nice pipe2 posix_spawn sched_getaffinity",
+    "signal": "alarm pthread_kill setitimer",
+    "threading": "get_native_id",
+}
+
+
+def test_browsers_are_asked_before():
+    """What they lack is asked for (by ``hasattr``) in the function that uses it; LLVM is not to be had there."""
+    for file in [f for f in PACKAGE.rglob("*.py") if "llvm" not in f.parts]:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Attribute) and n.attr in NOT_IN_BROWSERS.get(getattr(n.value, "id", ""), "").split():
+                around = [ast.unparse(f).replace("'", '"') for f in functions if n in ast.walk(f)]
+                assert any([f'hasattr({n.value.id}, "{n.attr}")' in text for text in around]), (file, n.attr)
