@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..table.bodies import run_own
-from ..table.shapes import Array, as_array, as_dtype, like_argument, numbers_of, together
+from ..table.shapes import Array, as_array, as_dtype, like_argument, together
 from ..table.table import composed
 
-run_own(np.polyval, np.polyadd, np.polysub, np.polyfit, np.roots, np.poly)
+run_own(np.polyval, np.polyadd, np.polysub, np.polydiv, np.polyfit, np.roots, np.poly)
 
 
 @composed(np.vander)
@@ -70,23 +70,3 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     for i in range(int(m)):
         p = np.concatenate([p / np.arange(len(p), 0, -1, like=like_argument(p)), constants[i : i + 1]])
     return p
-
-
-@composed(np.polydiv)
-def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
-    """Quotient and remainder, by long division."""
-    u, v = (np.atleast_1d(p) + 0.0 for p in together(u, v))
-    n = len(v)
-    dtype = (u[0] + v[0]).dtype
-    scale, rest = 1.0 / v[0], as_dtype(u, dtype)
-    quotient = []
-    for _ in range(len(u) - n + 1):
-        d = scale * rest[0]
-        quotient.append(d)
-        rest = np.concatenate([rest[:n] - d * v, rest[n:]])
-        rest, gone = rest[1:], rest[:1]
-        rest = np.concatenate([gone, rest]) if len(quotient) == len(u) - n + 1 else rest
-    rest = rest if quotient else u
-    while np.allclose(numbers_of(rest[0]), 0, rtol=1e-14) and rest.shape[-1] > 1:
-        rest = rest[1:]
-    return (np.stack(quotient) if quotient else np.zeros(1, dtype, like=like_argument(rest))), rest
