@@ -146,9 +146,11 @@ def layout_refused(what: str) -> CompileError:
 
 
 def is_ours(what: str, depth: int) -> bool:
-    """Does our own code ask where numbers lie in memory, ``depth`` calls up, and not the user by way of a node?"""
-    module: str = sys._getframe(depth).f_globals.get("__name__", "")
-    return module.startswith("autoflow.") and module != (dispatch if what.startswith("np.") else array_methods).__name__
+    """Does our own code ask where numbers lie in memory, ``depth`` calls up or by way of a node, and not the user?"""
+    node, frame = (dispatch if what.startswith("np.") else array_methods).__name__, sys._getframe(depth)
+    if frame.f_globals.get("__name__") == node and frame.f_back is not None:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
 def axes_out_of_order() -> CompileError:
