@@ -18,17 +18,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import (
-    as_array,
-    as_dtype,
-    axes_of,
-    is_numpys,
-    like_argument,
-    numbers_of,
-    sum_to,
-    together,
-    zeros,
-)
+from ..table.shapes import as_array, as_dtype, axes_of, is_numpys, like_argument, numbers_of, sum_to, together, zeros
 from ..table.table import composed, primitive, rule
 
 

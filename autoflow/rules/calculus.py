@@ -1,7 +1,7 @@
 """Calculus on samples: differences, slopes, areas, lines between points, sliding products; and ``np.emath``.
 
-What NumPy writes with operators is written here in the same way, so that each step is recorded and the numbers are
-NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
+What NumPy writes with operators is its own code, or is written here in the same way, so that each step is recorded and
+the numbers are NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
 
 ``np.emath`` answers with complex numbers where real ones have no answer, √−1 = i. Whether the result is complex depends
 on all elements together, so it is decided from the values; then the operation is one of ``np`` itself, on x or on x

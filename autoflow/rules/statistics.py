@@ -1,6 +1,6 @@
 """Averages with weights, covariance, correlation; and quantiles.
 
-The first is NumPy's own code, and the others are written as NumPy writes them, so every step is recorded.
+The first two are NumPy's own code, and correlation is written as NumPy writes it, so every step is recorded.
 
 Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
 the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
@@ -17,15 +17,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array
 from ..table.bodies import kept_in, run_own, with_copies
 from ..table.indexing import put_back
-from ..table.shapes import (
-    Axis,
-    as_array,
-    from_last,
-    given_keywords,
-    like_argument,
-    numbers_of,
-    to_last,
-)
+from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last
 from ..table.table import composed, rule
 
 # ---------------------------------------------------------------- averages, covariance, correlation

@@ -3,8 +3,7 @@
 Every derivative here moves the gradient back the same way.
 
 ``np.pad`` in every mode but a function of one's own: constants, and modes that copy elements (edge, reflect, symmetric,
-wrap), are one operation with a row in ``joining.py``. The others are computed along one axis after the other, as NumPy
-does it: what is put before and behind an axis is an expression of the array so far, joined to it.
+wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
 """
 
 from __future__ import annotations
