@@ -81,7 +81,7 @@ def flat(x: Any) -> list[Any]:
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
     """What rows and writes ask of memory like that of x."""
     flags = getattr(x, "flags", None)
-    order = {name: getattr(flags, name, name[0] == "c") for name in ("c_contiguous", "f_contiguous")}
+    order = {name: getattr(flags, name, name[0] == "c") for name in ("c_contiguous", "f_contiguous", "fnc")}
     return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
 
 

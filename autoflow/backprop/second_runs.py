@@ -181,8 +181,9 @@ def is_foreign(module: str | None) -> bool:
     of its classes are."""
     if of_library(module):
         return True
-    file = getattr(sys.modules.get(str(module).partition(".")[0]), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
+    root = sys.modules.get(str(module).partition(".")[0])
+    file = getattr(root, "__file__", None) or " ".join(getattr(root, "__path__", ()))
+    return "site-packages" in file or "dist-packages" in file  # the second is where Debian puts them
 
 
 def is_users(x: Any) -> bool:

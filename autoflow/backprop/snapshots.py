@@ -56,6 +56,7 @@ from .second_runs import (
 # Of themselves they have nothing to note.
 SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
+CHUNK = 65_536  # words that are compared at a time
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
@@ -264,9 +265,14 @@ def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
-    """Are two arrays of one shape and dtype equal to the bit?"""
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+    """Are two arrays of one dtype equal to the bit? (NaN is itself, and 0.0 is not -0.0.)"""
+    if a.shape != b.shape:
+        return False
+    if a.flags.f_contiguous and b.flags.f_contiguous:
+        a, b = a.T, b.T
+    kind = np.uint8 if a.itemsize % 8 else np.uint64
+    a, b = [np.ascontiguousarray(x).reshape(-1).view(kind) for x in (a, b)]
+    return all([np.array_equal(a[k : k + CHUNK], b[k : k + CHUNK]) for k in range(0, a.size, CHUNK)])
 
 
 def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:

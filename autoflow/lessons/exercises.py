@@ -386,10 +386,7 @@ MISTAKES: dict[str, Any] = {
     "sum": np.sum,
     "plain_mean": lambda x: np.asarray(x).mean(),
     # lesson 12
-    "gradients_that_differ": (
-        [np.ones((8, 16)), np.ones((16, 16))],
-        [np.ones((8, 16)), np.zeros((16, 16))],
-    ),
+    "gradients_that_differ": ([np.ones((8, 16)), np.ones((16, 16))], [np.ones((8, 16)), np.zeros((16, 16))]),
     "one_step": lambda x: x - (x**2 - 2) / (2 * x),
     # lesson 13
     "w_transposed": lambda x, w, g: g.T @ x,

@@ -31,10 +31,7 @@ def widget(page: Any) -> Any:
         colours = traitlets.Unicode().tag(sync=True)
         state = traitlets.Dict().tag(sync=True)  # step, loss, and the parameters as flat lists
 
-    made = Live(
-        about={**page.about, "full": False, "css": page.style},
-        colours=properties("autoflow-live", "auto"),
-    )
+    made = Live(about={**page.about, "full": False, "css": page.style}, colours=properties("autoflow-live", "auto"))
 
     def take(change: Any) -> None:
         for (name, old), flat in zip(page.study.params.items(), change["new"]["params"], strict=True):

@@ -62,9 +62,7 @@ CARRIERS = {
     "xarray.Variable": "data",
 }
 # Module -> why: it takes the numbers of a node (``node.value``, ``node.view(cls)``) where it should ask the node.
-READERS = {
-    "astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities",
-}
+READERS = {"astropy.units.quantity": "a Quantity takes the value of whatever has one, and views arrays as Quantities"}
 
 
 @functools.cache

@@ -35,10 +35,7 @@ CAUSES = {
         "it was computed under {text}{line}, where nothing is recorded",
         "Compute it outside of that block",
     ),
-    "frozen": (
-        "{name} is frozen",
-        "Set {name}.requires_grad = True to let gradients flow to it",
-    ),
+    "frozen": ("{name} is frozen", "Set {name}.requires_grad = True to let gradients flow to it"),
     "not a float": (
         "{text}{line} gives whole numbers or truth values, which have no derivative",
         "Compute with floating-point numbers",

@@ -1,7 +1,7 @@
 """Calculus on samples: differences, slopes, areas, lines between points, sliding products; and ``np.emath``.
 
-What NumPy writes with operators is written here in the same way, so that each step is recorded and the numbers are
-NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
+What NumPy writes with operators is its own code, or is written here in the same way, so that each step is recorded and
+the numbers are NumPy's to the bit. interp, convolve, correlate and unwrap are loops in C: they have rows.
 
 ``np.emath`` answers with complex numbers where real ones have no answer, √−1 = i. Whether the result is complex depends
 on all elements together, so it is decided from the values; then the operation is one of ``np`` itself, on x or on x
@@ -17,7 +17,7 @@ import numpy as np
 from ..base.types import Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, as_dtype, axes_of, distinct_axes, numbers_of, together, zeros
+from ..table.shapes import Array, as_array, as_dtype, distinct_axes, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
@@ -28,7 +28,7 @@ def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
     return x[(slice(None),) * (axis % x.ndim) + (slice(start, stop),)]
 
 
-run_own(np.diff)
+run_own(np.diff, np.trapezoid)
 
 
 @composed(np.ediff1d)
@@ -125,21 +125,6 @@ def _last_weights(d: Any) -> tuple[Any, Any, Any]:
     """Of the slope at the last of three points: looking back, the first one."""
     a, b, c = _first_weights(d if np.ndim(d) == 0 else d[::-1])
     return -c, -b, -a
-
-
-@composed(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The area under the line through the points (x, y)."""
-    y = as_array(y)
-    (axis,) = axes_of(axis, y.ndim)
-    if x is None:
-        d = dx
-    elif as_array(x).ndim == 1:
-        d = np.diff(x)
-        d = d.reshape([-1 if a == axis else 1 for a in range(y.ndim)])
-    else:
-        d = np.diff(x, axis=axis)
-    return (d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0).sum(axis)
 
 
 rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r"\operatorname{unwrap} $x",

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, like_argument
+from ..table.shapes import Array, Shape, like_argument
 from ..table.table import composed, rule
 
 # The norm of the way back.
@@ -82,29 +82,10 @@ rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x
 
 for word in ("fft", "ifft", "rfft", "irfft"):
     run_own(getattr(np.fft, f"{word}n"), getattr(np.fft, f"{word}2"))
-run_own(np.fft.hfft)
+run_own(np.fft.hfft, np.fft.fftshift, np.fft.ifftshift)
 
 
 @composed(np.fft.ihfft)
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
     """The inverse of hfft: half of a Hermitian signal."""
     return np.conjugate(np.fft.rfft(a, n, axis, BACK[norm]))
-
-
-@composed(np.fft.fftshift)
-def fftshift(x: Any, axes: Any = None) -> Array:
-    """Frequency zero into the middle."""
-    return rolled_half(x, axes, 1)
-
-
-@composed(np.fft.ifftshift)
-def ifftshift(x: Any, axes: Any = None) -> Array:
-    """The way back."""
-    return rolled_half(x, axes, -1)
-
-
-def rolled_half(x: Any, axes: Any, sign: int) -> Array:
-    """``np.roll`` by half of the length, rounded down in the direction of ``sign``."""
-    x = as_array(x)
-    axes = range(x.ndim) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
-    return np.roll(x, tuple([sign * (x.shape[a] // 2) for a in axes]), tuple(axes))

@@ -10,7 +10,6 @@ there, 0 for the norm of zeros, an even split where several elements are the lar
 from __future__ import annotations
 
 import math
-import operator
 import string
 import warnings
 from collections.abc import Sequence
@@ -334,34 +333,13 @@ def _difference(a: Any, b: Any, c: Any, d: Any) -> Array:
     return -(c * d) if a is None or b is None else a * b - c * d
 
 
-@composed(np.linalg.matrix_power)
-def matrix_power(a: Any, n: int) -> Array:
-    """x multiplied by itself, with about log₂ n products; a negative n inverts first. x⁰ is a plain unit matrix."""
-    x, n = as_array(a), operator.index(n)
-    if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
-        raise np.linalg.LinAlgError(f"matrix_power multiplies square matrices with themselves, not {x.shape}")
-    if n == 0:
-        return np.broadcast_to(np.identity(x.shape[-1], x.dtype, like=like_argument(x)), x.shape).copy()
-    if n < 0:
-        x, n = np.linalg.inv(x), -n
-    if n == 3:
-        return x @ x @ x
-    power, z = x, None
-    while n:
-        n, odd = divmod(n, 2)
-        if odd:
-            z = power if z is None else z @ power
-        power = power @ power if n else power
-    return z
-
-
 @composed(np.linalg.vecdot)
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return np.vecdot(np.moveaxis(as_array(x1), axis, -1), np.moveaxis(as_array(x2), axis, -1))
 
 
 run_own(np.linalg.matmul, np.linalg.outer, np.linalg.tensordot, np.linalg.matrix_transpose, np.linalg.diagonal,
-        np.linalg.trace, np.linalg.cross)  # fmt: skip
+        np.linalg.trace, np.linalg.cross, np.linalg.matrix_power)  # fmt: skip
 run_own(np.linalg.multi_dot, sequences="arrays")
 
 # ---------------------------------------------------------------- norms, and the condition number

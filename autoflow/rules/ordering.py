@@ -276,22 +276,7 @@ def histogramdd(
     return n, edges
 
 
-@composed(np.histogram2d, sequences="bins range")
-def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """:func:`histogramdd` of two vectors; one list of edges is for both."""
-    if np.shape(x) != np.shape(y):
-        raise ValueError("x and y must have the same length.")
-    try:
-        count = len(bins)  # np.ndim would make an array of it, and ([0.0, 1.0, 2.0], 4) is none
-    except TypeError:
-        count = 1
-    if count not in (1, 2):
-        bins = [bins, bins]
-    z, edges = histogramdd([x, y], bins, range, density, weights)
-    return z, edges[0], edges[1]
-
+run_own(np.histogram2d, sequences="bins range")
 
 rule(histogram_sums, "x | a bins range=None", "hist", r"\operatorname{hist} $x", name="histogram",
      x=lambda g, a, bins, range: histogram_w(g, a, bins, range))  # fmt: skip

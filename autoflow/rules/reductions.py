@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.types import Array, Shape
+from ..table.bodies import run_own
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from ..table.shapes import (
     NOT_GIVEN,
@@ -32,7 +33,6 @@ from ..table.shapes import (
     given_keywords,
     is_numpys,
     is_on_host,
-    like_argument,
     restore_axes,
     sum_to,
     to_last,
@@ -203,25 +203,7 @@ def cumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(g, y), x.shape, axis)
 
 
-def add_cumulative(theirs: Any, function: Any, first: int) -> None:
-    """``np.cumulative_sum``: ``np.cumsum`` as the array API has it."""
-
-    @composed(theirs)
-    def cumulative(
-        x: Array, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Array:  # fmt: skip
-        if axis is None and x.ndim > 1:
-            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
-        axis = 0 if axis is None else axis
-        z = function(np.atleast_1d(x), axis=axis, dtype=dtype)
-        if include_initial:
-            shape = tuple([1 if i == axis % z.ndim else n for i, n in enumerate(z.shape)])
-            z = np.concatenate([np.asarray(np.full(shape, first, z.dtype), like=like_argument(z)), z], axis=axis)
-        return z if out is None else np.positive(z, out=out)
-
-
-add_cumulative(np.cumulative_sum, np.cumsum, 0)
-add_cumulative(np.cumulative_prod, np.cumprod, 1)
+run_own(np.cumulative_sum, np.cumulative_prod)
 
 # fmt: off
 rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None", "Π", r"\prod $x", x=prod_x,

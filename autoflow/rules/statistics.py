@@ -1,6 +1,6 @@
 """Averages with weights, covariance, correlation; and quantiles.
 
-The first is NumPy's own code, and the others are written as NumPy writes them, so every step is recorded.
+The first two are NumPy's own code, and correlation is written as NumPy writes it, so every step is recorded.
 
 Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
 the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
@@ -9,32 +9,23 @@ the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays th
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.types import Array
-from ..table.bodies import run_own
+from ..table.bodies import kept_in, run_own, with_copies
 from ..table.indexing import put_back
-from ..table.shapes import (
-    Axis,
-    as_array,
-    as_dtype,
-    from_last,
-    given_keywords,
-    like_argument,
-    numbers_of,
-    to_last,
-    together,
-)
+from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last
 from ..table.table import composed, rule
 
 # ---------------------------------------------------------------- averages, covariance, correlation
 
 
 run_own(np.average)
+theirs: Any = np.cov
+numpys_cov = with_copies(theirs._implementation)
 
 
 @composed(np.cov)
@@ -42,58 +33,12 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """d dᵀ / (n − 1), d being the rows without their means. ``aweights`` may be nodes; ``fweights`` are counts."""
-    arrays = [as_array(part) for part in (m, y) if part is not None]
-    if any([x.ndim > 2 for x in arrays]):
-        raise ValueError("m has more than 2 dimensions" if arrays[0].ndim > 2 else "y has more than 2 dimensions")
-    dtype = np.result_type(*[x.dtype for x in arrays], np.float64) if dtype is None else dtype
-    rows = [as_rows(as_dtype(x, dtype), rowvar, k) for k, x in enumerate(arrays)]
-    if not rows[0].shape[0]:
-        return np.dot(rows[0], rows[0].T)  # of no variables: shape (0, 0), whatever y is
-    x = np.concatenate(rows, axis=0) if len(rows) > 1 else rows[0]
-    ddof = (0 if bias else 1) if ddof is None else ddof
-    if ddof != int(ddof):
-        raise ValueError("ddof must be integer")
-    w = checked_weights(fweights, aweights, x)
-    mean, total = np.average(x, axis=1, weights=w, returned=True)
-    freedom: Any = x.shape[1] - ddof
-    if w is not None:
-        total = total[0]
-        lost = ddof * sum(w * aweights) / total if aweights is not None and ddof else ddof
-        freedom = total - lost if ddof else total
-    if freedom <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
-        freedom = 0.0
-    d = x - mean[:, None]
-    other = d.T if w is None else (d * w).T
-    c = np.dot(d, other.conj())
-    return (c * np.true_divide(1, freedom)).squeeze()
-
-
-def as_rows(x: Array, rowvar: bool, k: int) -> Array:
-    """One row per variable. (NumPy turns m unless it is a vector, and y unless it has one row.)"""
-    turn = not rowvar and (x.ndim != 1 if k == 0 else x.ndim == 2 and x.shape[0] != 1)
-    x = x if x.ndim == 2 else x.reshape(1, x.size)
-    return x.T if turn else x
-
-
-def checked_weights(fweights: Any, aweights: Any, x: Array) -> Any:
-    """The product of both, or the one that is given, checked as NumPy does."""
-    kinds = {"fweights": fweights, "aweights": aweights}
-    found = {name: together(x, w)[1] for name, w in kinds.items() if w is not None}
-    for name, w in found.items():
-        if w.ndim > 1:
-            raise RuntimeError(f"cannot handle multidimensional {name}")
-        if w.shape[0] != x.shape[1]:
-            raise RuntimeError(f"incompatible numbers of samples and {name}")
-        if np.any(w < 0):
-            raise ValueError(f"{name} cannot be negative")
-        if name == "fweights" and not np.all(w == np.around(w)):
-            raise TypeError("fweights must be integer")
-    arrays = [as_dtype(w, float) for w in found.values()]
-    if not arrays:
-        return None
-    return arrays[0] if len(arrays) == 1 else arrays[0] * arrays[1]
+    """NumPy's, which multiplies the counts ``fweights`` by the weights ``aweights`` in place: where these are no plain
+    numbers, the counts are written into an array like them before."""
+    if fweights is not None and kept_in(aweights):
+        counts, fweights = fweights, np.zeros_like(aweights, float, shape=np.shape(fweights))
+        fweights[...] = counts
+    return numpys_cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
 
 
 @composed(np.corrcoef)

@@ -3,24 +3,22 @@
 Every derivative here moves the gradient back the same way.
 
 ``np.pad`` in every mode but a function of one's own: constants, and modes that copy elements (edge, reflect, symmetric,
-wrap), are one operation with a row in ``joining.py``. The others are computed along one axis after the other, as NumPy
-does it: what is put before and behind an axis is an expression of the array so far, joined to it.
+wrap), are one operation with a row in ``joining.py``. The others are NumPy's own code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..table.bodies import run_own
+from ..table.bodies import COPIES, kept_in, run_own, with_copies
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, numbers_of, sum_to
+from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, sum_to
 from ..table.table import composed, primitive, rule
-from .calculus import cut
 from .joining import MAPPED, pad
+from .ordering import numbers_in
 
 # ---------------------------------------------------------------- shapes
 
@@ -176,102 +174,40 @@ rule(np.triu, "x | k=0", "triu", r"\operatorname{triu} $x", x=lambda g, x_shape,
 # fmt: on
 
 
-# ---------------------------------------------------------------- np.pad, along one axis after the other
+# ---------------------------------------------------------------- np.pad
 
 
-Sides = tuple[Any, Any]  # before and behind
-STATISTICS: dict[str, Callable[..., Any]] = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
-OPTIONS = {
-    "constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type", "symmetric": "reflect_type",
-    **dict.fromkeys(STATISTICS, "stat_length"),
-}  # fmt: skip
+theirs: Any = np.pad
+numpys_pad, numpys_pairs = with_copies(theirs._implementation), theirs._implementation.__globals__["_as_pairs"]
 
 
 @composed(np.pad)
 def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
-    """What np.pad means for nodes; ``constant_values`` and ``end_values`` may be nodes too."""
-    x = as_array(array)
+    """By the row where an element is a constant or one of x; else by NumPy's code, which joins what is added to x.
+    ``constant_values`` and ``end_values`` may be nodes, too."""
+    x, constants = as_array(array), options.get("constant_values")
     if callable(mode):
         raise NoRuleError("np.pad(x, width, function) lets a function write into an array: join the parts yourself")
     if isinstance(pad_width, dict):  # NumPy knows these from 2.4 on
         pad_width = widths_by_axis(pad_width, x.ndim)
-    if mode not in OPTIONS and mode not in (*MAPPED, "empty"):
-        raise ValueError(f"mode '{mode}' is not supported")
-    if unknown := set(options) - {OPTIONS.get(mode)}:
-        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
-    option = options.get(OPTIONS.get(mode, ""))
-    odd = option == "odd" if mode in ("reflect", "symmetric") else False
-    if mode == "empty" or not x.size:
-        np.pad(numbers_of(x), pad_width, mode)  # raises NumPy's error for an invalid call
-        return pad(x, pad_width)  # "empty" may hold anything; zeros are fine
-    if (mode in MAPPED and not odd) or (mode == "constant" and not has_gradient(option)):
-        return pad(x, pad_width, mode, *([] if option is None or mode != "constant" else [plain_pairs(option)]))
-    widths = widths_of(pad_width, x.ndim)
-    default: Any = None if mode in STATISTICS else 0
-    values = pairs(default if option is None else option, x.ndim) if not odd else widths
-    for axis, (width, value) in enumerate(zip(widths, values, strict=True)):
-        x = one_axis(x, axis, width, value, mode)
-    return x
+    if x.size and mode in MAPPED and (not options or (mode[0] in "rs" and options == {"reflect_type": "even"})):
+        return pad(x, pad_width, mode)
+    if mode == "empty" and not options:
+        mode = "constant"  # there may be anything: zeros are fine
+    if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
+        return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
+    return numpys_pad(x, pairs(pad_width, x.ndim), mode, **options)
 
 
-def one_axis(x: Array, axis: int, width: tuple[int, int], value: Sides, mode: str) -> Array:
-    """``x`` with something before and behind it along ``axis``."""
-    if mode in ("reflect", "symmetric"):
-        return reflect_edge(x, axis, width, mode == "symmetric")
-    if mode == "constant":
-        ends = [np.astype(as_array(v), x.dtype) for v in value]
-    elif mode == "linear_ramp":
-        return join_sides(x, axis, ramp(x, axis, width[0], value[0], 0), ramp(x, axis, width[1], value[1], -1))
-    else:
-        ends = statistics_of(x, axis, value, STATISTICS[mode])
-    shapes = [tuple([w if a == axis else n for a, n in enumerate(x.shape)]) for w in width]
-    return join_sides(x, axis, *[np.broadcast_to(end, shape) for end, shape in zip(ends, shapes, strict=True)])
+def pairs_with_nodes(x: Any, ndim: int, as_index: bool = False) -> Any:
+    """NumPy's function, which :func:`pairs` replaces if there are nodes: it would take their numbers."""
+    return pairs(x, ndim) if kept_in(x) else numpys_pairs(x, ndim, as_index)
 
 
-def join_sides(x: Array, axis: int, before: Array, behind: Array) -> Array:
-    """The three, along ``axis``."""
-    return np.concatenate([before, x, behind], axis)
+COPIES[id(numpys_pairs)] = pairs_with_nodes
 
 
-def ramp(x: Array, axis: int, n: int, end: Any, edge: int) -> Array:
-    """From the end value to the first (``edge`` 0) or last (−1) element, which is x's own."""
-    side = x[(slice(None),) * axis + (edge,)]
-    z = np.linspace(end, side, n, endpoint=False, dtype=x.dtype, axis=axis)
-    return z if edge == 0 else np.flip(z, axis)
-
-
-def statistics_of(x: Array, axis: int, lengths: Sides, function: Callable[..., Any]) -> list[Array]:
-    """The maximum (mean, ...) of the given number of elements next to either side."""
-    n = x.shape[axis]
-    first, last = [n if length is None or n < length else int(length) for length in lengths]
-    if 0 in (first, last) and function in (np.max, np.min):
-        raise ValueError("stat_length of 0 yields no value for padding")
-    before = function(cut(x, axis, 0, first), axis=axis, keepdims=True)
-    return [before, before if first == last == n else function(cut(x, axis, n - last, n), axis=axis, keepdims=True)]
-
-
-def reflect_edge(x: Array, axis: int, width: tuple[int, int], with_edge: bool) -> Array:
-    """Turned around the edge point (``reflect_type="odd"``): 2 edge − what is on the other side, until it is enough."""
-    left, right = width
-    period = x.shape[axis]
-    if period == 1:
-        return join_sides(x, axis, *[np.repeat(x, n, axis=axis) for n in width])
-    while left > 0 or right > 0:
-        n = x.shape[axis]
-        most = n // period * period if with_edge else (n - 1) // (period - 1) * (period - 1)
-        first, last = min(most, left), min(most, right)
-        skip = 0 if with_edge else 1
-        before = 2 * cut(x, axis, 0, 1) - np.flip(cut(x, axis, skip, skip + first), axis)
-        behind = 2 * cut(x, axis, n - 1, n) - np.flip(cut(x, axis, n - skip - last, n - skip), axis)
-        x = join_sides(x, axis, before, behind)
-        left, right = left - first, right - last
-    return x
-
-
-# ---------------------------------------------------------------- np.pad: pairs of widths and values, one for each axis
-
-
-def pairs(value: Any, ndim: int) -> list[Sides]:
+def pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
     """A pair for each axis from a number, (both,), (before, behind) or one of these per axis; with or without nodes.
 
     >>> pairs(3, 2), pairs((1, 2), 2), pairs(((1, 2), (3, 4)), 2)
@@ -290,13 +226,6 @@ def pairs(value: Any, ndim: int) -> list[Sides]:
     return sides * (ndim if len(sides) == 1 else 1)
 
 
-def plain_pairs(value: Any) -> Any:
-    """Constants without nodes in them."""
-    if isinstance(value, (list, tuple)):
-        return [plain_pairs(part) for part in value]
-    return numbers_of(value)
-
-
 def widths_by_axis(widths: dict[int, Any], ndim: int) -> list[tuple[int, int]]:
     """A dictionary of axes as one pair for each axis.
 
@@ -313,13 +242,3 @@ def widths_by_axis(widths: dict[int, Any], ndim: int) -> list[tuple[int, int]]:
             case _:
                 raise TypeError(f"np.pad: {width!r} of axis {axis} is neither a whole number nor a pair of them")
     return found
-
-
-def widths_of(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
-    """How much is put before and behind each axis."""
-    found = pairs(pad_width, ndim)
-    if any([not isinstance(n, (int, np.integer)) for pair in found for n in pair]):
-        raise TypeError("`pad_width` must be of integral type.")
-    if any([n < 0 for pair in found for n in pair]):
-        raise ValueError("index can't contain negative values")
-    return [(int(a), int(b)) for a, b in found]

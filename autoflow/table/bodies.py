@@ -3,16 +3,17 @@ table, but would lose a node where they say ``np.asarray``.
 
 A copy has the code of the function. Its globals are NumPy's, except that ``asarray``, ``asanyarray`` and ``array`` keep
 arrays of other classes than ndarray, and nodes in lists; private functions of NumPy's that it calls are copied as well.
-So its values, errors and keywords are those of the NumPy that is installed. For arrays of another library there are
-copies of their own, in which new arrays are made where its arrays are. What writes into a new array, or takes more
-operations than needed, is written out in ``rules/``.
+An array that it makes to write into is one like those among its arguments: a node remembers what is written into it, a
+batch has an axis for the examples, and an array of another library lies where the others lie. So values, errors and
+keywords are those of the NumPy that is installed. What would take many more operations is written out in ``rules/``.
 """
 
 from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextvars import ContextVar
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,42 +23,86 @@ from .shapes import as_dtype, is_numpys, join_list
 from .table import COMPOSED, composed
 
 Copies = dict[int, Any]  # id of what is NumPy's, which stays -> what stands for it
-LIBRARIES: dict[type, Copies] = {}  # class of arrays -> those of a call with arrays of that library
 OWN: set[Any] = set()  # functions of NumPy's that are run in this way
-PLAIN = {np.ndarray, np.float64, float, int, bool, str, type(None)}
+ARGUMENTS: ContextVar[Any] = ContextVar("ARGUMENTS", default=())  # of the copy that runs
 
 
-def is_kept(x: Any) -> bool:
-    """Is it an array with a way of its own to compute (a node, a batch, a library's), or a list with one in it?"""
+def kept_in(x: Any) -> list[Any]:
+    """The arrays with a way of their own to compute (nodes, batches, a library's), also in lists."""
     if isinstance(x, (list, tuple)):
-        return any([is_kept(part) for part in x])
-    return hasattr(type(x), "__array_function__") and type(x) is not np.ndarray
+        return [found for part in x for found in kept_in(part)]
+    return [x] if hasattr(type(x), "__array_function__") and type(x) is not np.ndarray else []
 
 
-def keeping(theirs: Any, copies: bool | None, place: Any) -> Callable[..., Any]:
+def place() -> Any:
+    """The argument that new arrays are like; None if all are plain."""
+    found = kept_in(ARGUMENTS.get())
+    return max(found, key=precedence) if len(found) > 1 else found[0] if found else None
+
+
+def library() -> Any:
+    """An array of another library among the arguments; None without."""
+    value = getattr(x := place(), "_value", x)
+    return None if value is None or is_numpys(value) else value
+
+
+def precedence(x: Any) -> tuple[int, bool, bool]:
+    """Batches before others, the deepest first; then other libraries; then nodes."""
+    value = getattr(x, "_value", x)
+    depth = value.batch_layer.depth if hasattr(value, "batch_layer") else 0
+    return depth, not isinstance(value, np.ndarray), x is not value
+
+
+def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
     """``theirs``, which is np.array or one of its kin and ``copies`` by default or only if it must, for all arrays."""
 
     def make(a: Any, dtype: Any = None, *, copy: bool | None = copies, ndmin: int = 0, **options: Any) -> Any:
-        if is_kept(a):
+        if kept_in(a):
             z = join_list(a) if isinstance(a, (list, tuple)) else a.copy() if copy else a
             z = z if dtype is None else as_dtype(z, dtype)
-        elif place is None:
+        elif (like := library()) is None:
             return theirs(a, dtype, copy=copy, **({"ndmin": ndmin} if ndmin else {}), **options)
         else:
-            z = np.asarray(a, dtype, like=place)
+            z = np.asarray(a, dtype, like=like)
         return z[(None,) * (ndmin - z.ndim)] if z.ndim < ndmin else z
 
     return make
 
 
-def stand_ins(place: Any) -> Copies:
-    """What copies call instead of functions that take the numbers; ``place``: an array of another library, or None."""
+def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
+    """``theirs``, np.zeros or one of its kin; floats are made by ``like``, np.zeros_like, where the arguments are."""
+
+    def make(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+        if np.dtype(dtype).kind not in "fc" or (x := place()) is None:
+            return theirs(shape, dtype, order)
+        return like(x, dtype=dtype, order=order, shape=shape)
+
+    return make
+
+
+def on_library(theirs: Any) -> Callable[..., Any]:
+    """``theirs``, np.arange or one of its kin, where the library of the arguments can compute with it."""
+
+    def make(*args: Any, **options: Any) -> Any:
+        z, like = theirs(*args, **options), library()
+        return z if like is None else np.asarray(z, like=like)
+
+    return make
+
+
+def stand_ins() -> Copies:
+    """What copies call instead of functions that take the numbers, or that make arrays to be written into."""
     makers = ((np.array, True), (np.asarray, None), (np.asanyarray, None))
-    found: Copies = {id(theirs): keeping(theirs, copies, place) for theirs, copies in makers}
+    found: Copies = {id(theirs): keeping(theirs, copies) for theirs, copies in makers}
+    pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
+    found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
+    found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
+    empty: Any = found[id(np.empty)]
+    found[id(np.empty_like)] = lambda a, dtype=None: (
+        np.empty_like(a, dtype) if kept_in(a) else empty(a.shape, a.dtype if dtype is None else dtype)
+    )
     found[id(np.broadcast_to)] = lambda x, shape, subok=True: np.broadcast_to(x, shape)
-    if place is not None:
-        found[id(np.argsort)] = lambda axes: np.argsort(axes).tolist()  # as a library takes axes
-        found[id(np.zeros)] = lambda *args: np.asarray(np.zeros(*args), like=place)
+    found[id(np.argsort)] = lambda axes: np.argsort(axes) if library() is None else np.argsort(axes).tolist()
     return found
 
 
@@ -84,15 +129,6 @@ def names_in(code: CodeType) -> set[str]:
     return {*code.co_names}.union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 
-def another_library(arguments: Iterable[Any]) -> Any:
-    """An array among these, or in lists among them, that another library than NumPy computes with; None without."""
-    for x in arguments:
-        place = another_library(x) if isinstance(x, (list, tuple)) else getattr(x, "_value", x)
-        if type(place) not in PLAIN and hasattr(type(place), "__array_function__") and not is_numpys(place):
-            return place
-    return None
-
-
 def run_own(*functions: Any, sequences: str = "", untouched: str = "") -> None:
     """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`."""
     for function in functions:
@@ -101,17 +137,20 @@ def run_own(*functions: Any, sequences: str = "", untouched: str = "") -> None:
 
 
 def with_copies(theirs: Any) -> Any:
-    """The copy, which is made at the first call; or that of the library whose arrays are among the arguments."""
+    """The copy, which is made at the first call."""
     made: list[Any] = []
 
     @functools.wraps(theirs)
     def run(*args: Any, **options: Any) -> Any:
-        if (place := another_library((*args, *options.values()) if options else args)) is None:
-            if not made:
-                made.append(copied(theirs, LIBRARIES.setdefault(np.ndarray, stand_ins(None))))
+        if not made:
+            made.append(copied(theirs, COPIES))
+        before = ARGUMENTS.set((*args, *options.values()) if options else args)
+        try:
             return made[0](*args, **options)
-        if type(place) not in LIBRARIES:
-            LIBRARIES[type(place)] = stand_ins(place)
-        return copied(theirs, LIBRARIES[type(place)])(*args, **options)
+        finally:
+            ARGUMENTS.reset(before)
 
     return run
+
+
+COPIES = stand_ins()

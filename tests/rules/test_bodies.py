@@ -15,18 +15,18 @@ import pytest
 from support import same_bits
 
 import autoflow as af
-from autoflow.table.bodies import OWN, copied, names_in, stand_ins
+from autoflow.table.bodies import ARGUMENTS, OWN, copied, names_in, place, stand_ins, with_copies
 from autoflow.table.outside import CONSTRUCTORS
 from autoflow.table.table import COMPOSED
 
 EVERY = sorted(OWN, key=lambda f: f"{f.__module__}.{f.__name__}")
 # Constructors that the copies call with numbers, shapes or axes alone.
-HARMLESS = {"asarray", "asanyarray", "array", "empty", "zeros", "arange"}
+HARMLESS = {"asarray", "asanyarray", "array", "empty", "zeros", "arange", "identity"}  # the last: of a ufunc
 
 
 def copies_of(function: Any) -> list[FunctionType]:
     """The copy of a function, and those of the private functions that it calls."""
-    made = stand_ins(None)
+    made = stand_ins()
     copied(function._implementation, made)
     return [f for f in made.values() if isinstance(f, FunctionType) and f.__globals__.get("__builtins__")]
 
@@ -44,7 +44,7 @@ def test_a_copy_takes_what_numpys_function_takes(function: Any) -> None:
     before = dict(function._implementation.__globals__)
     copies_of(function)
     assert function._implementation.__globals__ == before, "NumPy itself stays as it is"
-    code = copied(function._implementation, stand_ins(None)).__code__
+    code = copied(function._implementation, stand_ins()).__code__
     assert code == function._implementation.__code__
     assert code is not function._implementation.__code__, "who watches NumPy's code would see nodes in it"
 
@@ -68,7 +68,7 @@ def test_a_constructor_that_takes_numbers_is_noticed() -> None:
 
 
 def test_a_list_with_nodes_and_a_new_array_are_kept() -> None:
-    x, made = af.Variable(2.0), stand_ins(None)
+    x, made = af.Variable(2.0), stand_ins()
     assert made[id(np.asarray)](x) is x
     z = made[id(np.array)]([x, 3.0], np.float32, ndmin=2)
     assert (type(z), z.dtype, z.shape) == (af.nodes.nodes.View, np.float32, (1, 2))
@@ -76,8 +76,37 @@ def test_a_list_with_nodes_and_a_new_array_are_kept() -> None:
 
 
 def test_numbers_become_numpys_arrays() -> None:
-    make = stand_ins(None)[id(np.array)]
+    make = stand_ins()[id(np.array)]
     plain = np.arange(3.0)
     assert same_bits(make(plain, ndmin=2), plain[None])
     assert make(plain) is not plain
-    assert stand_ins(None)[id(np.asarray)](plain) is plain
+    assert stand_ins()[id(np.asarray)](plain) is plain
+
+
+def test_new_arrays_are_like_the_arguments() -> None:
+    """A node remembers what is written; integers, and arrays of a call without nodes, are NumPy's."""
+    made, x = stand_ins(), af.Variable([1.0, 2.0])
+    for arguments, kind in (((), np.ndarray), ((3, [x]), af.Constant)):
+        before = ARGUMENTS.set(arguments)
+        try:
+            assert type(made[id(np.zeros)](3)) is kind
+            assert type(made[id(np.zeros)](3, int)) is np.ndarray
+            assert type(made[id(np.empty_like)](np.ones(2))) is kind
+        finally:
+            ARGUMENTS.reset(before)
+
+
+def test_the_place_of_a_call_is_left_with_it() -> None:
+    """Also if it raises, and while a function of NumPy's that is called inside has no nodes."""
+    x, seen = af.Variable([1.0, 2.0]), []
+    inner = with_copies(lambda y: seen.append(place()))
+
+    def outer(y: Any) -> None:
+        inner(np.ones(2))
+        seen.append(place())
+        raise ValueError("after that")
+
+    with pytest.raises(ValueError, match="after that"):
+        with_copies(outer)(x)
+    assert [type(each) for each in seen] == [type(None), af.Variable]
+    assert place() is None

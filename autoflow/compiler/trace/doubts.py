@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import types
 import warnings
 from collections.abc import Callable, Set
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backprop.snapshots import frames_of_others
 from ...base.errors import CompileError
 from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
@@ -66,12 +66,8 @@ class Settings:
     def are_anothers(self) -> bool:
         """Has another thread changed the filters of warnings? They belong to the process. So it is, if one is in code
         that does such things, and no code of the function's own names them."""
-        frames: list[Any] = [x for ident, x in sys._current_frames().items() if ident != threading.get_ident()]
-        for frame in frames if FILTERING.isdisjoint(self.named) else ():
-            if not FILTERING.isdisjoint(frame.f_code.co_names):
-                return True
-            frames += [frame.f_back] if frame.f_back is not None else []
-        return False
+        mine = not FILTERING.isdisjoint(self.named)
+        return not mine and any([not FILTERING.isdisjoint(frame.f_code.co_names) for frame in frames_of_others()])
 
     def check_restored(self) -> None:
         """Raise CompileError if the function leaves them changed."""
@@ -146,9 +142,11 @@ def layout_refused(what: str) -> CompileError:
 
 
 def is_ours(what: str, depth: int) -> bool:
-    """Does our own code ask where numbers lie in memory, ``depth`` calls up, and not the user by way of a node?"""
-    module: str = sys._getframe(depth).f_globals.get("__name__", "")
-    return module.startswith("autoflow.") and module != (dispatch if what.startswith("np.") else array_methods).__name__
+    """Does our own code ask where numbers lie in memory, ``depth`` calls up or by way of a node, and not the user?"""
+    node, frame = (dispatch if what.startswith("np.") else array_methods).__name__, sys._getframe(depth)
+    if frame.f_globals.get("__name__") == node and frame.f_back is not None:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
 def axes_out_of_order() -> CompileError:

@@ -15,7 +15,6 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 
 from __future__ import annotations
 
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, state_of
+from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
 from ...backprop.snapshots import is_iterator, place_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
@@ -131,7 +130,7 @@ class Guards:
 
     def note_names(self, f: types.FunctionType) -> None:
         """What the code of a function names. Raises CompileError for a door to what is no guard."""
-        if not reachable.is_the_users(sys.modules.get(f.__globals__.get("__name__", ""))):
+        if is_foreign(f.__globals__.get("__name__")):
             return
         if what := reachable.door_of(f):
             raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")

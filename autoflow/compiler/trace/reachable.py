@@ -36,7 +36,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backprop.second_runs import OWN
+from ...backprop.second_runs import OWN, is_foreign
+from ...backprop.snapshots import same_bytes
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 
@@ -76,7 +77,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
             yield x.__globals__, name
             yield from edges_of_module(x.__globals__[name], wanted, set())
         for name in names.imported & sys.modules.keys():
-            if is_the_users(sys.modules[name]):
+            if not is_foreign(name):
                 yield sys.modules, name
                 yield from edges_of_module(sys.modules[name], wanted, set())
         if ENVIRONMENT & names.all:
@@ -106,7 +107,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         if isinstance(getattr(x, "__dict__", None), dict):
             yield from ((x.__dict__, name) for name in x.__dict__)
         for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
-            users = is_the_users(sys.modules.get(cls.__module__))
+            users = not is_foreign(cls.__module__)
             for name, v in vars(cls).items():
                 method = isinstance(v, (types.FunctionType, staticmethod, property))
                 followed = isinstance(v, (*NUMBERS, np.ndarray)) or (users and (method or not hasattr(v, "__get__")))
@@ -119,7 +120,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
 def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -> Iterator[tuple[Any, Any]]:
     """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages. None:
     by any name."""
-    if isinstance(module, types.ModuleType) and is_the_users(module) and id(module) not in seen:
+    if isinstance(module, types.ModuleType) and not is_foreign(module.__name__) and id(module) not in seen:
         seen.add(id(module))
         known = [name for name in vars(module) if name in names] if names is not None else public_names(module)
         for name in known:
@@ -130,18 +131,6 @@ def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -
 def public_names(module: types.ModuleType) -> list[str]:
     """All but those that Python gives to every module."""
     return [name for name in vars(module) if not (name.startswith("__") and name.endswith("__"))]
-
-
-def is_the_users(module: types.ModuleType | None) -> bool:
-    """Is it no library? What is installed, or part of Python, is not expected to change."""
-    if module is None or module.__name__ == "__main__":
-        return True
-    if module.__name__.partition(".")[0] in sys.stdlib_module_names | {"autoflow"}:
-        return False
-    where = getattr(module, "__file__", None) or " ".join(getattr(module, "__path__", ()))
-    if not where:  # one that was made by hand
-        return getattr(module, "__spec__", None) is None
-    return "site-packages" not in where and "dist-packages" not in where  # the second is where Debian puts them
 
 
 class Names(NamedTuple):
@@ -237,7 +226,6 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 
 
 SMALL = 4096  # bytes that are compared as one bytes object
-CHUNK = 65_536  # words that are compared at a time
 BUFFERS = (bytearray, array.array, memoryview)
 COLLECTIONS = (list, *MAPPINGS, set, deque)
 
@@ -281,29 +269,9 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     elif x.nbytes <= SMALL:
         read = x.tobytes
     else:
-        return large_reader(x), True
+        before = x.copy(order="K")
+        return lambda: same_bytes(x, before), True
     return read, read()
-
-
-def large_reader(x: np.ndarray) -> Callable[[], bool]:
-    """A function that says whether every byte of a large array is unchanged."""
-    before = words(x).copy()
-
-    def is_unchanged() -> bool:
-        now = words(x)
-        if now.shape != before.shape:
-            return False
-        return all([
-            np.array_equal(now[k : k + CHUNK], before[k : k + CHUNK]) for k in range(0, before.size, CHUNK)
-        ])  # fmt: skip
-
-    return is_unchanged
-
-
-def words(x: np.ndarray) -> np.ndarray:
-    """The memory of an array as a vector of integers; of one with gaps a copy. (NaN is itself, 0.0 is not -0.0.)"""
-    x = x if x.flags.c_contiguous else x.T if x.flags.f_contiguous else np.ascontiguousarray(x)
-    return x.reshape(-1).view(np.uint8 if x.itemsize % 8 else np.uint64)
 
 
 # ---------------------------------------------------------------- what may differ from call to call
