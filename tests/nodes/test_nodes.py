@@ -123,7 +123,7 @@ POINTS = [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]
 WITHOUT = {
     "clip": [(lambda x: x.clip(max=1.2), 2), (lambda x: np.clip(x, 1.0, None), 2), (lambda x: x.clip(None, None), 1)],
     "interp": [(lambda x: np.interp(x, *POINTS), 3), (lambda x: np.interp(x, *POINTS, right=3.0), 4)],
-    "logsumexp": [(af.special.logsumexp, 1)],
+    "logsumexp": [(lambda x: af.special.logsumexp(x), 1)],  # SciPy may be missing
 }
 
 

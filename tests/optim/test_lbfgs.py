@@ -9,7 +9,7 @@ import autoflow as af
 from autoflow import nn, optim
 from autoflow.errors import AnomalyError, StaleValueError, StateError
 
-pytest.importorskip("scipy")
+pytest.importorskip("scipy.optimize")
 
 
 def rosenbrock(w):

@@ -270,7 +270,7 @@ LATE = {"autoflow.nn": of_networks, "autoflow.arrays": of_devices}
 def all_examples() -> Examples:
     """All entries but those of ``LATE``, by the function that is in the table."""
     found = EXAMPLES | row_examples_matrices.EXAMPLES
-    if importlib.util.find_spec("scipy"):
+    if importlib.util.find_spec("scipy.special"):
         import row_examples_scipy
 
         found |= row_examples_scipy.EXAMPLES

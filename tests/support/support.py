@@ -30,7 +30,7 @@ from autoflow.table.table import RULES, Example, Rule
 SCIPYS = {f"autoflow.scipy.{name}" for name in ("linalg", "signal", "special", "stats", "integrate")} | {
     f"autoflow.rules.{name}" for name in ("special", "bessel", "distributions", "matrix_functions")
 }
-if importlib.util.find_spec("scipy"):
+if importlib.util.find_spec("scipy.special"):
     for name in sorted(SCIPYS):
         importlib.import_module(name)
 

@@ -25,7 +25,7 @@ from autoflow.table.table import RULES
 
 Array = Any
 RNG = np.random.default_rng(17)
-SCIPY = importlib.util.find_spec("scipy") is not None
+SCIPY = importlib.util.find_spec("scipy.special") is not None
 needs_scipy = pytest.mark.skipif(not SCIPY, reason="SciPy is not installed")
 
 

@@ -23,7 +23,7 @@ from autoflow.transforms.evaluation import Trace
 from autoflow.transforms.forward_pass import ForwardPass, pushes_of, transposed_graph
 
 Array = Any
-SCIPY = importlib.util.find_spec("scipy") is not None
+SCIPY = importlib.util.find_spec("scipy.special") is not None
 ROWS = rows(SCIPY)
 RARE = ["float32", "float64 complex128", "complex128 float64", "float16"]
 # By day complex numbers go through those rows only that are not analytic: there it matters how they are read.
