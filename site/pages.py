@@ -26,7 +26,8 @@ BRAND = (
     '<circle cx="5" cy="16" r="3.4" class="c"/><circle cx="24" cy="10" r="5" class="o"/></svg>autoflow'
 )
 MENU = {
-    "index.html": "Playground", "lessons/index.html": "Lessons", "docs/index.html": "Documentation",
+    "index.html": "Playground", "live/index.html": "Live networks", "lessons/index.html": "Lessons",
+    "docs/index.html": "Documentation",
     "api/autoflow.html": "Reference",
 }  # fmt: skip
 # Documentation in the order of its list: file, and what it is called there.

@@ -11,9 +11,11 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import chromium
+import numpy as np
 import pytest
 from firefox import firefox
 from sites import Playground, served
@@ -109,21 +111,72 @@ def link(code):
 @marked(in_browser)
 def test_the_first_picture_is_there_at_once(still, open_page):
     page = open_page(still)
-    assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
+    assert page.run(VALUES) == ["−1.123", "−0.7487", "1"]
     assert page.in_view(PICTURE)
     assert page.run("document.getElementById('examples').options.length") == len(EXAMPLES)
     page.run("document.getElementById('tab-sliders').click()")
     assert page.in_view("!!document.querySelector('.autoflow-explore > div')")
     moved = """(() => {
         const root = document.querySelector('.autoflow-explore > div').shadowRoot, x = root.querySelector('input');
-        x.value = 2;
+        x.value = 1;
         x.dispatchEvent(new Event('input'));
-        return root.querySelector('.result').textContent;
+        const first = root.querySelector('.result').textContent;
+        [...root.querySelectorAll('button')].find((b) => b.textContent === 'Step downhill').click();
+        return [first, root.querySelector('.said').textContent];
     })()"""
-    assert page.in_view(moved) == "out = 97.5"  # 11² sin 40 − 11 cos 40
+    first, said = page.in_view(moved)
+    assert first == "loss = 0.01912"  # (tanh 1.3 − 1)²
+    assert said.startswith("step 1: loss falls")  # the first thing that a visitor tries goes well
     page.run("document.getElementById('examples').selectedIndex = 1; document.getElementById('examples').onchange()")
-    page.until(f"{VALUES}[2] === '1'", 20)
-    assert page.run(VALUES) == ["−1.123", "−0.7487", "1"]
+    page.until(f"{VALUES}[3] === '1'", 20)
+    assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
+
+
+@marked(in_browser)
+def test_the_front_page_opens_with_a_network_that_trains(still, open_page):
+    """Without Python, which is loaded when the editor comes into view; in at most 500 kB."""
+    page = open_page(still)
+    live = "document.querySelector('#network .autoflow-live').live"
+    assert not page.run(f"{live}.state.playing")  # for readers who prefer less motion
+    page.media(reduced_motion=False)
+    page.enter(f"{still}?again")
+    page.until(f"{live}.state.at > 5", 30)
+    assert page.run(f"{live}.losses.at(-1) < {live}.losses[0]")
+    asked = [url for url in page.requests() if url.startswith(still) and "?again" not in url]
+    assert not any(["vendor/" in url or "python.js" in url for url in asked])
+    sizes = [len(urllib.request.urlopen(url).read()) for url in {*asked}]
+    assert sum(sizes) < 500_000
+    page.run("document.getElementById('code').scrollIntoView({ block: 'center' })")
+    page.until("performance.getEntriesByType('resource').some(({ name }) => name.endsWith('python.js'))", 20)
+    page.run("document.getElementById('panel').scrollIntoView()")
+    page.until(f"!{live}.state.playing", 20)  # out of sight
+
+
+@marked(in_browser)
+def test_tab_indents_where_python_does_and_leaves_the_editor_elsewhere(still, open_page):
+    page = open_page(still)
+
+    def tabs(code, count=1, escape=False):
+        """Where the focus is, and what the editor has got, after so many times Tab at the end of this program."""
+        page.type_program(code)
+        if escape:
+            page.press("Escape")
+        for _ in range(count):
+            for kind in ("keyDown", "keyUp"):
+                page.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        return page.run("[document.activeElement.id, document.getElementById('code').value]")
+
+    for code, indent in [
+        ("for k in range(3):  # so\n", 4),
+        ("if x:\n    if y:\n        a = 1\n\n", 8),
+        ("x = 1\n", 0),
+        ("", 0),
+        ("x", 0),
+    ]:
+        deepest = code + " " * indent
+        assert tabs(code, indent // 4) == ["code", deepest]
+        assert tabs(code, indent // 4 + 1) == ["run", deepest]  # no trap, however long the line is empty
+        assert tabs(code, 1, escape=True) == ["run", code]
 
 
 @marked(in_browser)
@@ -321,7 +374,8 @@ def test_the_playground_in_firefox(site):
     with firefox() as page:
         page.go(site)
         page.until("document.documentElement.dataset.shown === ''")
-        assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
+        assert page.run(VALUES) == ["−1.123", "−0.7487", "1"]
+        page.run("(document.getElementById('code').scrollIntoView(), 1)")
         page.until("/^Ready/.test(document.getElementById('status').textContent)", 300)
         for code, values, error in (
             ("x = af.Variable(3.0)\ny = x**3", ["27", "1"], ""),
@@ -412,9 +466,8 @@ def test_links_lead_to_pages(whole):
 # -- what is made, and of what
 
 
-def test_examples_show_no_error_and_begin_with_the_lesson():
-    assert EXAMPLES[0][0] == "Three variables"
-    answer = json.loads(playground.runner().run(EXAMPLES[0][1]))
+def test_examples_show_no_error_and_one_is_of_the_lesson():
+    answer = json.loads(playground.runner().run(dict(EXAMPLES)["Three variables"]))
     assert [row["gradient"] for row in answer["rows"]] == ["−2822.5", "−1696", "−2118.4", "1"]
     for name, code in EXAMPLES:
         assert max(map(len, code.splitlines())) <= 75, name
@@ -434,6 +487,34 @@ def test_an_error_is_an_answer(code, line, text):
     answer = json.loads(playground.runner().run(code))
     assert answer["error"] == {"text": text, "line": line}
     assert answer["rows"] == []
+
+
+def test_what_is_shown_stays_when_the_next_program_fails():
+    """Until it has a result of its own; also what was not asked for yet, by the names that it had."""
+    python = playground.runner()
+    python.run("w = af.Variable(3.0)\nloss = w**2")
+    for wrong in ("loss = ", "1 / 0", "w = af.Variable(1.0)\nraise ValueError"):
+        answer = json.loads(python.run(wrong))
+        assert answer["stays"]
+        assert answer["error"]
+        assert "loss" in json.loads(python.pane("graph"))["html"]
+    for package, told in (("matplotlib", True), ("matplotlip", False)):  # the browser has neither
+        error = json.loads(python.run(f"raise ModuleNotFoundError('no', name='{package}.pyplot')"))["error"]
+        assert ("The lessons" in error["text"]) is told
+    answer = json.loads(python.run("a = af.Variable(2.0)\nb = a * 3\n1 / 0"))
+    assert not answer["stays"]
+    assert [row["title"] for row in answer["rows"]] == ["a", "b"]
+    assert json.loads(python.run("print(1)"))["rows"] == []
+
+
+def test_training_shows_the_gradients_of_its_last_backward():
+    """After the step of the optimiser no pass is possible any more."""
+    step = "    loss = np.mean((x @ w) ** 2 * w)\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+    code = f"w = af.Variable([1.0, 2.0])\nx = np.eye(2)\nopt = af.optim.SGD([w], lr=0.5)\nfor k in range(2):\n{step}"
+    answer = json.loads(playground.runner().run(f"{code}print(w.grad.tolist())"))
+    shown = [float(number.replace("−", "-")) for number in answer["rows"][0]["gradient"].strip("[]").split(", ")]
+    np.testing.assert_allclose(shown, json.loads(answer["printed"]), rtol=1e-4)
+    assert answer["note"] == "gradients are those that the last backward() left in .grad"
 
 
 def test_what_is_printed_is_kept_to_a_length_and_told_meanwhile():
