@@ -150,6 +150,6 @@ def policy(scripts: list[str]) -> str:
         "img-src": "'self' data:",
         "manifest-src": "'self'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": "'self'",
     }
     return "; ".join([f"{name} {value}" for name, value in rules.items()])

@@ -8,10 +8,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 import urllib.request
+import zlib
 from pathlib import Path
 
 import chromium
@@ -24,11 +26,13 @@ pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
 import lab
+import lists
 import live_pages
 import make
 import pages
 import playground
 import runtime
+import search
 
 import autoflow as af
 from examples import EXAMPLES
@@ -98,7 +102,6 @@ def keep(page, name):
 
 def link(code):
     import base64
-    import zlib
 
     packer = zlib.compressobj(9, wbits=-15)
     data = packer.compress(code.encode()) + packer.flush()
@@ -369,6 +372,42 @@ def test_every_page_shows_itself_without_another_host(whole, site, browser):
     assert [p for p in page.problems() if not p.startswith(f"request: {site}")] == []
 
 
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+READ = (
+    "index.html",
+    "search.html?q=grad",
+    "live/index.html",
+    "live/logistic.html",
+    "lessons/index.html",
+    f"lessons/{Path(LESSONS[3]).stem}.html",
+    "docs/index.html",
+    "docs/glossary.html",
+    "docs/live.html",
+    "licences.html",
+)
+
+
+@marked(by_night)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_accessibility_by_axe(whole, browser, dark):
+    """No violation of WCAG 2.2, A and AA, nor of the best practices of axe-core; shadow roots and frames included."""
+    try:
+        axe = (runtime.bring("tests") / "axe.min.js").read_text(encoding="utf-8")
+    except runtime.UnavailableError as reason:
+        pytest.skip(str(reason))
+    page = chromium.Page(browser, 1280, 900)
+    page.media(dark=dark)
+    with served(whole) as (url, _):
+        found = {}
+        for path in READ:
+            page.go(url + path)
+            time.sleep(1)
+            page.run(f"{axe};0")
+            answer = page.run("axe.run(document, { iframes: false }).then((it) => it.violations)")
+            found[path] = [(one["id"], one["help"], [n["target"] for n in one["nodes"]][:3]) for one in answer]
+    assert {path: some for path, some in found.items() if some} == {}
+
+
 @marked(by_night)
 def test_the_playground_in_firefox(site):
     with firefox() as page:
@@ -390,7 +429,6 @@ def test_the_playground_in_firefox(site):
         assert page.complaints == []
 
 
-LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 NOTEBOOK = "jupyterapp.shell.currentWidget"
 CODE = f"{NOTEBOOK}.content.widgets.filter((cell) => cell.model.type === 'code')"
 
@@ -577,7 +615,7 @@ def test_only_files_with_the_listed_sum_are_taken(tmp_path, monkeypatch):
 def test_every_listed_file_says_what_it_is():
     for name, row in runtime.listed()["file"].items():
         assert re.fullmatch(r"[0-9a-f]{64}", row["sha256"]), name
-        assert row["part"] in ("playground", "lessons", "slides"), name
+        assert row["part"] in ("playground", "lessons", "slides", "tests"), name
         assert row["licence"], name
         assert row["home"].startswith("https://"), name
         assert name.endswith(".whl") or re.fullmatch(r"[\w.-]+@\d+\.\d+\.\d+/package/.+", row["npm"]), name
@@ -689,14 +727,82 @@ def test_six_networks_train_in_their_pages(tmp_path, browser):
         one.call("Page.close")
 
 
-def test_images_of_all_themes_come_along(tmp_path):
-    pages.build(tmp_path)
-    for path in tmp_path.glob("docs/*.html"):
+@pytest.fixture(scope="module")
+def to_read(tmp_path_factory):
+    """The pages to read and a reference of one page, searched."""
+    out = tmp_path_factory.mktemp("read")
+    pages.build(out)
+    (out / "api").mkdir()
+    rows = [
+        "autoflow.nn.Linear py:class 1 autoflow/nn.html#Linear -",
+        "autoflow.vmap py:function 1 autoflow.html#vmap -",
+    ]
+    head = b"# Sphinx inventory version 2\n# Project: a\n# Version: 1\n# The remainder ... zlib.\n"
+    (out / "api" / "objects.inv").write_bytes(head + zlib.compress("".join([f"{row}\n" for row in rows]).encode()))
+    search.build(out)
+    shutil.copyfile(ROOT / "site" / "page" / "page.js", out / "page.js")
+    shutil.copyfile(ROOT / "site" / "page" / "site.css", out / "site.css")
+    return out
+
+
+def test_images_of_all_themes_come_along(to_read):
+    for path in to_read.glob("docs/*.html"):
         named = re.findall(r'(?:src|srcset)="([^"]+)"', path.read_text(encoding="utf-8"))
         images = [name for name in named if "images/" in name]
         assert [name for name in images if not (path.parent / name).is_file()] == [], path
         if path.name == "readme.html":
             assert len(images) == (ROOT / "README.md").read_text(encoding="utf-8").count('="images/')
+
+
+def test_lists_say_what_one_learns_how_long_it_takes_and_for_whom_it_is(to_read):
+    text = (to_read / "lessons" / "index.html").read_text(encoding="utf-8")
+    assert len(re.findall(r"<small>Learn [^<]{40,}</small>", text)) == len(LESSONS)
+    assert len(re.findall(r">\d+ minutes · (?:beginner|intermediate|advanced)<", text)) == len(LESSONS)
+    assert text.count("beginner") == 4
+    text = (to_read / "docs" / "index.html").read_text(encoding="utf-8")
+    assert len(re.findall(r"<small>[^<]{20,220}</small>", text)) > 20
+    assert not re.search(r"<small>[^<]*(\*\*|`|\]\()", text)
+    with pytest.raises(ValueError, match="does not say"):
+        lists.lesson_item(0, "name", "title", "# Title\n\nWords.")
+
+
+def test_the_index_has_every_section_and_leads_there(to_read):
+    entries = json.loads((to_read / "search.json").read_text(encoding="utf-8"))
+    assert {kind for kind, *_ in entries} == {"lesson", "documentation", "reference"}
+    ids = {}
+    for _, address, title, _, text in entries:
+        path, _, anchor = address.partition("#")
+        assert title
+        assert "</span>" not in text
+        if not path.startswith("api/"):
+            ids.setdefault(path, set(re.findall(r' id="([^"]+)"', (to_read / path).read_text(encoding="utf-8"))))
+            assert not anchor or anchor in ids[path], address
+    assert len(ids) == len(LESSONS) + len([*(ROOT / "docs").glob("*.md")]) + 1  # the README
+    assert (to_read / "search.json").stat().st_size < 1_500_000
+
+
+@marked(in_browser)
+def test_search_finds_lessons_documentation_and_names_without_a_server(to_read, browser):
+    page = Playground(browser)
+    texts = "['a', '.kind'].map((name) => row.querySelector(name).textContent)"
+    rows = f"[...document.querySelectorAll('#results li')].map((row) => {texts})"
+    with served(to_read) as (url, end):
+        page.call("Page.navigate", url=f"{url}search.html?q=vmap")
+        page.until(f"{rows}.length > 3", 30)
+        end()  # everything is in the page from here on
+        assert page.run(rows)[0] == ["af.vmap", "reference"]
+        assert {"documentation", "lesson"} <= {kind for _, kind in page.run(rows)}
+        for question, first in (
+            ("Linear", "af.nn.Linear"), ("topological order", "1 · An engine in 40 lines"),
+            ("LOST gradient", "Where a gradient can get lost"), ("<img src=x>", None),
+        ):  # fmt: skip
+            page.run(f"question.value = {json.dumps(question)}, question.dispatchEvent(new Event('input')), 1")
+            time.sleep(0.3)
+            shown = page.run(rows)
+            assert shown[0][0].startswith(first) if first else not shown, (question, shown[:3])
+            assert page.run("new URLSearchParams(location.search).get('q')") == question
+        assert page.run("document.querySelectorAll('#results img').length") == 0
+    page.call("Page.close")
 
 
 def test_the_reference_loads_nothing_from_elsewhere(tmp_path):

@@ -4,7 +4,7 @@ const names = { sgd: "SGD", momentum: "SGD + momentum", adam: "Adam" };
 const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
 const title = A.full ? `<h1>${A.title}</h1>` : `<h2 class="title">${A.title}</h2>`;
 const hints = { images: "A frame: wrong, and what is predicted. Draw with the pointer.", pairs: "To the right the target, upwards the prediction. Drag a point." };
-root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page">
+root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page" role="${A.full ? "main" : "group"}">
 <header>${title}<span data-id="status" class="status"></span><span data-id="said" role="status" class="unseen"></span>
   <label class="check"><input data-id="quiz" type="checkbox"> predict first</label>
   ${A.full ? '<button data-id="theme" class="quiet" aria-label="light or dark">◐</button>' : ""}</header>
