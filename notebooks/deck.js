@@ -11,7 +11,7 @@ document.documentElement.setAttribute("theme", "light"); // of pictures that fol
 // Of a live page a slide has the controls, the data, the loss and the graph.
 for (const host of document.querySelectorAll(".autoflow-live")) {
   const style = host.shadowRoot.appendChild(document.createElement("style"));
-  style.textContent = ".panel, details, .hint, .check, h2.title, .key { display: none } header { float: right } .bar { margin-bottom: 8px } "
+  style.textContent = ".panel, details, .hint, .check, h2.title, .key { display: none } .head { float: right } .bar { margin-bottom: 8px } "
     + ".top { grid-template-columns: 206px 1fr; grid-auto-rows: 212px } canvas[data-id=plane] { max-width: 160px } "
     + "canvas[data-id=losses] { min-height: 0 } .below { margin-top: 8px }";
 }

@@ -374,17 +374,11 @@ def test_every_page_shows_itself_without_another_host(whole, site, browser):
 
 LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 READ = (
-    "index.html",
-    "search.html?q=grad",
-    "live/index.html",
-    "live/logistic.html",
-    "lessons/index.html",
-    f"lessons/{Path(LESSONS[3]).stem}.html",
-    "docs/index.html",
-    "docs/glossary.html",
-    "docs/live.html",
-    "licences.html",
-)
+    "index.html", "search.html?q=grad", "live/index.html", "live/logistic.html", "lessons/index.html",
+    f"lessons/{Path(LESSONS[3]).stem}.html", "docs/index.html", "docs/glossary.html", "docs/live.html", "licences.html",
+)  # fmt: skip
+# Numbers on a card are no label of it, and change at every frame; its name begins with its title.
+RULES = {"label-content-name-mismatch": {"enabled": False}}
 
 
 @marked(by_night)
@@ -403,7 +397,8 @@ def test_accessibility_by_axe(whole, browser, dark):
             page.go(url + path)
             time.sleep(1)
             page.run(f"{axe};0")
-            answer = page.run("axe.run(document, { iframes: false }).then((it) => it.violations)")
+            options = json.dumps({"iframes": False, "rules": RULES})
+            answer = page.run(f"axe.run(document, {options}).then((it) => it.violations)")
             found[path] = [(one["id"], one["help"], [n["target"] for n in one["nodes"]][:3]) for one in answer]
     assert {path: some for path, some in found.items() if some} == {}
 
