@@ -1,7 +1,8 @@
 """The API reference, from the docstrings: ``make docs``, or ``python docs/make_api.py FOLDER``. pdoc writes the pages.
 
 It begins with the tasks of ``tasks.md``, and lists first what these name. A name that does not resolve, a docstring
-that pdoc cannot show, or any other warning is an error.
+that pdoc cannot show, or any other warning is an error. ``objects.inv`` says where each name is, so that the Sphinx
+documentation of other projects can link to it (intersphinx).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import inspect
 import re
 import sys
 import warnings
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,40 @@ def order_names(tasks: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in autoflow.__all__]
 
 
+# A name on a page of pdoc: its anchor, and what it is.
+ANCHOR = re.compile(
+    r'<(?:section|div) id="([\w.]+)"(?:(?!<div class="attr).){0,400}?<div class="attr (\w+)"', re.DOTALL
+)
+ROLES = {"class": "class", "function": "function", "variable": "data"}
+
+
+def described(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Every name that the pages describe, as users write it: the name, its role in Sphinx, its address."""
+    public = {m.__name__: f"autoflow.{n}" for n in autoflow.__all__ if inspect.ismodule(m := getattr(autoflow, n))}
+    for path in sorted(folder.rglob("*.html")):
+        address = path.relative_to(folder).as_posix()
+        module = address.removesuffix(".html").replace("/", ".")
+        if module.partition(".")[0] != "autoflow":  # index.html, search
+            continue
+        module = public.get(module, module)
+        yield module, "module", address
+        for name, kind in ANCHOR.findall(path.read_text(encoding="utf-8")):
+            role = ROLES.get(kind, "data")
+            if "." in name:
+                role = {"function": "method", "data": "attribute"}.get(role, role)
+            yield f"{module}.{name}", role, f"{address}#{name}"
+
+
+def write_inventory(folder: Path) -> None:
+    """``objects.inv`` in the format of Sphinx, version 2."""
+    head = f"# Sphinx inventory version 2\n# Project: autoflow\n# Version: {autoflow.__version__}\n"
+    rows = "".join([f"{name} py:{role} 1 {address} -\n" for name, role, address in described(folder)])
+    packed = zlib.compress(rows.encode(), 9)
+    (folder / "objects.inv").write_bytes(
+        f"{head}# The remainder of this file is compressed using zlib.\n".encode() + packed
+    )
+
+
 def main(folder: Path) -> None:
     """Write the site into ``folder``."""
     warnings.simplefilter("error")
@@ -104,6 +141,7 @@ def main(folder: Path) -> None:
     for cls in (autoflow.Variable, autoflow.Constant):
         cls.role.__new__.__doc__ = ""  # the arguments are shown of a constructor that has a docstring
     pdoc.pdoc(*MODULES, output_directory=folder)
+    write_inventory(folder)
     print(f"{len(list(folder.rglob('*.html')))} pages in {folder}")
 
 

@@ -1,8 +1,7 @@
-"""What a teacher hands out or projects: worksheets with answer sheets, and slides. ``make.py`` calls it.
+"""What a teacher hands out: worksheets with answer sheets. ``make.py`` calls it. ``decks.py`` makes the slides.
 
 Every file is one page of HTML that loads nothing, so it works from a memory stick. Worksheets are for paper: print
-them from the browser. Slides are shown by reveal.js: arrow keys, Esc for the overview, ``?print-pdf`` for paper.
-Formulas are typeset by KaTeX. Both are files of others, which ``site/runtime.py`` brings once.
+them from the browser. Formulas are typeset by KaTeX, files of others, which ``site/runtime.py`` brings once.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from autoflow.pictures.pages.html import image  # noqa: E402
 
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
 EXERCISE = re.compile(r"\*\*\d+\.\*\*")
-LONGEST = 700  # characters of text on a slide
 LARGER, WIDE, HIGH = 0.36, 180.0, 185.0  # of pictures on paper: mm for a pixel, at most; mm
 PAPER = """
 @page { size: A4; margin: 14mm }
@@ -41,31 +39,20 @@ h2 { font-size: 12.5pt; margin: 1.2rem 0 .3rem }
 .line { border-bottom: 1px solid #99a; height: 9mm } .answer { color: var(--link); margin: .15rem 0 }
 code { font-family: var(--mono); font-size: .9em } pre { font: 9.5pt/1.4 var(--mono); white-space: pre-wrap }
 """
-SHOW = """
-:root { color-scheme: light }
-.reveal { font-size: 26px; color: var(--ink) } .reveal .slides { text-align: left }
-.reveal .slides section { max-height: 100%; overflow-y: auto; padding: 0 16px }
-.reveal h1 { font-size: 2em } .reveal h2 { font-size: 1.4em; margin: 0 0 .5em }
-.reveal pre { font: 18px/1.4 var(--mono); background: var(--soft); padding: .4em .7em; border-radius: 8px; margin: .3em 0; white-space: pre-wrap }
-.reveal :not(pre) > code { font: .85em var(--mono); background: var(--soft); padding: 0 .25em }
-.reveal img { max-width: 100%; max-height: 560px } .reveal table { border-collapse: collapse; font-size: .9em }
-.reveal th, .reveal td { padding: .15em 1em .15em 0; border-bottom: 1px solid var(--line) }
-"""  # noqa: E501
-START = "Reveal.initialize({width: 1280, height: 720, margin: 0.04, center: false, hash: true, slideNumber: 'c/t', transition: 'none'});"  # noqa: E501
 
 
-def page(title: str, body: str, style: str, scripts: list[str]) -> str:
-    """A page that loads nothing: styles and scripts stand in it, and its policy allows no more."""
+def page(title: str, body: str, style: str, scripts: list[str], kind: str = "") -> str:
+    """A page that loads nothing: styles and scripts stand in it, and its policy allows no more. ``kind``: its class."""
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
     css = (SITE / "page" / "site.css").read_text(encoding="utf-8").partition("/* Python in colours")
     colours = css[0][: css[0].index("header {")] + css[2].partition("*/")[2].partition("/*")[0]
     if 'class="math' in body:
-        scripts = [*scripts, *math_scripts()]
+        scripts = [*math_scripts(), *scripts]
     inside = "".join([f"<script>{text.replace('</script', '<' + chr(92) + '/script')}</script>\n" for text in scripts])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{html.escape(title)}</title>\n'
-        f"<style>{colours}{style}</style>\n</head>\n<body>\n{body}\n{inside}</body>\n</html>\n"
+        f"<style>{colours}{style}</style>\n</head>\n<body class='{kind}'>\n{body}\n{inside}</body>\n</html>\n"
     )
 
 
@@ -138,65 +125,3 @@ def write_worksheets(folder: Path, paths: list[Path]) -> None:
             made = folder / f"{path.stem[:2]}_{name}.html"
             made.write_text(worksheet(notebook, path.stem[3:], answers=answers), encoding="utf-8")
             print(made)
-
-
-# -- slides
-
-
-def slides(notebook: Any) -> str:
-    """The lesson as slides: a column for each section, downwards its text, programs and pictures. An answer has a slide
-    of its own, below its exercise. Raises UnavailableError where reveal.js cannot be had."""
-    place = runtime.bring("slides")
-    columns = "".join([f"<section>{''.join(column)}</section>\n" for column in columns_of(notebook)])
-    body = f'<div class="reveal"><div class="slides">\n{columns}</div></div>'
-    style = (place / "reveal.css").read_text(encoding="utf-8") + SHOW
-    scripts = [(place / "reveal.js").read_text(encoding="utf-8"), START]
-    return page(pages.title_of(notebook.cells[0].source), body, style, scripts)
-
-
-def columns_of(notebook: Any) -> list[list[str]]:
-    """Slides as HTML, by section."""
-    columns: list[list[list[str]]] = []
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            if not cell.source.startswith("# your turn"):
-                columns[-1][-1].append(pages.cell_html(cell, {}, "notebooks/lesson.ipynb"))
-            continue
-        for text in filter(None, sections_of(cell.source)):
-            if text.startswith("#"):
-                columns.append([])
-            columns[-1] += [[rendered(part)] for part in pieces(text)]
-    return [[f"<section>{''.join(slide)}</section>" for slide in column] for column in columns]
-
-
-def sections_of(source: str) -> list[str]:
-    """A cell's text, cut before its headings; then its folded answers."""
-    texts = re.split(r"^(?=#{1,2} )", ANSWER.sub("", source), flags=re.MULTILINE)
-    return [text.strip() for text in texts] + [f"**Answer**\n\n{text.strip()}" for text in ANSWER.findall(source)]
-
-
-def pieces(text: str) -> Iterator[str]:
-    """A text in parts that fit on a slide: paragraphs are kept together up to LONGEST characters, programs whole."""
-    blocks: list[str] = []
-    for paragraph in text.strip().split("\n\n"):
-        if blocks and blocks[-1].count("```") % 2:
-            blocks[-1] += f"\n\n{paragraph}"  # inside of a program
-        else:
-            blocks.append(paragraph)
-    part = blocks[0]
-    for block in blocks[1:]:
-        if len(part) + len(block) > LONGEST:
-            yield part
-            part = block
-        else:
-            part += f"\n\n{block}"
-    yield part
-
-
-def write_slides(folder: Path, paths: list[Path]) -> None:
-    """One page for each lesson."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        made = folder / f"{path.stem}.html"
-        made.write_text(slides(pages.nbformat.read(path, as_version=4)), encoding="utf-8")
-        print(made)

@@ -152,10 +152,10 @@ def write_worksheets(folder: Path, chosen: list[Path]) -> None:
 
 
 def write_slides(folder: Path, chosen: list[Path]) -> None:
-    """Of each lesson a page that is shown on the wall."""
-    import handouts
+    """Of each lesson a page that is shown on the wall, and its lecture."""
+    import decks
 
-    handouts.write_slides(folder, chosen)
+    decks.write_slides(folder, chosen)
 
 
 def grade(words: list[str]) -> int:

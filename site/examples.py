@@ -2,6 +2,17 @@
 
 EXAMPLES = [
     (
+        "One neuron",
+        """\
+w = af.Variable(0.5)
+b = af.Variable(-0.2)
+x, target = 1.5, 1.0
+
+prediction = np.tanh(w * x + b)
+loss = (prediction - target) ** 2
+""",
+    ),
+    (
         "Three variables",
         """\
 x = af.Variable(3.0)
@@ -11,17 +22,6 @@ z = af.Variable(4.0)
 a1 = x + y + z
 a2 = x * y * z
 out = a1**2 * np.sin(a2) - a1 * np.cos(a2)
-""",
-    ),
-    (
-        "One neuron",
-        """\
-w = af.Variable(0.5)
-b = af.Variable(-0.2)
-x, target = 1.5, 1.0
-
-prediction = np.tanh(w * x + b)
-loss = (prediction - target) ** 2
 """,
     ),
     (

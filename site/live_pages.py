@@ -139,5 +139,5 @@ def build(folder: Path) -> None:
     body = "<h1>Networks that train in the page</h1><p>Press Train; drag a point or a weight; click a card.</p>"
     import pages  # which needs what only the site is made with
 
-    text = pages.page("Live", f'{body}<ul class="lessons">{"".join(items)}</ul>')
+    text = pages.page("Live networks", f'{body}<ul class="lessons">{"".join(items)}</ul>', here="live/index.html")
     (folder / "index.html").write_text(text, encoding="utf-8")

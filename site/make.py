@@ -24,6 +24,7 @@ import live_pages  # noqa: E402
 import pages  # noqa: E402
 import playground  # noqa: E402
 import runtime  # noqa: E402
+import search  # noqa: E402
 
 import autoflow  # noqa: E402
 
@@ -50,6 +51,7 @@ def main(out: Path, *, reference: bool = True, lessons: bool = True) -> None:
     if reference:
         subprocess.run([sys.executable, HERE.parent / "docs" / "make_api.py", out / "api"], check=True)
         pages.without_network(out / "api")
+    print(f"search: {search.build(out)} entries")
     stamp(out)
     packed = report(out)  # of the front page
     if packed > PACKED:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import lists
 import mistune
 import nbformat
 import pygments
@@ -26,7 +27,8 @@ BRAND = (
     '<circle cx="5" cy="16" r="3.4" class="c"/><circle cx="24" cy="10" r="5" class="o"/></svg>autoflow'
 )
 MENU = {
-    "index.html": "Playground", "lessons/index.html": "Lessons", "docs/index.html": "Documentation",
+    "index.html": "Playground", "live/index.html": "Live networks", "lessons/index.html": "Lessons",
+    "docs/index.html": "Documentation",
     "api/autoflow.html": "Reference",
 }  # fmt: skip
 # Documentation in the order of its list: file, and what it is called there.
@@ -40,6 +42,13 @@ LISTED = {
 }  # fmt: skip
 
 
+SEARCH = (
+    '<h1>Search</h1><form id="form" role="search"><input type="search" id="question" name="q" autocomplete="off" '
+    'aria-label="Search lessons, documentation and reference"></form>'
+    '<p id="count" class="hint" role="status"></p><ol id="results" class="lessons"></ol>'
+    "<noscript><p>Searching needs JavaScript.</p></noscript>"
+)
+
 # -- the frame of every page
 
 
@@ -48,29 +57,37 @@ def header(up: str, here: str) -> str:
     links = "".join(
         [f'<a href="{up}{to}"{" aria-current=page" * (to == here)}>{name}</a>' for to, name in MENU.items()]
     )
-    return f'<header><a class="brand" href="{up}index.html">{BRAND}</a><nav aria-label="Site">{links}</nav></header>'
+    find = (
+        f'<form role="search" action="{up}search.html"><input type="search" name="q" placeholder="Search" '
+        'aria-label="Search lessons, documentation and reference"></form>'
+    )
+    brand = f'<a class="brand" href="{up}index.html">{BRAND}</a>'
+    return f'<header>{brand}<nav aria-label="Site">{links}</nav>{find * (here != "search.html")}</header>'
 
 
 def footer(up: str) -> str:
     """The line at the bottom."""
     return (
         f'<footer>autoflow, MIT licence. Python in the browser by <a href="{up}licences.html">Pyodide, NumPy and '
-        "others</a>. Nothing here asks another host, and nothing is counted.</footer>"
+        "others</a>. No third-party requests, no tracking.</footer>"
     )
 
 
-def page(title: str, body: str, up: str = "../", here: str = "") -> str:
-    """A page to read. Formulas are typeset by KaTeX, where there are some."""
+def page(title: str, body: str, up: str = "../", here: str = "", script: str = "") -> str:
+    """A page to read. Formulas are typeset by KaTeX, where there are some. ``script``: a module that the page runs."""
     needs_math = 'class="math' in body
     math = f'<script src="{up}vendor/katex.min.js" defer></script><script src="{up}math.js" defer></script>'
     policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+    policy += "; connect-src 'self'" * bool(script)
+    scripts = f'{math * needs_math}<script src="{up}reading.js" defer></script>\n'
+    scripts += f'<script type="module" src="{up}{script}"></script>\n' * bool(script)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n<title>{html.escape(title)} · autoflow</title>\n'
         f'<link rel="stylesheet" href="{up}site.css">\n<link rel="icon" href="{up}icon.svg">\n'
-        f"{math * needs_math}</head>\n<body>\n{header(up, here)}\n"
+        f"{scripts}</head>\n<body>\n{header(up, here)}\n"
         f"<main><article>\n{body}\n</article></main>\n{footer(up)}\n</body>\n</html>\n"
     )
 
@@ -153,7 +170,9 @@ def build(out: Path, *, lab: bool = False) -> None:
     write_lessons(out / "lessons", lessons, known, lab=lab)
     (out / "licences.html").write_text(page("Licences", licences(lab=lab), up=""), encoding="utf-8")
     shutil.copyfile(ROOT / "LICENSE", out / "LICENSE.txt")
-    shutil.copyfile(Path(__file__).parent / "page" / "math.js", out / "math.js")
+    for name in ("math.js", "reading.js", "search.js"):
+        shutil.copyfile(Path(__file__).parent / "page" / name, out / name)
+    (out / "search.html").write_text(page("Search", SEARCH, up="", here="search.html", script="search.js"), "utf-8")
 
 
 def linked_images(body: str) -> str:
@@ -163,13 +182,14 @@ def linked_images(body: str) -> str:
 
 def write_list(path: Path, docs: list[Path]) -> None:
     """The first page of the documentation."""
-    rest = {p.stem: title_of(p.read_text(encoding="utf-8")) for p in docs if p.stem not in LISTED}
-    here = {p.stem for p in docs}
+    texts = {p.stem: p.read_text(encoding="utf-8") for p in docs}
+    told = {name: f"<small>{html.escape(lists.summary(text))}</small>" for name, text in texts.items()}
+    rest = {name: title_of(text) for name, text in texts.items() if name not in LISTED}
     items = ['<li><a href="readme.html">What autoflow is, and how to install it</a></li>']
-    items += [f'<li><a href="{name}.html">{text}</a></li>' for name, text in LISTED.items() if name in here]
+    items += [f'<li><a href="{name}.html">{text}</a>{told[name]}</li>' for name, text in LISTED.items() if name in told]
     items += ['<li><a href="../live/index.html">Networks that train in the page</a></li>']
     items += ['<li><a href="../api/autoflow.html">Reference of all functions</a></li>']
-    others = [f'<li><a href="{name}.html">{html.escape(text)}</a></li>' for name, text in rest.items()]
+    others = [f'<li><a href="{name}.html">{html.escape(text)}</a>{told[name]}</li>' for name, text in rest.items()]
     others += ['<li><a href="changelog.html">What changed</a></li>']
     body = (
         f'<h1>Documentation</h1><ul class="lessons">{"".join(items)}</ul><h2>Coming from another library, and more</h2>'
@@ -204,7 +224,7 @@ def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab
         cells.insert(1, start if lab else read)
         body = "\n".join(cells) + f'<p class="around">{"".join(around)}</p>'
         (folder / f"{path.stem}.html").write_text(page(titles[k], body, here="lessons/index.html"), encoding="utf-8")
-        items.append(f'<li><a href="{path.stem}.html">{html.escape(titles[k])}</a></li>')
+        items.append(lists.lesson_item(k, path.stem, titles[k], notebook.cells[0].source))
     body = (
         "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Each lesson is a notebook; "
         "here you can read it with all its results. The exercises have folded answers. Short programs run in the "
@@ -264,7 +284,7 @@ def licences(*, lab: bool) -> str:
 
 
 def without_network(folder: Path) -> None:
-    """The reference asks another host for MathJax: it gets our KaTeX instead, and the icon.
+    """The reference asks another host for MathJax: it gets our KaTeX instead, the icon, and a way to the other pages.
 
     Raises RuntimeError if anything is left that another host is asked for.
     """
@@ -275,6 +295,8 @@ def without_network(folder: Path) -> None:
         text = re.sub(r"<script>\s*window\.MathJax.*?</script>\s*<script id=\"MathJax-script\".*?</script>\s*"
                       r"<script>.*?</script>", ours, text, count=1, flags=re.DOTALL)  # fmt: skip
         text = text.replace("</head>", f'<link rel="icon" href="{up}icon.svg">\n</head>', 1)
+        back = f'<p><a href="{up}index.html">all of autoflow</a><a href="{up}search.html">search everything</a></p>'
+        text = re.sub(r'(<nav class="pdoc">)', rf"\1{back}", text, count=1)
         if re.search(r"<(script|link|img)[^>]* (src|href)=\"?(https?:)?//", text):
             raise RuntimeError(f"{path} loads something from another host")
         path.write_text(text, encoding="utf-8")

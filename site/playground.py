@@ -1,4 +1,4 @@
-"""The front page: what ``page/`` has, autoflow as a zip, and every example as Python will draw it."""
+"""The front page: what ``page/`` has, a network that trains, autoflow as a zip, every example as Python draws it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import live_pages
 import pages
 import runtime
 
@@ -29,7 +30,7 @@ HERE = Path(__file__).parent
 PAGE = HERE / "page"
 COPIED = (
     "site.css", "playground.css", "playground.js", "page.js", "editor.js", "views.js", "interpreter.js", "link.js",
-    "python.js", "runner.py", "offline.js", "manifest.webmanifest", "icon.svg",
+    "home.js", "python.js", "runner.py", "offline.js", "manifest.webmanifest", "icon.svg",
 )  # fmt: skip
 VIEWS = ("graph", "sliders", "formula")
 SUFFIXES = (".py", ".js", ".css", ".toml", ".typed")  # of autoflow's files
@@ -47,10 +48,12 @@ def build(out: Path, files: Path | None) -> None:
     for number, example in enumerate(drawn):
         (out / "examples" / f"{number}.json").write_text(json.dumps(example, ensure_ascii=False), encoding="utf-8")
     view, scripts = view_page()
+    network, program = live_pages.EXAMPLE["page"].fragment(full=False)
+    (out / "network.js").write_text(program, encoding="utf-8")
     first = {"names": [name for name, _ in EXAMPLES], "first": drawn[0]}
     page = fill(
         "index.html", policy=policy(scripts), header=pages.header("", "index.html"), footer=pages.footer(""),
-        view=html.escape(view), first=safe_json(first),
+        view=html.escape(view), first=safe_json(first), network=network.replace(f"<script>{program}</script>", ""),
     )  # fmt: skip
     (out / "index.html").write_text(page, encoding="utf-8")
 
@@ -147,6 +150,6 @@ def policy(scripts: list[str]) -> str:
         "img-src": "'self' data:",
         "manifest-src": "'self'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": "'self'",
     }
     return "; ".join([f"{name} {value}" for name, value in rules.items()])

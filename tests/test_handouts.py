@@ -1,8 +1,8 @@
-"""What teachers print and show: worksheets with answers, slides. By night they are printed and shown in a browser."""
+"""What teachers print and show: worksheets with answers, slides, lectures; in a browser, too."""
 
 import base64
 import re
-import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
+import decks
 import handouts
 import nbformat
 import runtime
@@ -17,7 +18,8 @@ import worksheets
 from chromium import Page
 
 LESSONS = sorted(handouts.HERE.glob("[0-9][0-9]_*.ipynb"))
-by_night = [pytest.mark.browser, pytest.mark.nightly, pytest.mark.xdist_group("browser")]
+by_day = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+by_night = [*by_day, pytest.mark.nightly]
 
 
 def read(path):
@@ -96,7 +98,7 @@ def test_a_lesson_without_a_worksheet_of_its_own_gets_its_exercises():
 
 
 def test_slides_are_cut_at_headings_and_answers_stand_below():
-    columns = handouts.columns_of(LESSON)
+    columns = decks.columns_of(LESSON)
     assert [len(column) for column in columns] == [1, 1, 3]
     assert "What it is about" in columns[0][0]
     assert columns[0][0].count("<pre>") == 2  # the program and what it shows
@@ -107,11 +109,11 @@ def test_slides_are_cut_at_headings_and_answers_stand_below():
 
 def test_long_texts_become_several_slides_and_programs_stay_whole():
     text = "\n\n".join(["word " * 60] * 5)
-    parts = list(handouts.pieces(text))
+    parts = list(decks.pieces(text))
     assert len(parts) == 3
     assert "".join(parts).split() == text.split()
     program = "```python\n" + "x = 1\n\n" * 200 + "```"
-    assert [part.strip() for part in handouts.pieces(f"{'word ' * 150}\n\n{program}")] == [
+    assert [part.strip() for part in decks.pieces(f"{'word ' * 150}\n\n{program}")] == [
         ("word " * 150).strip(),
         program,
     ]
@@ -145,34 +147,164 @@ def marked(marks):
     return lambda test: [mark(test) for mark in marks][-1]
 
 
-@marked(by_night)
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_slides_fit_the_wall_and_ask_nobody(path, browser, tmp_path):
+# Each slide as the wall has it: (its place, height, width, elements that can be scrolled, its text).
+SLIDES = """Reveal.getSlides().map((slide, place) => {
+    const style = slide.style.cssText;
+    slide.style.setProperty("display", "block", "important");
+    const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflow)
+        && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1);
+    const seen = [place, slide.scrollHeight, slide.scrollWidth, [...slide.querySelectorAll("*")].filter(scrolls).length,
+        slide.textContent];
+    slide.style.cssText = style;
+    return seen;
+})"""
+
+
+@pytest.fixture
+def on_the_wall(browser, tmp_path):
+    """A function that shows a page of slides in a browser, and looks at each: nothing is cut, nothing scrolls."""
     try:
         runtime.bring("slides")
     except runtime.UnavailableError as reason:
         pytest.skip(str(reason))
-    handouts.write_slides(tmp_path, [path])
-    page = Page(browser, 1280, 720)
-    page.media()
-    page.go((tmp_path / f"{path.stem}.html").as_uri())
-    assert page.run("Reveal.isReady()")
-    total = sum(map(len, handouts.columns_of(read(path))))
-    assert page.run("Reveal.getTotalSlides()") == total
-    right = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
-    page.call("Input.dispatchKeyEvent", type="keyDown", **right)
-    assert page.run("Reveal.getIndices().h") == 1
-    assert page.problems() == []
-    assert page.run("document.querySelectorAll('.katex-error').length") == 0
-    page.call("Page.close")
+    pages = []
+
+    def show(text):
+        path = tmp_path / "deck.html"
+        path.write_text(text, encoding="utf-8")
+        page = Page(browser, 1280, 720)
+        pages.append(page)
+        page.media()
+        page.go(path.as_uri())
+        end = time.monotonic() + 120
+        while not page.run("'ready' in document.documentElement.dataset"):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        slides = page.run(SLIDES)
+        assert [slide[:4] for slide in slides if slide[1] > 720 or slide[2] > 1280 or slide[3]] == []
+        assert page.run("document.querySelectorAll('.katex-error').length") == 0
+        return page, [slide[4] for slide in slides]
+
+    yield show
+    for page in pages:
+        assert page.problems() == []
+        page.call("Page.close")
+
+
+def press(page, key):
+    page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+    page.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+
+
+KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "PageUp": 33, "PageDown": 34}
+AT = "Reveal.getIndices().h"
+
+
+def words(text):
+    """What is to be read of some HTML or text, without the words that a continued slide repeats."""
+    return re.sub(r"\W+", "", re.sub(r"<[^>]+>", "", text))
+
+
+@marked(by_night)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_slides_of_a_lesson_fit_the_wall(path, on_the_wall):
+    page, texts = on_the_wall(decks.slides(read(path)))
+    assert len(texts) >= sum(map(len, decks.columns_of(read(path))))
+    assert not any(["assert check(" in text for text in texts])
+    press(page, "ArrowRight")
+    assert page.run(AT) == 1
+
+
+@marked(by_day)
+def test_what_is_too_tall_goes_on_without_a_loss(on_the_wall):
+    """Programs, lists, tables, long texts and wide formulas; in the order in which they came."""
+    program = "\n".join([f"value_{k} = {k}" for k in range(90)])
+    rows = "\n".join([f"| row{k} | {k} |" for k in range(60)])
+    items = "\n".join([f"* item{k}" for k in range(50)])
+    formula = "$$" + " + ".join([f"x_{{{k}}}" for k in range(60)]) + "$$"
+    text = f"## Long\n\n{'Words. ' * 90}\n\n| a | b |\n|---|---|\n{rows}\n\n{items}\n\n{formula}\n"
+    cell = nbformat.v4.new_code_cell(program, outputs=[nbformat.v4.new_output("stream", text=program)])
+    page, texts = on_the_wall(
+        decks.slides(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# 1 · T\n\n{text}"), cell]))
+    )
+    everything = "".join(texts)
+    for pattern, count in (("row", 60), ("item", 50), (r"value_\d+ = ", 180), ("Words", 90)):
+        assert len(re.findall(pattern, everything)) == count
+    assert [int(k) for k in re.findall(r"value_(\d+) =", everything)] == [*range(90)] * 2
+    assert len(texts) > 6
+    assert page.run("document.querySelectorAll('math').length") == 1
+    assert page.run("[...document.querySelectorAll('math msub')].length") == 60
+
+
+LECTURES = sorted(decks.LECTURES.glob("*.md"))
+
+
+def test_lectures_are_short_and_have_something_to_say():
+    assert [path.stem[:2] for path in LECTURES] == ["00", "01", "03", "07"]
+    for path in LECTURES:
+        slides = decks.lecture_slides(path.read_text(encoding="utf-8"), path.name)
+        assert 10 <= len(slides) <= 14, path
+        for slide in slides:
+            said = re.search(r'<aside class="notes">(.+?)</aside>', slide, re.DOTALL)
+            assert said
+            assert len(words(said[1])) > 20, slide[:200]
+            assert (
+                len(words(re.sub(r"<aside.*|<style.*|<script.*|<pre.*?</pre>|<div.*", "", slide, flags=re.DOTALL)))
+                < 300
+            )
+        assert sum([decks.KEYS in slide for slide in slides]) >= (path.stem[:2] != "03")
+
+
+def test_an_answer_on_a_slide_does_not_check_itself():
+    answer = (
+        "Two.\n\n```python\nx = 1\nassert check(a=x, b=(\n    2,\n))\ny = 2\n```\n\n```python\nassert check(a=1)\n```"
+    )
+    assert decks.without_checks(answer) == "Two.\n\n```python\nx = 1\ny = 2\n```"
+    for path in LESSONS:
+        assert "assert check(" not in str(decks.columns_of(read(path))).replace('<span class="n">', ""), path
+
+
+@marked(by_day)
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_fits_the_wall_and_its_arrows_step(path, on_the_wall):
+    page, texts = on_the_wall(decks.lecture(path))
+    written = decks.lecture_slides(path.read_text(encoding="utf-8"), path.name)
+    assert len(texts) == len(written)  # one idea a slide: none goes on
+    for place, slide in enumerate(written):
+        if decks.KEYS not in slide:
+            continue
+        page.run(f"Reveal.slide({place})")
+        live = "Reveal.getCurrentSlide().querySelector('.autoflow-live')"
+        if page.run(f"!!{live}"):
+            for _ in range(3):
+                press(page, "ArrowRight")
+            assert page.run(f"[{live}.live.state.at, {AT}]") == [3, place]
+            press(page, "ArrowLeft")
+            assert page.run(f"[{live}.live.state.at, {AT}]") == [2, place]
+            press(page, "PageDown")
+        else:
+            picture = "Reveal.getCurrentSlide().querySelector('.autoflow-picture > div:not([hidden])')"
+            where = f"{picture}.shadowRoot.querySelector('.where').textContent"
+            last = int(page.run(where).split("/")[1].split()[0])
+            for step in range(1, last + 1):
+                press(page, "ArrowRight")
+                assert page.run(where).startswith(f"{step} / {last}")
+            press(page, "ArrowRight")  # nothing is left to step
+        assert page.run(AT) == place + 1
+    page.run("Reveal.slide(1)")
+    window = "other = document.body.appendChild(document.createElement('iframe')), other.contentWindow"
+    page.run(f"window.open = () => ({window}), 1")
+    page.press("s")
+    assert page.run("other.contentDocument.body.textContent").startswith("2 of")
+    page.run("Reveal.next()")
+    assert page.run("other.contentDocument.body.textContent").startswith("3 of")
 
 
 @pytest.mark.parametrize("option", ["--worksheets", "--slides"])
 def test_the_command(option, tmp_path, monkeypatch):
-    spec = handouts.pages.runtime  # the same module that make.py finds
-    assert sys.modules["handouts"].runtime is spec
+    owner = {"--worksheets": handouts, "--slides": decks}[option]
     done = []
-    monkeypatch.setattr(handouts, f"write_{option[2:]}", lambda folder, paths: done.append((folder, paths)))
+    monkeypatch.setattr(owner, f"write_{option[2:]}", lambda folder, paths: done.append((folder, paths)))
     import importlib.util
 
     found = importlib.util.spec_from_file_location("notebooks_make", handouts.HERE / "make.py")

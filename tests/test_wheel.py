@@ -7,6 +7,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,13 @@ def test_the_api_reference_is_built_without_a_warning(tmp_path):
     for file, place in (target.split("#") if "#" in target else (target, "") for target in targets):
         assert not file or (tmp_path / file).exists(), file
         assert file or place in places, place
+    inventory = (tmp_path / "objects.inv").read_bytes().split(b"\n", 4)
+    assert inventory[0] == b"# Sphinx inventory version 2"
+    rows = [row.split(" ") for row in zlib.decompress(inventory[4]).decode().splitlines()]
+    known = {name: (role, address) for name, role, _, address, _ in rows}
+    assert known["autoflow.Node.backward"] == ("py:method", "autoflow.html#Node.backward")
+    assert known["autoflow.special.logsumexp"] == ("py:function", "autoflow/scipy/special.html#logsumexp")
+    assert {known[f"autoflow.{name}"][0] for name in ("Variable", "nn.Linear", "optim.Adam")} == {"py:class"}
+    for _, address in known.values():
+        file, _, place = address.partition("#")
+        assert not place or f'id="{place}"' in (tmp_path / file).read_text(encoding="utf-8"), address

@@ -49,7 +49,7 @@ function buildGraph() { // for the width that there is
   for (const e of [svg, canvas]) Object.assign(e.style, { width: w * scale + "px", height: h * scale + "px" });
   canvas.width = w * layout.ratio;
   canvas.height = h * layout.ratio;
-  canvas.style.left = svg.getBoundingClientRect().left - $("graph").getBoundingClientRect().left + $("graph").scrollLeft + "px";
+  canvas.style.left = (svg.getBoundingClientRect().left - $("graph").getBoundingClientRect().left) / scaled() + $("graph").scrollLeft + "px";
 }
 
 function buildCard(svg, c, [x, y, w, h]) {
@@ -109,9 +109,9 @@ function drawGraph() {
 // -- a weight is moved by dragging its cell up or down
 
 function grab(event, g, c, x, y, w) {
-  const box = $("graph").firstChild.getBoundingClientRect(), { rows, columns, down, across } = gridOf(c.shape);
+  const at = boxOf($("graph").firstChild, event), { rows, columns, down, across } = gridOf(c.shape);
   const cell = Math.min((w - 24) / 2 / columns, c.high / rows, 14);
-  const k = Math.floor(((event.clientX - box.left) / layout.scale - x - 9) / cell), r = Math.floor(((event.clientY - box.top) / layout.scale - y - 30) / cell);
+  const k = Math.floor((at.x / layout.scale - x - 9) / cell), r = Math.floor((at.y / layout.scale - y - 30) / cell);
   if (!c.shape.length) drag(event, g, c, 0);
   else if (!c.tiles && k >= 0 && k < columns && r >= 0 && r < rows) drag(event, g, c, r * down + k * across);
 }

@@ -4,10 +4,10 @@ const names = { sgd: "SGD", momentum: "SGD + momentum", adam: "Adam" };
 const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
 const title = A.full ? `<h1>${A.title}</h1>` : `<h2 class="title">${A.title}</h2>`;
 const hints = { images: "A frame: wrong, and what is predicted. Draw with the pointer.", pairs: "To the right the target, upwards the prediction. Drag a point." };
-root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page">
-<header>${title}<span data-id="status" class="status"></span><span data-id="said" role="status" class="unseen"></span>
+root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page" role="${A.full ? "main" : "group"}">
+<div class="head">${title}<span data-id="status" class="status"></span><span data-id="said" role="status" class="unseen"></span>
   <label class="check"><input data-id="quiz" type="checkbox"> predict first</label>
-  ${A.full ? '<button data-id="theme" class="quiet" aria-label="light or dark">◐</button>' : ""}</header>
+  ${A.full ? '<button data-id="theme" class="quiet" aria-label="light or dark">◐</button>' : ""}</div>
 <div class="bar" role="toolbar" aria-label="training">
   <button data-id="play" class="main"></button>
   <span class="group"><button data-id="back" aria-label="one step back">◀</button><button data-id="one" aria-label="one step">step ▶</button><button data-id="reset">reset</button></span>

@@ -97,8 +97,17 @@ function statistics(a) {
 
 // -- a canvas at the resolution of the screen
 
+// The page around may be scaled (slides). Sizes of an element, and where an event is on it, in its own pixels:
+function scaled() {
+  const page = $("page"), scale = page.getBoundingClientRect().width / page.offsetWidth;
+  return Math.abs(scale - 1) > 0.01 ? scale : 1;
+}
+function boxOf(element, event) {
+  const { left, top, width, height } = element.getBoundingClientRect(), scale = scaled();
+  return { width: width / scale, height: height / scale, x: (event?.clientX - left) / scale, y: (event?.clientY - top) / scale };
+}
 function sized(canvas) {
-  const ratio = Math.min(2, devicePixelRatio || 1), { width, height } = canvas.getBoundingClientRect();
+  const ratio = Math.min(2, devicePixelRatio || 1), { width, height } = boxOf(canvas);
   const w = Math.round(width * ratio), h = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
   const ctx = canvas.getContext("2d");
@@ -150,8 +159,8 @@ function movePoint(i, x, y) {
   edited();
 }
 function where(event) { // a place on the canvas in the units of the data
-  const box = $("plane").getBoundingClientRect(), [left, right, low, high] = area();
-  return [left + (event.clientX - box.left) / box.width * (right - left), high - (event.clientY - box.top) / box.height * (high - low)];
+  const { x, y, width, height } = boxOf($("plane"), event), [left, right, low, high] = area();
+  return [left + x / width * (right - left), high - y / height * (high - low)];
 }
 function drawData() {
   if (!P) return;
@@ -224,8 +233,8 @@ function drawImages(ctx, w) { // each with the class that is predicted; a wrong 
   }
 }
 function paintImage(event) { // ink where the pointer is
-  const box = $("plane").getBoundingClientRect(), side = Math.sqrt(A.dataShapes[0][1]), { across, size } = imageGrid(box.width);
-  const x = event.clientX - box.left, y = event.clientY - box.top, i = Math.floor(y / size) * across + Math.floor(x / size);
+  const { x, y, width } = boxOf($("plane"), event), side = Math.sqrt(A.dataShapes[0][1]), { across, size } = imageGrid(width);
+  const i = Math.floor(y / size) * across + Math.floor(x / size);
   const c = Math.floor(((x % size) - 2) / (size - 4) * side), r = Math.floor(((y % size) - 2) / (size - 4) * side);
   if (i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
   data[0][i * side * side + r * side + c] = Math.max(...A.data[0]);
@@ -263,6 +272,6 @@ function drawLoss() {
   $("now").textContent = short(now, 5);
 }
 function stepAt(event) {
-  const box = $("losses").getBoundingClientRect();
-  return Math.round((event.clientX - box.left - LEFT) / (box.width - LEFT - 8) * Math.max(losses.length - 1, 50));
+  const { x, width } = boxOf($("losses"), event);
+  return Math.round((x - LEFT) / (width - LEFT - 8) * Math.max(losses.length - 1, 50));
 }

@@ -61,8 +61,8 @@ function editable(canvas, c, size, focus) {
   Object.assign(canvas, { tabIndex: 0, className: "edit", ariaLabel: `entries of ${c.name}: arrows choose, plus and minus change` });
   canvas.setAttribute("role", "application");
   canvas.onpointerdown = (e) => {
-    const box = canvas.getBoundingClientRect();
-    const k = Math.min(columns - 1, Math.floor((e.clientX - box.left) / size)), r = Math.min(rows - 1, Math.floor((e.clientY - box.top) / box.height * rows));
+    const { x, y, height } = boxOf(canvas, e);
+    const k = Math.min(columns - 1, Math.floor(x / size)), r = Math.min(rows - 1, Math.floor(y / height * rows));
     choose(r * down + k * across);
     drag(e, canvas, c, cell);
   };

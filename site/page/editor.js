@@ -7,6 +7,7 @@ const WORDS = "and as assert async await break class continue def del elif else 
   + "is lambda nonlocal not or pass raise return try while with yield True False None";
 const NUMBER = /\b\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?\b/;
 const TOKENS = new RegExp(`(#.*)|(${STRING.source})|\\b(${WORDS.replaceAll(" ", "|")})\\b|(${NUMBER.source})`, "g");
+const OPENS = /:\s*(#.*)?$/; // a line that a block follows
 const KINDS = ["comment", "string", "keyword", "number"];
 
 const code = $("code");
@@ -48,6 +49,15 @@ export function setProgram(text) {
 
 const insert = (text) => document.execCommand("insertText", false, text); // which can be undone, unlike .value =
 
+// How far the line of the cursor can be indented: as the last line above it that is not empty, and one level more after
+// a colon.
+function deepest() {
+  const above = code.value.slice(0, code.selectionStart).split("\n").slice(0, -1).findLast((line) => line.trim());
+  return above === undefined ? 0 : above.match(/^ */)[0].length + (OPENS.test(above) ? 4 : 0);
+}
+
+let leaving = false; // Escape was pressed: the next Tab leaves, wherever the cursor is
+
 export function listen(run) {
   code.addEventListener("input", () => paint());
   code.addEventListener("keydown", (event) => {
@@ -56,14 +66,15 @@ export function listen(run) {
       event.preventDefault();
       run();
     } else if (event.key === "Enter") {
-      const indent = before.match(/^ */)[0] + (/:\s*(#.*)?$/.test(before) ? "    " : "");
+      const indent = before.match(/^ */)[0] + (OPENS.test(before) ? "    " : "");
       if (indent) {
         event.preventDefault();
         insert(`\n${indent}`);
       }
-    } else if (event.key === "Tab" && !event.shiftKey && code.selectionStart > 0 && /^ *$/.test(before)) {
-      event.preventDefault(); // only at the start of a line: elsewhere Tab leaves the editor, as keyboards expect
-      insert("    ");
+    } else if (event.key === "Tab" && !event.shiftKey && !leaving && before.length < deepest() && /^ *$/.test(before)) {
+      event.preventDefault(); // only where Python could be indented: elsewhere Tab leaves the editor, as keyboards expect
+      insert(" ".repeat(4 - before.length % 4));
     }
+    leaving = event.key === "Escape";
   });
 }

@@ -7,16 +7,16 @@ import { say, secondsSince } from "./page.js";
 
 const BASE = new URL("./", document.baseURI).href;
 const FILLED = { Python: 10, NumPy: 55, autoflow: 80 };
-const source = fetch("python.js").then((answer) => answer.text());
-let worker, begun, number = 0;
+let source, worker, begun, number = 0;
 let waiting = new Map(); // number of a question -> who waits for the answer
-let alive = null; // a promise: Python is there
+let alive = null; // a promise: Python is there; null until somebody needs it
 let giveUp;
 
-export function start() {
+function start() {
   begun = performance.now();
   alive = new Promise((resolve, reject) => {
     giveUp = reject;
+    source ??= fetch("python.js").then((answer) => answer.text());
     source.then((text) => begin(text, resolve, reject), reject);
   });
   alive.catch(() => {}); // those who wait for it hear of it
@@ -58,7 +58,7 @@ function answer({ id, printed, result, failed, dead }) {
 export function restart(why) {
   worker?.terminate();
   worker = null;
-  giveUp(new Error(why));
+  giveUp?.(new Error(why));
   for (const { reject } of waiting.values()) reject(new Error(why));
   waiting = new Map();
   start();
@@ -66,7 +66,7 @@ export function restart(why) {
 
 // What a function of runner.py answers. `told` gets what is printed meanwhile.
 export async function ask(what, args, told = () => {}) {
-  await alive;
+  await whenReady();
   return new Promise((resolve, reject) => {
     const id = number++;
     waiting.set(id, { resolve, reject, told });
@@ -74,4 +74,8 @@ export async function ask(what, args, told = () => {}) {
   });
 }
 
-export const whenReady = () => alive;
+// Python is some 10 MB, so it is loaded when it is needed first.
+export function whenReady() {
+  if (!alive) start();
+  return alive;
+}

@@ -1,7 +1,8 @@
-// The front page. It shows an example that the build has drawn, while Python starts; then it runs what the reader types.
+// The playground of the front page. It shows an example that the build has drawn, until Python has started; then it runs
+// what the reader types.
 
 import { listen, paint, setProgram } from "./editor.js";
-import { ask, restart, start, whenReady } from "./interpreter.js";
+import { ask, restart, whenReady } from "./interpreter.js";
 import { packed, unpacked } from "./link.js";
 import { $, say, secondsSince } from "./page.js";
 import { show as showView, showMoved } from "./views.js";
@@ -11,25 +12,32 @@ const tabs = [...document.querySelectorAll("[role=tab]")];
 let pane = "graph"; // the view that is open
 let views = {}; // of the last result, those that were asked for
 let running = false;
-let behind = null; // an example that Python has not run yet: its views are those that the build drew
+let rendered = false; // is there a result?
+let good = null; // the program whose result is shown
+let behind = false; // Python has not run it: the build drew it, or Python has started again since
 
 // -- running
 
 async function run() {
   if (running) return restart("stopped");
   running = true;
-  behind = null;
   $("run").textContent = "Stop";
   $("panel").classList.add("old");
+  showError(null); // an error of the last run is none of this one
+  showPrinted("");
   const program = $("code").value;
   try {
     await whenReady();
     const begin = performance.now();
     say("Running …");
-    showAnswer(await ask("run", [program], showPrinted));
+    const answer = await ask("run", [program], showPrinted);
+    if (!answer.stays) [good, behind] = [program, false];
+    showAnswer(answer);
     await open(pane);
     say(`Done in ${secondsSince(begin)}`);
   } catch (error) {
+    behind = true;
+    $("stays").hidden = !(rendered && $("code").value === program); // else something else is shown by now
     if (error.message !== "stopped") showError({ text: explained(error.message) });
   }
   running = false;
@@ -43,14 +51,18 @@ function explained(text) {
   return `${text}\nPython starts again.`;
 }
 
-function showAnswer({ printed, error, rows, more }) {
-  views = {};
+function showAnswer({ printed, error, rows, more, note, stays }) {
   showPrinted(printed);
   showError(error);
-  $("table").hidden = rows.length === 0;
+  $("stays").hidden = !(stays && rendered);
+  if (stays) return; // the program failed before it had a result: what is shown is that of the last one that had
+  views = {};
+  rendered = rows.length > 0;
+  $("table").hidden = !rendered;
   $("table").tBodies[0].replaceChildren(...rows.map(tableRow));
-  $("more").hidden = !more;
-  $("more").textContent = `and ${more} more`;
+  const notes = [more ? `and ${more} more` : "", note].filter(Boolean);
+  $("more").hidden = !notes.length;
+  $("more").textContent = notes.join(" · ");
 }
 
 function tableRow({ title, value, gradient, shape }) {
@@ -83,8 +95,15 @@ async function open(name) {
   }
   $("panel").setAttribute("aria-labelledby", `tab-${name}`);
   const asked = views;
-  asked[name] ??= await ask("pane", [name]);
+  asked[name] ??= await askAbout("pane", name);
   if (pane === name && asked === views) await showView(asked[name], move);
+}
+
+// A question about the result that is shown.
+async function askAbout(what, value) {
+  if (behind && good !== null) await ask("run", [good]);
+  behind = false;
+  return ask(what, [value]);
 }
 
 // Sliders move faster than Python draws: of the values that arrive meanwhile the last ones count.
@@ -95,12 +114,10 @@ async function move(values) {
   if (moving) return;
   moving = true;
   try {
-    if (behind) await ask("run", [behind]);
-    behind = null;
     while (next) {
       const now = next;
       next = null;
-      showMoved(await ask("move", [now]));
+      showMoved(await askAbout("move", now));
     }
   } catch (error) {
     if (error.message !== "stopped") say(explained(error.message));
@@ -113,9 +130,9 @@ async function move(values) {
 async function choose(number) {
   const example = number === 0 ? first : await (await fetch(`examples/${number}.json`)).json();
   if (running) restart("stopped");
-  behind = example.code;
   setProgram(example.code);
   showAnswer(example.answer);
+  [good, behind] = [example.code, true];
   views = { ...example.views };
   await open(pane);
 }
@@ -128,6 +145,7 @@ async function openLink(text) {
   setProgram(program);
   $("examples").selectedIndex = -1;
   showAnswer({ printed: "", error: null, rows: [], more: 0 });
+  good = null;
   views = { graph: { error: "This program came with a link. Read it, then press Run." } };
   views.sliders = views.formula = views.graph;
   await open(pane);
@@ -166,13 +184,18 @@ async function follow() {
   const given = location.hash.match(/^#code=(.+)$/);
   if (given) {
     if (running) restart("stopped");
-    behind = null;
     await openLink(given[1]);
   }
   return Boolean(given);
 }
 
-start();
 if (!(await follow())) await choose(0);
 document.documentElement.dataset.shown = "";
-if ("serviceWorker" in navigator) navigator.serviceWorker.register("offline.js").catch(() => {}); // http without localhost
+
+// Python comes when the editor does: those who look at the network at the top do not wait for 10 MB. What it has loaded
+// is kept for the time without a network.
+new IntersectionObserver(([{ isIntersecting }], observer) => {
+  if (!isIntersecting) return;
+  observer.disconnect();
+  whenReady().then(() => navigator.serviceWorker?.register("offline.js")).catch(() => {}); // http without localhost
+}).observe($("code"));

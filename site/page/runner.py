@@ -23,7 +23,9 @@ from autoflow.pictures.sliders import explore, live
 NAME = "your program"
 ROWS = 12  # of the table
 LONGEST = 20_000  # characters that are kept of what is printed
+OF_LESSONS = ("scipy", "matplotlib", "sklearn", "PIL", "IPython")  # packages
 OFTEN = 0.2  # seconds between two reports of what was printed
+NO_TABLE = {"rows": [], "more": 0, "note": ""}
 space = {}  # the reader's names
 shown = {"result": None, "moving": None}  # what the views are of
 
@@ -51,9 +53,12 @@ class Printed(io.TextIOBase):
 def run(code, tell=None):
     """Run the program; answer what was printed, the error, and the Variables with their gradients.
 
+    A program that fails before it has a result leaves what is shown as it was: ``stays``.
+
     tell : called now and then with what was printed so far.
     """
     af.reset()
+    before = dict(space), dict(shown), linecache.cache.get(NAME)
     linecache.cache[NAME] = (len(code), None, code.splitlines(keepends=True), NAME)
     space.clear()
     space.update(__name__="__main__", np=np, af=af)
@@ -66,11 +71,23 @@ def run(code, tell=None):
             error = described(problem)
     name_nodes()
     shown["result"] = value if isinstance(value, Operation) else newest_result()
+    stays = bool(error) and shown["result"] is None
+    if stays:
+        put_back(*before)
     try:
-        table = summary()
+        table = NO_TABLE if stays else summary()
     except Exception as problem:  # a graph that cannot be walked through; the program has still run
-        table, error = {"rows": [], "more": 0}, error or described(problem)
-    return json.dumps({"printed": printed.text(), "error": error, **table})
+        table, error = NO_TABLE, error or described(problem)
+    return json.dumps({"printed": printed.text(), "error": error, "stays": stays, **table})
+
+
+def put_back(names, result, lines):
+    """Make the state that of an earlier program: its names, its result, its lines."""
+    space.clear()
+    space.update(names)
+    shown.update(result)
+    if lines:
+        linecache.cache[NAME] = lines
 
 
 def execute(code):
@@ -107,13 +124,15 @@ def described(problem):
     text = "".join(traceback.format_exception_only(problem)).strip()
     if isinstance(problem, SyntaxError):
         text = f"{type(problem).__name__}: {problem.msg}"
+    if isinstance(problem, ImportError) and (problem.name or "").partition(".")[0] in OF_LESSONS:
+        text += "\nThe playground has NumPy and autoflow. The lessons, run in the browser, have this package too."
     return {"text": text[:2000], "line": line}
 
 
 def summary():
     """A row for each Variable that the result depends on, and one for the result."""
     if shown["result"] is None:
-        return {"rows": [], "more": 0}
+        return NO_TABLE
     graph = draw("_it.graph(gradients=True)")
     rows = [
         {
@@ -122,7 +141,8 @@ def summary():
         }
         for v in graph.nodes if v.kind == "Variable" or v.id in graph.outputs
     ]  # fmt: skip
-    return {"rows": rows[:ROWS], "more": max(0, len(rows) - ROWS)}
+    notes = [note.partition(". ")[0] for note in graph.notes if note.startswith("gradients are")]
+    return {"rows": rows[:ROWS], "more": max(0, len(rows) - ROWS), "note": "; ".join(notes)}
 
 
 def draw(call, **more):

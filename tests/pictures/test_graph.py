@@ -305,8 +305,13 @@ def test_overwritten_values_are_not_passed_off_as_old_ones():
         w -= 1.0
     g = graph(loss)
     assert any("overwritten since it was used" in note for note in by_title(g)["w"].notes)
-    assert any("StaleValueError" in note for note in g.notes)
+    assert any("last backward() left in .grad. StaleValueError" in note for note in g.notes)
+    assert by_title(g)["w"].gradient.elements == (2.0, 4.0)
     assert not g.gradients
+    w.zero_grad()
+    g = graph(loss, gradients=True)
+    assert any("gradients are not shown. StaleValueError" in note for note in g.notes)
+    assert by_title(g)["w"].gradient is None
     b = af.zeros(3)
     b[1] = af.Variable(5.0, name="v")
     (before,) = [v for v in graph(b).nodes if v.title == "b" and v.kind == "Constant"]

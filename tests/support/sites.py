@@ -74,6 +74,8 @@ class Playground(Page):
         self.until(f"location.href === {json.dumps(url)} && document.documentElement?.dataset.shown === ''", 30)
 
     def wait_for_python(self):
+        """Go to the editor, which is when Python is loaded, and wait for it."""
+        self.run("document.getElementById('code').scrollIntoView({ block: 'center' })")
         self.until("/^Ready/.test(document.getElementById('status').textContent)")
 
     def type_program(self, code):

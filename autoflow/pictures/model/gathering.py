@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
+from ...base.errors import StaleValueError
 from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
@@ -128,6 +129,7 @@ def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
 
 
 WORK = 50_000_000  # elements of all values; above that, gradients take long and are shown on demand only
+LEFT = "those that the last backward() left in .grad"
 NAME = 200  # characters of a node's own name that data files keep
 
 
@@ -157,6 +159,7 @@ class Walk:
         self.titles = titles_of(everything)
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
+        self.left: dict[Any, Numbers] = {}  # what is in .grad, where no pass is possible any more
         self.ids: dict[Any, int] = {}
         self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
         self.objects: dict[int, str] = {}  # of calls: the object
@@ -220,7 +223,9 @@ class Walk:
             self.flow = flows(self.order, self.records, ROWS)
         except Exception as error:
             first = clip(clean(str(error).splitlines()[0] if str(error) else ""), 160)
-            notes.append(f"gradients are not shown. {type(error).__name__}: {first}")
+            if isinstance(error, StaleValueError):  # after an optimiser's step, say
+                self.left = {x: numbers(x.grad) for x in self.order if not x.parents and x.grad is not None}
+            notes.append(f"gradients are {LEFT if self.left else 'not shown'}. {type(error).__name__}: {first}")
         if self.flow and len(self.records) > 1:
             notes.append("gradients are those of the sum of the outputs")
         return notes
@@ -285,7 +290,7 @@ class Walk:
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
-            gradient=flow.gradient if flow else None,
+            gradient=flow.gradient if flow else self.left.get(x),
             parts=flow.parts if flow else (),
             of_parts=flow.of_parts if flow else 0,
             operands=tuple(operands),
