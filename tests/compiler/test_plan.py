@@ -257,6 +257,10 @@ def test_large_arrays_are_computed_by_blocks(large):
     assert not np.shares_memory(again[1][0], ours[1][0])
 
 
+no_browser = pytest.mark.skipif(sys.platform == "emscripten", reason="not in a browser: no threads")
+
+
+@no_browser
 def test_blocks_give_the_same_bits_with_any_number_of_threads(large, monkeypatch):
     f = af.value_and_grad(lambda x, w: ((np.tanh(x[:, None] * w) - x.mean()) ** 2).sum() + (x @ x) * 0, (0, 1))
     found = []
@@ -278,6 +282,7 @@ def test_products_decide_where_they_take_most_of_the_time():
     assert "blocks" not in [s.value.name for s in plan_of(compiled).steps]
 
 
+@no_browser
 def test_errors_in_threads_arrive(large, monkeypatch):
     monkeypatch.setattr(tiles, "cores", lambda: 2)
     compiled = af.compile(chain)
