@@ -18,7 +18,18 @@ from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import as_array, as_dtype, axes_of, is_numpys, like_argument, numbers_of, sum_to, together, zeros
+from ..table.shapes import (
+    as_array,
+    as_dtype,
+    axes_of,
+    distinct_axes,
+    is_numpys,
+    like_argument,
+    numbers_of,
+    sum_to,
+    together,
+    zeros,
+)
 from ..table.table import composed, primitive, rule
 
 
@@ -60,7 +71,26 @@ def resize(a: Any, new_shape: Any) -> Array:
     return move_elements(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
-run_own(np.extract, np.trim_zeros)
+run_own(np.extract)
+
+
+@composed(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Without the zeros at the ends."""
+    x = as_array(filt)
+    trim = trim.lower()
+    if trim not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = distinct_axes(axis, x.ndim)
+    places = np.argwhere(x)
+    part = [slice(None)] * x.ndim
+    for a in axes:
+        if not len(places):
+            part[a] = slice(0, 0)
+        else:
+            first, last = int(places[:, a].min()), int(places[:, a].max())
+            part[a] = slice(first if "f" in trim else None, last + 1 if "b" in trim else None)
+    return x[tuple(part)] if axes else x
 
 
 # ---------------------------------------------------------------- choosing

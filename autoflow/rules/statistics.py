@@ -35,8 +35,9 @@ def cov(
 ) -> Array:  # fmt: skip
     """NumPy's, which multiplies the counts ``fweights`` by the weights ``aweights`` in place: where these are no plain
     numbers, the counts are written into an array like them before."""
-    if fweights is not None and kept_in(aweights):
-        counts, fweights = fweights, np.zeros_like(aweights, float, shape=np.shape(fweights))
+    if fweights is not None and (found := kept_in(aweights)):
+        counts = fweights if kept_in(fweights) else np.asarray(fweights, like=like_argument(found[0]))
+        fweights = np.zeros_like(found[0], float, shape=np.shape(counts))
         fweights[...] = counts
     return numpys_cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
 

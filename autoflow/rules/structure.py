@@ -196,11 +196,16 @@ def padded(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -
         mode = "constant"  # there may be anything: zeros are fine
     if mode == "constant" and not {*options} - {"constant_values"} and not has_gradient(constants):
         return pad(x, pad_width, mode, *([] if constants is None else [numbers_in(constants)]))
-    return numpys_pad(x, pairs(pad_width, x.ndim), mode, **options)
+    return numpys_pad(x, np.array(pairs(pad_width, x.ndim)).view(Widths), mode, **options)
+
+
+class Widths(np.ndarray):
+    """Numbers of elements: they stay in the host's memory, wherever x is."""
 
 
 def pairs_with_nodes(x: Any, ndim: int, as_index: bool = False) -> Any:
     """NumPy's function, which :func:`pairs` replaces if there are nodes: it would take their numbers."""
+    x = x.view(np.ndarray) if isinstance(x, Widths) else x
     return pairs(x, ndim) if kept_in(x) else numpys_pairs(x, ndim, as_index)
 
 

@@ -14,12 +14,13 @@ import builtins
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
+from operator import index
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from .shapes import as_dtype, is_numpys, join_list
+from .shapes import as_dtype, is_numpys, join_list, like_argument
 from .table import COMPOSED, composed
 
 Copies = dict[int, Any]  # id of what is NumPy's, which stays -> what stands for it
@@ -73,8 +74,11 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
     """``theirs``, np.zeros or one of its kin; floats are made by ``like``, np.zeros_like, where the arguments are."""
 
     def make(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (index(shape),)
         if np.dtype(dtype).kind not in "fc" or (x := place()) is None:
             return theirs(shape, dtype, order)
+        if not shape:  # of an empty one CuPy's zeros_like thinks that none was given
+            return theirs(shape, dtype, order, like=like_argument(x))
         return like(x, dtype=dtype, order=order, shape=shape)
 
     return make

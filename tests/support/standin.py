@@ -31,6 +31,7 @@ class Flags:
     def __init__(self, host: np.ndarray) -> None:
         self.c_contiguous, self.f_contiguous = host.flags.c_contiguous, host.flags.f_contiguous
         self.owndata = host.flags.owndata
+        self.fnc = host.flags.fnc
 
 
 class Device:
@@ -158,7 +159,9 @@ def inside(x: Any) -> Any:
         raise TypeError(f"Unsupported type {type(x)}")
     if type(x) in (tuple, list):
         return type(x)(map(inside, x))
-    return slice(inside(x.start), inside(x.stop), inside(x.step)) if type(x) is slice else x
+    if type(x) is slice:
+        return slice(*[k if k is None else k.__index__() for k in (x.start, x.stop, x.step)])
+    return x
 
 
 def computed(call: Any, args: Any, options: dict[str, Any]) -> Any:
