@@ -30,6 +30,7 @@ HERE = Path(__file__).parent
 SECONDS = 240  # for one cell
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
+LATER = "# run this when you have answered"  # cells that show an answer begin so; what they show is not stored
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # Before the first cell. Nothing shows itself as HTML, most of which GitHub removes, nor as PDF, which is for
@@ -64,11 +65,14 @@ def answers(notebook: Any) -> list[str]:
     return ["\n".join(CODE.findall(text)) for text in folded]
 
 
-def run(notebook: Any, then: Iterable[str] = ()) -> Any:
-    """A copy of the notebook with the outputs of a fresh kernel. ``then``: code that runs after it, as more cells."""
+def run(notebook: Any, then: Iterable[str] = (), prepare: str = PREPARE) -> Any:
+    """A copy of the notebook with the outputs of a fresh kernel.
+
+    then : code that runs after it, as more cells. prepare : code before the first cell.
+    """
     fresh = nbformat.from_dict({**notebook, "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}}})
     code = nbformat.v4.new_code_cell
-    fresh.cells = [code(PREPARE), *fresh.cells, *map(code, then)]
+    fresh.cells = [code(prepare), *fresh.cells, *map(code, then)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         client = NotebookClient(
             fresh, timeout=SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True,
@@ -104,6 +108,14 @@ def lighter(notebook: Any) -> Any:
     return notebook
 
 
+def without_spoilers(notebook: Any) -> Any:
+    """The notebook without what cells between a question and its folded answer show of that answer."""
+    for cell in notebook.cells:
+        if cell.source.startswith(LATER):
+            cell.outputs = []
+    return notebook
+
+
 def environment(folder: str) -> dict[str, str]:
     """Of the kernel: this checkout, nobody's settings, no program to start, one thread (so that sums are the same)."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
@@ -121,7 +133,7 @@ def without_answers(notebook: Any) -> Any:
     handed = nbformat.from_dict(notebook)
     for cell in handed.cells:
         if cell.cell_type == "markdown":
-            cell.source = ANSWER.sub("", cell.source).rstrip()
+            cell.source = ANSWER.sub("", cell.source).strip()
         else:
             cell.outputs, cell.execution_count = [], None
     handed.cells = [cell for cell in handed.cells if cell.source]  # some were an answer and nothing else
@@ -188,7 +200,7 @@ def main(wanted: list[str]) -> int:
         return 0 if chosen else 1
     for path in chosen:
         print(path.name, flush=True)
-        nbformat.write(lighter(run(nbformat.read(path, as_version=4))), path)
+        nbformat.write(without_spoilers(lighter(run(nbformat.read(path, as_version=4)))), path)
     return 0 if chosen else 1
 
 
