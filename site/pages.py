@@ -179,47 +179,31 @@ def write_list(path: Path, docs: list[Path]) -> None:
 
 
 def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab: bool) -> None:
-    """A page for each lesson as it is stored, and the list of them."""
+    """A page for each lesson, and the list of them."""
+    import lessons  # which needs this module
+
     notebooks = [nbformat.read(path, as_version=4) for path in paths]
     titles = [title_of(notebook.cells[0].source) for notebook in notebooks]
     items = []
     for k, (path, notebook) in enumerate(zip(paths, notebooks, strict=True)):
-        cells = [cell_html(cell, known, f"notebooks/{path.name}") for cell in notebook.cells]
         around = [
             f'<a href="{paths[j].stem}.html">{arrow}</a>' if 0 <= j < len(paths) else "<span></span>"
             for j, arrow in ((k - 1, "← the lesson before"), (k + 1, "the next lesson →"))
         ]
         shutil.copyfile(path, folder / path.name)
-        start = (
-            f'<p><a class="start" href="../lab/notebooks/index.html?path={path.name}">Run this lesson in the browser'
-            "</a></p>"
-            '<p class="hint">That loads some 40 MB once, and takes half a minute to start. Below is what it prints and '
-            f'draws; or take <a href="{path.name}" download>the notebook</a> into Jupyter.</p>'
-        )
-        read = (
-            '<p class="hint">Read here, with what it printed and drew. To run it: copy lines into the '
-            f'<a href="../index.html">playground</a>, or take <a href="{path.name}" download>the notebook</a> '
-            "into Jupyter.</p>"
-        )
-        cells.insert(1, start if lab else read)
-        body = "\n".join(cells) + f'<p class="around">{"".join(around)}</p>'
-        (folder / f"{path.stem}.html").write_text(page(titles[k], body, here="lessons/index.html"), encoding="utf-8")
+        jupyter = f' or open it <a href="../lab/notebooks/index.html?path={path.name}">in JupyterLite</a>' * lab
+        take = f'<p class="hint">Take <a href="{path.name}" download>the notebook</a> into Jupyter{jupyter}.</p>'
+        lesson = lessons.Lesson(path, lessons.shown(path), known, folder)
+        text = lessons.page(lesson, titles[k], "".join(around), take)
+        (folder / f"{path.stem}.html").write_text(text, encoding="utf-8")
         items.append(f'<li><a href="{path.stem}.html">{html.escape(titles[k])}</a></li>')
     body = (
-        "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Each lesson is a notebook; "
-        "here you can read it with all its results. The exercises have folded answers. Short programs run in the "
-        f'<a href="../index.html">playground</a>.</p><ol class="lessons">{"".join(items)}</ol>'
+        "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Questions have boxes for "
+        "your answers, which Python checks in the page; every cell runs and can be changed; pictures of graphs can be "
+        "stepped. Nothing that you write leaves your computer, unless you save it as a notebook and hand it in.</p>"
+        f'<ol class="lessons">{"".join(items)}</ol>'
     )
     (folder / "index.html").write_text(page("Lessons", body, here="lessons/index.html"), encoding="utf-8")
-
-
-def cell_html(cell: Any, known: dict[str, str], source: str) -> str:
-    """One cell of a notebook, with its stored outputs."""
-    if cell.cell_type != "code":
-        return markdown(cell.source, known, source)
-    shown = "".join([output_html(output) for output in cell.outputs])
-    shown = f'<div class="output">{shown}</div>' if shown else ""
-    return f'<div class="cell"><pre><code>{coloured(cell.source, "python")}</code></pre>{shown}</div>'
 
 
 def output_html(output: Any) -> str:

@@ -5,18 +5,23 @@
 
 import { say, secondsSince } from "./page.js";
 
-const BASE = new URL("./", document.baseURI).href;
+const BASE = new URL("./", import.meta.url).href; // of the site, also for a page in a folder
 const FILLED = { Python: 10, NumPy: 55, autoflow: 80 };
-const source = fetch("python.js").then((answer) => answer.text());
-let worker, begun, number = 0;
+let source, settings = {}, worker, begun, number = 0;
 let waiting = new Map(); // number of a question -> who waits for the answer
-let alive = null; // a promise: Python is there
+let alive = null; // a promise: Python is there; null until somebody needs it
 let giveUp;
 
-export function start() {
+// What python.js gets besides: packages, another file of Python.
+export function prepare(more) {
+  settings = more;
+}
+
+function start() {
   begun = performance.now();
   alive = new Promise((resolve, reject) => {
     giveUp = reject;
+    source ??= fetch(`${BASE}python.js`).then((answer) => answer.text());
     source.then((text) => begin(text, resolve, reject), reject);
   });
   alive.catch(() => {}); // those who wait for it hear of it
@@ -26,7 +31,7 @@ function begin(text, resolve, reject) {
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const mine = new Worker(address, { type: "module" });
   worker = mine;
-  mine.postMessage({ base: BASE });
+  mine.postMessage({ base: BASE, ...settings });
   mine.onerror = (event) => {
     event.preventDefault();
     if (mine === worker) restart(event.message || "Python has stopped");
@@ -58,7 +63,7 @@ function answer({ id, printed, result, failed, dead }) {
 export function restart(why) {
   worker?.terminate();
   worker = null;
-  giveUp(new Error(why));
+  giveUp?.(new Error(why));
   for (const { reject } of waiting.values()) reject(new Error(why));
   waiting = new Map();
   start();
@@ -66,7 +71,7 @@ export function restart(why) {
 
 // What a function of runner.py answers. `told` gets what is printed meanwhile.
 export async function ask(what, args, told = () => {}) {
-  await alive;
+  await whenReady();
   return new Promise((resolve, reject) => {
     const id = number++;
     waiting.set(id, { resolve, reject, told });
@@ -74,4 +79,8 @@ export async function ask(what, args, told = () => {}) {
   });
 }
 
-export const whenReady = () => alive;
+// Python is some 10 MB, so it is loaded when it is needed first.
+export function whenReady() {
+  if (!alive) start();
+  return alive;
+}

@@ -1,7 +1,7 @@
 // The front page. It shows an example that the build has drawn, while Python starts; then it runs what the reader types.
 
 import { listen, paint, setProgram } from "./editor.js";
-import { ask, restart, start, whenReady } from "./interpreter.js";
+import { ask, restart, whenReady } from "./interpreter.js";
 import { packed, unpacked } from "./link.js";
 import { $, say, secondsSince } from "./page.js";
 import { show as showView, showMoved } from "./views.js";
@@ -172,7 +172,7 @@ async function follow() {
   return Boolean(given);
 }
 
-start();
+whenReady();
 if (!(await follow())) await choose(0);
 document.documentElement.dataset.shown = "";
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("offline.js").catch(() => {}); // http without localhost
