@@ -4,6 +4,7 @@
     python notebooks/make.py --worksheets FOLDER [00 06 ...]    for paper: a worksheet and its answer sheet
     python notebooks/make.py --slides FOLDER [00 06 ...]        for the wall
     python notebooks/make.py --grade 01 STUDENT.ipynb ...       points and hints for what students have filled in
+    python notebooks/make.py --grade 01 --table FILE.csv STUDENT.ipynb ...              and a table of them all
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
@@ -175,10 +176,12 @@ def grade(words: list[str]) -> int:
     import grading
 
     lessons = [path for path in notebooks() if words and path.name.startswith(words[0])]
-    if len(lessons) != 1 or len(words) < 2:
+    table = Path(words[2]) if words[1:2] == ["--table"] and len(words) > 2 else None
+    students = [Path(word) for word in words[3 if table else 1 :]]
+    if len(lessons) != 1 or not students or any([path.name.startswith("--") for path in students]):
         print(__doc__)
         return 2
-    grading.report(lessons[0], [Path(word) for word in words[1:]])
+    grading.report(lessons[0], students, table)
     return 0
 
 

@@ -185,7 +185,7 @@ def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab
     notebooks = [nbformat.read(path, as_version=4) for path in paths]
     titles = [title_of(notebook.cells[0].source) for notebook in notebooks]
     items = []
-    for k, (path, notebook) in enumerate(zip(paths, notebooks, strict=True)):
+    for k, path in enumerate(paths):
         around = [
             f'<a href="{paths[j].stem}.html">{arrow}</a>' if 0 <= j < len(paths) else "<span></span>"
             for j, arrow in ((k - 1, "← the lesson before"), (k + 1, "the next lesson →"))

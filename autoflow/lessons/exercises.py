@@ -412,6 +412,10 @@ def is_leaky(function: Any) -> bool:
     return np.shape(given) == (3,) and bool(np.allclose(given, [-0.1, 2.0, -0.3]))
 
 
+# -- lesson 22: a network of neurons
+
+is_margin = like(lambda y, t: np.asarray(np.mean(np.maximum(0.0, 1 - t * y))), (8,), (8,))
+
 # Wrong answers that a text file cannot hold. What is wrong with each is said there.
 MISTAKES: dict[str, Any] = {
     # lesson 1
@@ -476,6 +480,9 @@ MISTAKES: dict[str, Any] = {
     "direction": lambda f, x, v: v,
     "gradient": lambda f, x, v: 3 * x**2 * v,
     "slope_0_1_everywhere": lambda x: 0.1 * x,
+    # lesson 22
+    "margin_summed": lambda y, t: np.sum(np.maximum(0.0, 1 - t * y)),
+    "margin_without_bottom": lambda y, t: np.mean(1 - t * y),
 }
 
 # What lesson 17 leaves out of its list: names of colours that people gave, and that nobody wants to read in class.

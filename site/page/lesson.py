@@ -22,7 +22,8 @@ import autoflow as af
 from autoflow.lessons.checks import UNANSWERED, questions_of
 from autoflow.playground import Printed  # runner.py, which is loaded first
 
-os.environ["MPLBACKEND"] = "agg"
+if sys.platform == "emscripten":
+    os.environ["MPLBACKEND"] = "agg"
 LESSON = "the lesson"
 LONGEST = 2000  # characters of an error
 KINDS = ("text/html", "image/svg+xml", "text/latex", "text/plain")  # of what a cell shows, the best first
