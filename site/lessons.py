@@ -265,10 +265,13 @@ def build(out: Path, files: Path | None) -> None:
 
 
 def write_wheels(folder: Path, files: Path) -> None:
-    """The packages of lessons, and the list with those of the front page, which stay where they are."""
+    """The packages that lessons need, and their list. Those of the front page stay where they are."""
     folder.mkdir()
     lock = json.loads((files / "pyodide-lock.json").read_text(encoding="utf-8"))
-    lock["packages"] = lab.listed(files, lock)
+    there, needed = lab.listed(files, lock), ["numpy", *NEEDS]
+    for name in needed:  # it grows
+        needed += [other for other in there[name]["depends"] if other not in needed]
+    lock["packages"] = {name: there[name] for name in needed}
     own = runtime.files_of("lessons")
     for row in lock["packages"].values():
         if row["file_name"] in own:

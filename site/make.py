@@ -38,7 +38,7 @@ def main(out: Path, *, reference: bool = True, lessons: bool = True) -> None:
     reference, lessons : with the API reference, with JupyterLite; they take the most time.
     """
     try:
-        files = runtime.bring("playground")
+        files = runtime.bring("playground", "lessons")
     except runtime.UnavailableError as reason:
         sys.exit(f"no site: {reason}")
     shutil.rmtree(out, ignore_errors=True)

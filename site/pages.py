@@ -233,11 +233,12 @@ def licences(*, lab: bool) -> str:
     rows = [
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(row['licence'])}</td>"
         f'<td><a href="{row["home"]}">{html.escape(row["home"])}</a></td><td><code>{row["sha256"]}</code></td></tr>'
-        for name, row in runtime.files_of("playground", *(["lessons"] if lab else [])).items()
+        for name, row in runtime.files_of("playground", "lessons").items()
     ]
     return (
-        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are "
-        "files of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the "
+        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folders <code>vendor</code> and "
+        "<code>wheels</code> are files of others, unchanged but for Pyodide's lists of packages, which are shortened. "
+        "Pyodide is under the "
         "<a href='https://www.mozilla.org/MPL/2.0/'>Mozilla Public License 2.0</a>; its source is at "
         "<a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide</a>. The texts of NumPy's licence and "
         "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT</a>. "

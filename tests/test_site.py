@@ -55,7 +55,7 @@ def still(tmp_path_factory):
 def whole(tmp_path_factory):
     """The whole site, as ``make site`` makes it."""
     try:
-        runtime.bring("playground")
+        runtime.bring("playground", "lessons")
     except runtime.UnavailableError as reason:
         pytest.skip(str(reason))
     out = tmp_path_factory.mktemp("whole") / "site"

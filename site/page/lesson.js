@@ -104,8 +104,8 @@ async function runCode(code, place) {
 
 // Run a cell after those before it. Says whether all went well.
 async function runTo(last) {
-  for (const cell of cells) {
-    if (last && !(cell === last || cell.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_FOLLOWING)) break;
+  for (const cell of last ? cells : []) {
+    if (!(cell === last || cell.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_FOLLOWING)) break;
     if (ran.has(cell) && cell !== last) continue;
     say(cell === last ? "Running …" : "Running the cells before …");
     cell.classList.add("running");

@@ -72,6 +72,7 @@ def described(problem, name):
     for frame in traceback.extract_tb(problem.__traceback__):
         line = frame.lineno if frame.filename == name else line
     text = "".join(traceback.format_exception_only(problem)).strip()
+    text = f"{type(problem).__name__}: {problem.msg}" if isinstance(problem, SyntaxError) else text
     return (f"line {line}: " if line else "") + text[:LONGEST]
 
 
@@ -189,6 +190,8 @@ def box(text, right):
     signs = {"−": "-", "·": "*", "^": "**", "²": "**2", "³": "**3", "×": "," if isinstance(right, tuple) else "*"}
     for sign, python in signs.items():
         text = text.replace(sign, python)
+    if isinstance(right, tuple) and len(right) == 1 and (number := re.fullmatch(r"\(?\s*(\d+)\s*,?\s*\)?", text)):
+        return f"({number[1]},)"  # a shape
     if isinstance(right, (int, float)):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text) if re.fullmatch(r"[-+]?\d+,\d+", text) else text
     return text if re.fullmatch(r"[\w.\[\]+-]+", text) else f"({text})"
