@@ -7,15 +7,10 @@ import { say, secondsSince } from "./page.js";
 
 const BASE = new URL("./", import.meta.url).href; // of the site, also for a page in a folder
 const FILLED = { Python: 10, NumPy: 55, autoflow: 80 };
-let source, settings = {}, worker, begun, number = 0;
+let source, worker, begun, number = 0;
 let waiting = new Map(); // number of a question -> who waits for the answer
 let alive = null; // a promise: Python is there; null until somebody needs it
 let giveUp;
-
-// What python.js gets besides: packages, another file of Python.
-export function prepare(more) {
-  settings = more;
-}
 
 function start() {
   begun = performance.now();
@@ -83,4 +78,10 @@ export async function ask(what, args, told = () => {}) {
 export function whenReady() {
   if (!alive) start();
   return alive;
+}
+
+// What python.js gets besides: packages, another file of Python.
+let settings = {};
+export function prepare(more) {
+  settings = more;
 }
