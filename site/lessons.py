@@ -105,7 +105,7 @@ def output_html(output: Any, folder: Path, stem: str) -> str:
         document = (HERE / "page" / "drawing.html").read_text(encoding="utf-8")
         (folder / name).write_text(document.replace('<div id="place"></div>', text), encoding="utf-8")
         frame = 'sandbox="allow-scripts" loading="lazy" title="The result"'
-        return f'<iframe class="drawing" src="{name}" {frame}></iframe>'
+        return f'<iframe class="drawing wide" src="{name}" {frame}></iframe>'
     if text:
         return text
     if "image/svg+xml" in data:

@@ -206,6 +206,15 @@ def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab
     (folder / "index.html").write_text(page("Lessons", body, here="lessons/index.html"), encoding="utf-8")
 
 
+def cell_html(cell: Any, known: dict[str, str], source: str) -> str:
+    """One cell of a notebook, with its stored outputs."""
+    if cell.cell_type != "code":
+        return markdown(cell.source, known, source)
+    shown = "".join([output_html(output) for output in cell.outputs])
+    shown = f'<div class="output">{shown}</div>' if shown else ""
+    return f'<div class="cell"><pre><code>{coloured(cell.source, "python")}</code></pre>{shown}</div>'
+
+
 def output_html(output: Any) -> str:
     """What a cell has shown: an image, a formula, a table, or text."""
     if output.output_type == "stream":
