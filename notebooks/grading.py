@@ -47,7 +47,9 @@ class Grades:
 
     def row(self) -> list[Any]:
         """Of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
-        marks = [int(right) if said != UNTRIED else "" for right, said in self.verdicts.values()]
+        from autoflow.lessons.checks import UNANSWERED
+
+        marks = [int(right) if said not in {UNTRIED, UNANSWERED} else "" for right, said in self.verdicts.values()]
         return [self.student, self.points, "; ".join(self.errors), *marks]
 
     def __str__(self) -> str:

@@ -37,7 +37,8 @@ ROOT = HERE.parent
 CACHE = ROOT / "build" / "lessons"
 FILES = ("lesson.js", "lesson.css", "lesson.py", "drawing.html")
 EXERCISES = "## Exercises"
-NEEDS = {"matplotlib": r"matplotlib|plot|png", "scipy": r"scipy|sklearn", "scikit-learn": r"sklearn"}  # in a lesson's code
+# Packages, and what in a lesson's code says that it needs them.
+NEEDS = {"matplotlib": r"matplotlib|plot|png", "scipy": r"scipy|sklearn", "scikit-learn": r"sklearn"}
 INLINE = '<div class="autoflow-picture'  # what stands in the page itself; other HTML gets a document of its own
 
 # Before the first cell, after what notebooks/make.py does: pictures as a page shows them.

@@ -11,7 +11,7 @@ pytest.importorskip("ipykernel")
 import grading
 import nbformat
 
-from autoflow.lessons.checks import questions_of
+from autoflow.lessons.checks import UNANSWERED, questions_of
 
 LESSON = "backprop_by_hand"
 BEGIN = f'from autoflow.lessons import checker\ncheck = checker("{LESSON}")'
@@ -118,17 +118,19 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     def fake(path, lesson, seconds):
         asked.append((path, lesson))
         verdicts = {"a": (True, "1 is right"), "bc": (False, "not answered"), "d": (False, "2 is not right.")}
+        verdicts["e"] = False, UNANSWERED
         return grading.Grades(verdicts, ["cell 1: no"], path.stem)
 
     monkeypatch.setattr(grading, "grade", fake)
     assert module.main(["--grade", "01", "ada.ipynb", "alan.ipynb"]) == 0
     assert asked == [(Path("ada.ipynb"), "micro_engine"), (Path("alan.ipynb"), "micro_engine")]
-    said = "ada.ipynb: 1 of 3\n  ✓ a   1 is right\n  · bc  not answered\n  · d   2 is not right.\n  ! cell 1: no\n\n"
+    said = "ada.ipynb: 1 of 4\n  ✓ a   1 is right\n  · bc  not answered\n  · d   2 is not right.\n"
+    said += f"  · e   {UNANSWERED}\n  ! cell 1: no\n\n"
     assert capsys.readouterr().out.startswith(said)
     table = tmp_path / "class.csv"
     assert module.main(["--grade", "01", "--table", str(table), "ada.ipynb", "alan.ipynb"]) == 0
     assert table.read_text(encoding="utf-8").splitlines() == [
-        "student,points,failed,a,bc,d", "ada,1,cell 1: no,1,,0", "alan,1,cell 1: no,1,,0",
+        "student,points,failed,a,bc,d,e", "ada,1,cell 1: no,1,,0,", "alan,1,cell 1: no,1,,0,",
     ]  # fmt: skip
     assert capsys.readouterr().out.startswith(said)
     empty = ["--grade", "01", "--table", str(table)]
