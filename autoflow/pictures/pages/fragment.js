@@ -87,7 +87,6 @@ function stage(svg, at, parts) {
   return function show(steps, k, hidden, predict) {
     clear();
     veil(svg, predict && steps[k].phase !== "end");
-    svg.classList.toggle("early", steps[k].phase !== "end");
     if (steps[k].phase === "end") return;
     const waits = new Set(), dry = new Set(cards.keys()), coming = new Set(), sums = new Map();
     const sent = new Set(), sending = new Set(), quiet = [];
