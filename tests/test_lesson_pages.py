@@ -245,6 +245,9 @@ def test_what_follows_a_question_appears_when_it_was_tried(page, site):
     assert page.run("[...document.querySelectorAll('.gate')].every((gate) => gate.hidden)")
     fields = "[...document.querySelectorAll('input, textarea')]"
     assert page.run(f"{fields}.filter((field) => !field.labels.length && !field.ariaLabel).length") == 0
+    page.run("localStorage.clear()")
+    page.go(f"{site}?link#a-neuron")
+    assert page.run(OPEN) == 3  # up to where a link leads
 
 
 @pytest.mark.browser

@@ -206,11 +206,14 @@ function progress() {
   keep();
 }
 
-// A part is there when the question at the end of the one before was tried.
+// A part is there when the question at the end of the one before was tried, or when a link leads to it.
+const target = document.querySelector(":target");
+const reached = parts.findIndex((part) => part.contains(target));
+
 function open() {
   let free = true;
-  for (const part of parts) {
-    part.classList.toggle("open", free || kept.whole);
+  for (const [k, part] of parts.entries()) {
+    part.classList.toggle("open", free || kept.whole || k <= reached);
     const last = all("form.ask", part).at(-1), gate = part.querySelector(".gate");
     free &&= !gate || Boolean(kept.tried[last?.dataset.cell]);
     if (gate) gate.hidden = free || kept.whole;
@@ -290,6 +293,7 @@ $("forget").onclick = () => {
 };
 
 open();
+target?.scrollIntoView();
 progress();
 document.documentElement.dataset.shown = "";
 if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("offline.js", import.meta.url)).catch(() => {});
