@@ -207,7 +207,7 @@ function progress() {
 }
 
 // A part is there when the question at the end of the one before was tried, or when a link leads to it.
-const target = document.querySelector(":target");
+const target = all("article [id]").find(({ id }) => [id, encodeURIComponent(id)].includes(location.hash.slice(1)));
 const reached = parts.findIndex((part) => part.contains(target));
 
 function open() {
