@@ -74,6 +74,12 @@ function show(place, { printed = "", shown = [], error }) {
   }
   if (error) made.push(element("div", { className: "error", role: "alert" }, makers.text(error)));
   place.replaceChildren(...made);
+  reachable(place);
+}
+
+// What is too wide can be scrolled with the keyboard.
+function reachable(within) {
+  for (const part of all("pre, table, math", within)) if (part.scrollWidth > part.clientWidth && part.clientWidth) part.tabIndex = 0;
 }
 
 // -- running: one thing after the other
@@ -219,6 +225,7 @@ function open() {
     if (gate) gate.hidden = free || kept.whole;
   }
   $("whole").parentElement.hidden = free || kept.whole;
+  reachable(document.querySelector("article"));
 }
 
 for (const form of forms) {
