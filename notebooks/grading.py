@@ -1,5 +1,8 @@
 """Grade notebooks that students have filled in: ``python notebooks/make.py --grade 01 ada.ipynb alan.ipynb``
 
+They come from Jupyter, or from the lesson's page ("Save my answers"). With ``--table class.csv`` a table of the class
+is written as well: a row for each student, a column for each question.
+
 A lesson asks with ``check(name=answer)``; its questions and hints are in ``autoflow/lessons``. A student's notebook is
 run from its first cell to its last, in a process of its own, in an empty folder, without a network, with 4 GB of memory
 at most; what ``check`` was told last counts. A cell that fails or does not end costs its own answers only: a cell that
@@ -11,6 +14,7 @@ does not end is left out, and the notebook is run again. It needs IPython, and n
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import subprocess
@@ -25,6 +29,7 @@ HERE = Path(__file__).parent
 SECONDS = 60.0  # for one cell
 START = 120.0  # until the first one begins
 MEMORY = 4 << 30
+UNTRIED = "not answered"
 
 
 @dataclass
@@ -33,11 +38,19 @@ class Grades:
 
     verdicts: dict[str, tuple[bool, str]]
     errors: list[str] = field(default_factory=list)  # of cells, in a few words
+    student: str = ""
 
     @property
     def points(self) -> int:
         """How many answers are right."""
         return sum([right for right, _ in self.verdicts.values()])
+
+    def row(self) -> list[Any]:
+        """Of the table: the student, the points, what failed, and for each question 1, 0, or nothing."""
+        from autoflow.lessons.checks import UNANSWERED
+
+        marks = [int(right) if said not in {UNTRIED, UNANSWERED} else "" for right, said in self.verdicts.values()]
+        return [self.student, self.points, "; ".join(self.errors), *marks]
 
     def __str__(self) -> str:
         width = max(map(len, self.verdicts))
@@ -56,7 +69,8 @@ def grade(path: Path, lesson: str, seconds: float = SECONDS) -> Grades:
     from autoflow.lessons.checks import questions_of
 
     asked = questions_of(lesson)
-    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     found: dict[str, tuple[bool, str]] = {}
     endless: list[int] = []
     events: list[dict[str, Any]] = []
@@ -70,9 +84,17 @@ def grade(path: Path, lesson: str, seconds: float = SECONDS) -> Grades:
             endless.append(max([event["cell"] for event in events], default=-1))
             if endless[-1] < 0:
                 raise RuntimeError(f"{path}: Python did not start within {START:.0f} s")
-    errors = [f"cell {event['cell'] + 1}: {event['error']}" for event in events if "error" in event]
-    errors += [f"cell {cell + 1} did not end within {seconds:g} s, or ended Python" for cell in endless]
-    return Grades({name: found.get(name, (False, "not answered")) for name in asked}, errors)
+    errors = [f"{called(cells[event['cell']])}: {event['error']}" for event in events if "error" in event]
+    errors += [f"{called(cells[cell])} did not end within {seconds:g} s, or ended Python" for cell in endless]
+    student = notebook.metadata.get("autoflow", {}).get("student") or path.stem
+    return Grades({name: found.get(name, (False, UNTRIED)) for name in asked}, errors, student)
+
+
+def called(source: str) -> str:
+    """What a reader finds a cell by: the first line of it that is no comment. (Jupyter shows no numbers of cells.)"""
+    lines = [line.strip() for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    first = lines[0] if lines else "an empty cell"
+    return f"the cell `{first if len(first) <= 50 else first[:49] + '…'}`"
 
 
 def run(folder: Path, cells: list[str], lesson: str, skipped: list[int], seconds: float) -> tuple[list[Any], bool]:
@@ -162,11 +184,18 @@ def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def report(lesson: Path, students: list[Path], seconds: float = SECONDS) -> None:
-    """Grade them, and print hints and points."""
+def report(lesson: Path, students: list[Path], table: Path | None = None, seconds: float = SECONDS) -> None:
+    """Grade them, and print hints and points; ``table`` is a CSV that gets a row for each."""
+    graded = []
     for path in students:
         grades = grade(path, lesson.stem[3:], seconds)
+        graded.append(grades)
         print(f"{path}: {grades.points} of {len(grades.verdicts)}\n{grades}\n", flush=True)
+    if table:
+        with table.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["student", "points", "failed", *graded[0].verdicts])
+            rows.writerows([grades.row() for grades in graded])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     python notebooks/make.py --worksheets FOLDER [00 06 ...]    for paper: a worksheet and its answer sheet
     python notebooks/make.py --slides FOLDER [00 06 ...]        for the wall
     python notebooks/make.py --grade 01 STUDENT.ipynb ...       points and hints for what students have filled in
+    python notebooks/make.py --grade 01 --table FILE.csv STUDENT.ipynb ...              and a table of them all
 
 Edit a notebook in Jupyter or anywhere else, then run this: what is stored is then the same on every machine. Pictures
 are stored as PNG, which GitHub shows; who runs the notebook gets the living ones. The kernel has no `dot` and
@@ -30,6 +31,7 @@ HERE = Path(__file__).parent
 SECONDS = 240  # for one cell
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ANSWER = re.compile(r"<details>\s*<summary>Answer</summary>(.*?)</details>", re.DOTALL)
+LATER = "# run this when you have answered"  # cells that show an answer begin so; what they show is not stored
 CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # Before the first cell. Nothing shows itself as HTML, most of which GitHub removes, nor as PDF, which is for
@@ -64,11 +66,14 @@ def answers(notebook: Any) -> list[str]:
     return ["\n".join(CODE.findall(text)) for text in folded]
 
 
-def run(notebook: Any, then: Iterable[str] = ()) -> Any:
-    """A copy of the notebook with the outputs of a fresh kernel. ``then``: code that runs after it, as more cells."""
+def run(notebook: Any, then: Iterable[str] = (), prepare: str = PREPARE) -> Any:
+    """A copy of the notebook with the outputs of a fresh kernel.
+
+    then : code that runs after it, as more cells. prepare : code before the first cell.
+    """
     fresh = nbformat.from_dict({**notebook, "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}}})
     code = nbformat.v4.new_code_cell
-    fresh.cells = [code(PREPARE), *fresh.cells, *map(code, then)]
+    fresh.cells = [code(prepare), *fresh.cells, *map(code, then)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         client = NotebookClient(
             fresh, timeout=SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True,
@@ -104,6 +109,14 @@ def lighter(notebook: Any) -> Any:
     return notebook
 
 
+def without_spoilers(notebook: Any) -> Any:
+    """The notebook without what cells between a question and its folded answer show of that answer."""
+    for cell in notebook.cells:
+        if cell.source.startswith(LATER):
+            cell.outputs = []
+    return notebook
+
+
 def environment(folder: str) -> dict[str, str]:
     """Of the kernel: this checkout, nobody's settings, no program to start, one thread (so that sums are the same)."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
@@ -121,7 +134,7 @@ def without_answers(notebook: Any) -> Any:
     handed = nbformat.from_dict(notebook)
     for cell in handed.cells:
         if cell.cell_type == "markdown":
-            cell.source = ANSWER.sub("", cell.source).rstrip()
+            cell.source = ANSWER.sub("", cell.source).strip()
         else:
             cell.outputs, cell.execution_count = [], None
     handed.cells = [cell for cell in handed.cells if cell.source]  # some were an answer and nothing else
@@ -163,10 +176,12 @@ def grade(words: list[str]) -> int:
     import grading
 
     lessons = [path for path in notebooks() if words and path.name.startswith(words[0])]
-    if len(lessons) != 1 or len(words) < 2:
+    table = Path(words[2]) if words[1:2] == ["--table"] and len(words) > 2 else None
+    students = [Path(word) for word in words[3 if table else 1 :]]
+    if len(lessons) != 1 or not students or any([path.name.startswith("--") for path in students]):
         print(__doc__)
         return 2
-    grading.report(lessons[0], [Path(word) for word in words[1:]])
+    grading.report(lessons[0], students, table)
     return 0
 
 
@@ -188,7 +203,7 @@ def main(wanted: list[str]) -> int:
         return 0 if chosen else 1
     for path in chosen:
         print(path.name, flush=True)
-        nbformat.write(lighter(run(nbformat.read(path, as_version=4))), path)
+        nbformat.write(without_spoilers(lighter(run(nbformat.read(path, as_version=4)))), path)
     return 0 if chosen else 1
 
 

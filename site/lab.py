@@ -129,22 +129,15 @@ def write_lock(target: Path, files: Path, wheel: bytes, version: str) -> None:
     place = target / "pyodide"
     place.mkdir()
     lock = json.loads((files / "pyodide-lock.json").read_text(encoding="utf-8"))
-    known = {row["file_name"]: (name, row) for name, row in lock["packages"].items()}
-    packages = {}
+    packages = listed(files, lock)
     for name in runtime.files_of("playground", "lessons"):
-        if name.startswith("katex"):
-            continue
-        shutil.copyfile(files / name, place / name)
-        if name.endswith(".whl"):
-            listed, row = known.get(name, (None, None))
-            if row is None or row["sha256"] != runtime.digest(files / name):
-                listed, row = entry(place / name)
-            packages[listed] = row
+        if not name.startswith("katex"):
+            shutil.copyfile(files / name, place / name)
     for path in target.rglob("static/pypi/*.whl"):  # of JupyterLite's kernel
         if path.name.split("-")[0] in ("piplite", "ipykernel", "pyodide_kernel"):
             shutil.copyfile(path, place / path.name)
-            listed, row = entry(place / path.name)
-            packages[listed] = row
+            name, row = entry(place / path.name)
+            packages[name] = row
     path = place / f"autoflow-{version}-py3-none-any.whl"
     path.write_bytes(wheel)
     packages["autoflow"] = entry(path)[1]
@@ -152,6 +145,21 @@ def write_lock(target: Path, files: Path, wheel: bytes, version: str) -> None:
         row["depends"] = [name for name in row["depends"] if name in packages]
     lock["packages"] = packages
     (place / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+
+
+def listed(files: Path, lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows of the lock file for our wheels: Pyodide's own, and ours for a wheel that it does not list."""
+    known = {row["file_name"]: (name, row) for name, row in lock["packages"].items()}
+    packages = {}
+    for file in runtime.files_of("playground", "lessons"):
+        if file.endswith(".whl"):
+            name, row = known.get(file, ("", {}))
+            if row.get("sha256") != runtime.digest(files / file):
+                name, row = entry(files / file)
+            packages[name] = row
+    for row in packages.values():
+        row["depends"] = [name for name in row["depends"] if name in packages]
+    return packages
 
 
 def entry(path: Path) -> tuple[str, dict[str, Any]]:

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import lab  # noqa: E402 - from here
+import lessons as lesson_pages  # noqa: E402
 import live_pages  # noqa: E402
 import pages  # noqa: E402
 import playground  # noqa: E402
@@ -38,14 +39,15 @@ def main(out: Path, *, reference: bool = True, lessons: bool = True) -> None:
     reference, lessons : with the API reference, with JupyterLite; they take the most time.
     """
     try:
-        files = runtime.bring("playground")
+        files = runtime.bring("playground", "lessons")
     except runtime.UnavailableError as reason:
         sys.exit(f"no site: {reason}")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     playground.build(out, files)
     without = lab.build(out, playground.zipped(), autoflow.__version__) if lessons else "left out"
-    print(f"lessons are pages to read, not notebooks to run: {without}" if without else "lessons run in JupyterLite")
+    print(f"no JupyterLite: {without}" if without else "lessons run in JupyterLite, too")
+    lesson_pages.build(out, files)
     pages.build(out, lab=not without)
     live_pages.build(out / "live")
     if reference:

@@ -199,36 +199,29 @@ def write_list(path: Path, docs: list[Path]) -> None:
 
 
 def write_lessons(folder: Path, paths: list[Path], known: dict[str, str], *, lab: bool) -> None:
-    """A page for each lesson as it is stored, and the list of them."""
+    """A page for each lesson, and the list of them."""
+    import lessons  # which needs this module
+
     notebooks = [nbformat.read(path, as_version=4) for path in paths]
     titles = [title_of(notebook.cells[0].source) for notebook in notebooks]
     items = []
-    for k, (path, notebook) in enumerate(zip(paths, notebooks, strict=True)):
-        cells = [cell_html(cell, known, f"notebooks/{path.name}") for cell in notebook.cells]
+    for k, path in enumerate(paths):
         around = [
             f'<a href="{paths[j].stem}.html">{arrow}</a>' if 0 <= j < len(paths) else "<span></span>"
             for j, arrow in ((k - 1, "← the lesson before"), (k + 1, "the next lesson →"))
         ]
         shutil.copyfile(path, folder / path.name)
-        start = (
-            f'<p><a class="start" href="../lab/notebooks/index.html?path={path.name}">Run this lesson in the browser'
-            "</a></p>"
-            '<p class="hint">That loads some 40 MB once, and takes half a minute to start. Below is what it prints and '
-            f'draws; or take <a href="{path.name}" download>the notebook</a> into Jupyter.</p>'
-        )
-        read = (
-            '<p class="hint">Read here, with what it printed and drew. To run it: copy lines into the '
-            f'<a href="../index.html">playground</a>, or take <a href="{path.name}" download>the notebook</a> '
-            "into Jupyter.</p>"
-        )
-        cells.insert(1, start if lab else read)
-        body = "\n".join(cells) + f'<p class="around">{"".join(around)}</p>'
-        (folder / f"{path.stem}.html").write_text(page(titles[k], body, here="lessons/index.html"), encoding="utf-8")
-        items.append(lists.lesson_item(k, path.stem, titles[k], notebook.cells[0].source))
+        jupyter = f' or open it <a href="../lab/notebooks/index.html?path={path.name}">in JupyterLite</a>' * lab
+        take = f'<p class="hint">Take <a href="{path.name}" download>the notebook</a> into Jupyter{jupyter}.</p>'
+        lesson = lessons.Lesson(path, lessons.shown(path), known, folder)
+        text = lessons.page(lesson, titles[k], "".join(around), take)
+        (folder / f"{path.stem}.html").write_text(text, encoding="utf-8")
+        items.append(lists.lesson_item(k, path.stem, titles[k], notebooks[k].cells[0].source))
     body = (
-        "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Each lesson is a notebook; "
-        "here you can read it with all its results. The exercises have folded answers. Short programs run in the "
-        f'<a href="../index.html">playground</a>.</p><ol class="lessons">{"".join(items)}</ol>'
+        "<h1>Lessons</h1><p>From one derivative by hand to networks that read and write. Questions have boxes for "
+        "your answers, which Python checks in the page; every cell runs and can be changed; pictures of graphs can be "
+        "stepped. Nothing that you write leaves your computer, unless you save it as a notebook and hand it in.</p>"
+        f'<ol class="lessons">{"".join(items)}</ol>'
     )
     (folder / "index.html").write_text(page("Lessons", body, here="lessons/index.html"), encoding="utf-8")
 
@@ -269,11 +262,12 @@ def licences(*, lab: bool) -> str:
     rows = [
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(row['licence'])}</td>"
         f'<td><a href="{row["home"]}">{html.escape(row["home"])}</a></td><td><code>{row["sha256"]}</code></td></tr>'
-        for name, row in runtime.files_of("playground", *(["lessons"] if lab else [])).items()
+        for name, row in runtime.files_of("playground", "lessons").items()
     ]
     return (
-        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folder <code>vendor</code> are "
-        "files of others, unchanged but for Pyodide's list of packages, which is shortened. Pyodide is under the "
+        "<h1>Licences</h1><p>autoflow: <a href='LICENSE.txt'>MIT licence</a>. In the folders <code>vendor</code> and "
+        "<code>wheels</code> are files of others, unchanged but for Pyodide's lists of packages, which are shortened. "
+        "Pyodide is under the "
         "<a href='https://www.mozilla.org/MPL/2.0/'>Mozilla Public License 2.0</a>; its source is at "
         "<a href='https://github.com/pyodide/pyodide'>github.com/pyodide/pyodide</a>. The texts of NumPy's licence and "
         "of what it includes are in its wheel, which is a zip. KaTeX: <a href='vendor/katex-LICENSE.txt'>MIT</a>. "

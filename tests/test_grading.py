@@ -11,7 +11,7 @@ pytest.importorskip("ipykernel")
 import grading
 import nbformat
 
-from autoflow.lessons.checks import questions_of
+from autoflow.lessons.checks import UNANSWERED, questions_of
 
 LESSON = "backprop_by_hand"
 BEGIN = f'from autoflow.lessons import checker\ncheck = checker("{LESSON}")'
@@ -61,7 +61,8 @@ def test_points_and_hints(graded):
     assert "added, not multiplied" in text
     assert grades.verdicts["dE_dw"] == (False, "not answered")
     assert [error.partition(" (")[0] for error in grades.errors] == [
-        "cell 5: ZeroDivisionError: division by zero", "cell 7: SyntaxError: invalid syntax",
+        "the cell `1 / 0`: ZeroDivisionError: division by zero",
+        "the cell `syntax error`: SyntaxError: invalid syntax",
     ]  # fmt: skip
     lines = str(grades).splitlines()
     assert len(lines) == len(asked) + 2
@@ -76,7 +77,8 @@ def test_a_cell_that_does_not_end_costs_its_own_answers_only(graded):
     )  # fmt: skip
     assert grades.points == 2
     assert grades.verdicts["dL_dy"] == (False, "not answered")
-    assert grades.errors == [f"cell {k} did not end within 6 s, or ended Python" for k in (2, 4)]
+    names = ["while True:", "import os"]
+    assert grades.errors == [f"the cell `{name}` did not end within 6 s, or ended Python" for name in names]
 
 
 @pytest.mark.slow
@@ -115,14 +117,24 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
     def fake(path, lesson, seconds):
         asked.append((path, lesson))
-        return grading.Grades({"a": (True, "1 is right"), "bc": (False, "not answered")}, ["cell 1: no"])
+        verdicts = {"a": (True, "1 is right"), "bc": (False, "not answered"), "d": (False, "2 is not right.")}
+        verdicts["e"] = False, UNANSWERED
+        return grading.Grades(verdicts, ["cell 1: no"], path.stem)
 
     monkeypatch.setattr(grading, "grade", fake)
     assert module.main(["--grade", "01", "ada.ipynb", "alan.ipynb"]) == 0
     assert asked == [(Path("ada.ipynb"), "micro_engine"), (Path("alan.ipynb"), "micro_engine")]
-    said = "ada.ipynb: 1 of 2\n  ✓ a   1 is right\n  · bc  not answered\n  ! cell 1: no\n\n"
+    said = "ada.ipynb: 1 of 4\n  ✓ a   1 is right\n  · bc  not answered\n  · d   2 is not right.\n"
+    said += f"  · e   {UNANSWERED}\n  ! cell 1: no\n\n"
     assert capsys.readouterr().out.startswith(said)
-    for wrong in (["--grade"], ["--grade", "01"], ["--grade", "99", "ada.ipynb"]):
+    table = tmp_path / "class.csv"
+    assert module.main(["--grade", "01", "--table", str(table), "ada.ipynb", "alan.ipynb"]) == 0
+    assert table.read_text(encoding="utf-8").splitlines() == [
+        "student,points,failed,a,bc,d,e", "ada,1,cell 1: no,1,,0,", "alan,1,cell 1: no,1,,0,",
+    ]  # fmt: skip
+    assert capsys.readouterr().out.startswith(said)
+    empty = ["--grade", "01", "--table", str(table)]
+    for wrong in (["--grade"], ["--grade", "01"], ["--grade", "99", "ada.ipynb"], empty):
         assert module.main(wrong) == 2
         assert "--grade 01 STUDENT.ipynb" in capsys.readouterr().out
 

@@ -61,7 +61,7 @@ def still(tmp_path_factory):
 def whole(tmp_path_factory):
     """The whole site, as ``make site`` makes it."""
     try:
-        runtime.bring("playground")
+        runtime.bring("playground", "lessons")
     except runtime.UnavailableError as reason:
         pytest.skip(str(reason))
     out = tmp_path_factory.mktemp("whole") / "site"
@@ -456,6 +456,23 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
 
 
 @marked(by_night)
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_lesson_runs_in_its_page(whole, site, browser, name):
+    """All cells, with the packages that the page has loaded; a right answer is right."""
+    page = Playground(browser)
+    page.go(f"{site}lessons/{name.removesuffix('.ipynb')}.html")
+    page.run("[...document.querySelectorAll('.cell .run')].at(-1).click()")
+    said = "document.getElementById('status').textContent"
+    page.until(f"{said} === 'Done' || document.querySelector('.cell .error') || /starts again/.test({said})", 600)
+    assert page.run("[...document.querySelectorAll('.cell .error')].map((error) => error.textContent)") == []
+    assert page.run(said) == "Done"
+    hosts = {url.split("/")[2] for url in page.requests() if url.startswith("http")}
+    assert hosts == {site.split("/")[2]}
+    keep(page, f"{name.removesuffix('.ipynb')}-page")
+    page.call("Page.close")
+
+
+@marked(by_night)
 def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
     """A term to its row of the glossary, the last line to the next lesson as a notebook."""
     if not (whole / "lab").exists():
@@ -676,11 +693,11 @@ def test_without_jupyterlite_the_lessons_are_pages(tmp_path, monkeypatch):
     assert lab.build(tmp_path, b"", "1") == reason
     notebook = ROOT / "notebooks" / LESSONS[0]
     known = {f"notebooks/{notebook.name}": f"lessons/{notebook.stem}.html"}
-    for there, said in ((False, "Read here"), (True, "Run this lesson in the browser")):
+    monkeypatch.setenv("AUTOFLOW_LESSONS", "stored")
+    for there in (False, True):
         pages.write_lessons(tmp_path, [notebook], known, lab=there)
         text = (tmp_path / f"{notebook.stem}.html").read_text(encoding="utf-8")
-        assert said in text
-        assert ("../lab/" in text) is there
+        assert ("../lab/" in text) is ("in JupyterLite" in text) is there
         assert "a = 3, b = 6, L = 36" in text
         assert text.count('src="data:image/png') == notebook.read_text(encoding="utf-8").count('"image/png": "') >= 2
 

@@ -27,6 +27,7 @@ from .exercises import same, shown
 
 T = TypeVar("T")
 
+UNANSWERED = "write your answer instead of the dots"
 # What a text file may say besides plain values: ``{ kind = ... }``, and how it is made from that.
 KINDS: dict[str, Callable[[Any], Any]] = {
     "set": set,
@@ -63,22 +64,27 @@ class Question:
         """What a function raises is not caught."""
         return bool(self.right(answer)) if callable(self.right) else same(answer, self.right)
 
-    def verdict(self, answer: Any) -> tuple[bool, str]:
-        """Whether the answer is right, and what to say."""
+    def judge(self, answer: Any) -> tuple[bool, str]:
+        """Whether the answer is right, and what to say without the hint."""
         if answer is ... or (isinstance(answer, (tuple, list, set)) and any([part is ... for part in answer])):
-            return False, "write your answer instead of the dots"
+            return False, UNANSWERED
+        trouble = ""
         try:
             if self.is_right(answer):
                 return True, f"{shown(answer)} is right"
-            trouble = ""
         except Exception as error:  # the answer may be a function of the student's, which may do anything
-            trouble = f" (it raised {type(error).__name__}: {error})"
+            trouble = f" (it raised {type(error).__name__}: {error})" if callable(answer) else ""
         said = [
             text
             for mistake, text in self.mistakes()
             if answer is mistake or (not callable(mistake) and same(answer, mistake))
         ]
-        return False, " ".join([f"{shown(answer)} is not right{trouble}.", *said[:1], self.hint])
+        return False, " ".join(filter(None, [f"{shown(answer)} is not right{trouble}.", *said[:1]]))
+
+    def verdict(self, answer: Any) -> tuple[bool, str]:
+        """Whether the answer is right, and what to say, with the hint if it is wrong."""
+        right, said = self.judge(answer)
+        return right, said if right or said == UNANSWERED else f"{said} {self.hint}"
 
 
 class Marks:

@@ -38,9 +38,9 @@ from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, v
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
+busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; what takes longer runs once
 NEAR = (19, 30)  # for ``modes().shadow``
-BUSY = getattr(time, "thread_time", time.process_time)  # browsers have one thread, and no clock of its own for it
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
@@ -158,9 +158,9 @@ def checked_run(run: Run, *roots: Any) -> Any:
     """
     roots = roots or (run,)
     before = Snapshot(*roots)
-    began, busy = time.perf_counter(), BUSY()
+    began, busy = time.perf_counter(), busy_time()
     result = run()
-    long = BUSY() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
+    long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
     if before.has_moved() or long:
         unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
         return result

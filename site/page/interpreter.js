@@ -5,7 +5,7 @@
 
 import { say, secondsSince } from "./page.js";
 
-const BASE = new URL("./", document.baseURI).href;
+const BASE = new URL("./", import.meta.url).href; // of the site, also for a page in a folder
 const FILLED = { Python: 10, NumPy: 55, autoflow: 80 };
 let source, worker, begun, number = 0;
 let waiting = new Map(); // number of a question -> who waits for the answer
@@ -16,7 +16,7 @@ function start() {
   begun = performance.now();
   alive = new Promise((resolve, reject) => {
     giveUp = reject;
-    source ??= fetch("python.js").then((answer) => answer.text());
+    source ??= fetch(`${BASE}python.js`).then((answer) => answer.text());
     source.then((text) => begin(text, resolve, reject), reject);
   });
   alive.catch(() => {}); // those who wait for it hear of it
@@ -26,7 +26,7 @@ function begin(text, resolve, reject) {
   const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const mine = new Worker(address, { type: "module" });
   worker = mine;
-  mine.postMessage({ base: BASE });
+  mine.postMessage({ base: BASE, ...settings });
   mine.onerror = (event) => {
     event.preventDefault();
     if (mine === worker) restart(event.message || "Python has stopped");
@@ -78,4 +78,10 @@ export async function ask(what, args, told = () => {}) {
 export function whenReady() {
   if (!alive) start();
   return alive;
+}
+
+// What python.js gets besides: packages, another file of Python.
+let settings = {};
+export function prepare(more) {
+  settings = more;
 }

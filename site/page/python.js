@@ -1,32 +1,35 @@
 // The worker in which Python runs: {base}, then {id, ask, args}; answers {id, result} or {id, failed}, and {stage} while
-// it starts. After a fatal error of Python it says `dead`, and the page starts another worker.
+// it starts. With {base} may come {packages, lock}, what is loaded besides NumPy and where it is listed, and {more}, a file
+// that is asked instead of runner.py. After a fatal error of Python it says `dead`, and the page starts another worker.
 
 let runner;
 let started;
 
-async function start(base) {
+async function start({ base, packages = [], lock, more }) {
   const report = (stage) => postMessage({ stage });
   report("Python");
   const at = (name) => new URL(name, base).href;
   const { loadPyodide } = await import(at("vendor/pyodide.mjs"));
-  const python = await loadPyodide({ indexURL: at("vendor/") });
+  const python = await loadPyodide({ indexURL: at("vendor/"), ...(lock && { lockFileURL: at(lock) }) });
   report("NumPy");
   const say = { messageCallback: () => {}, errorCallback: () => {}, checkIntegrity: true };
-  await python.loadPackage(["numpy"], say);
+  await python.loadPackage(["numpy", ...packages], say);
   report("autoflow");
-  const [wheel, source] = await Promise.all([
+  const text = (name) => fetch(at(name)).then((answer) => answer.text());
+  const [wheel, ...sources] = await Promise.all([
     fetch(at("autoflow.zip")).then((answer) => answer.arrayBuffer()),
-    fetch(at("runner.py")).then((answer) => answer.text()),
+    text("runner.py"), ...(more ? [text(more)] : []),
   ]);
   python.unpackArchive(wheel, "zip", { extractDir: "/lib/autoflow" });
   withdraw();
-  python.globals.set("source", source);
+  python.globals.set("sources", python.toPy(sources));
   return python.runPython(`
 import importlib, sys, types
 sys.path.insert(0, "/lib/autoflow")
 importlib.invalidate_caches()
-runner = types.ModuleType("autoflow.playground")
-exec(compile(source, "runner.py", "exec"), runner.__dict__)
+for name, source in zip(["autoflow.playground", "autoflow.lesson"], sources):
+    runner = sys.modules[name] = types.ModuleType(name)
+    exec(compile(source, f"{name}.py", "exec"), runner.__dict__)
 runner`);
 }
 
@@ -41,9 +44,9 @@ function withdraw() {
   for (const name of ["storage", "locks", "serviceWorker"]) delete Object.getPrototypeOf(navigator)[name];
 }
 
-self.onmessage = async ({ data: { base, id, ask, args } }) => {
-  if (base) {
-    started = start(base);
+self.onmessage = async ({ data: { id, ask, args, ...settings } }) => {
+  if (settings.base) {
+    started = start(settings);
     try {
       runner = await started;
       postMessage({ ready: true });

@@ -302,6 +302,15 @@ class TestInABrowser:
         after = one.run(f"[{picture}, document.querySelector('details').hidden]")
         assert after == before
 
+    def test_the_legend_shows_no_numbers_before_the_last_step(self, show):
+        steps = lesson()[0].step()
+        one = show(steps.to_html())
+        signs = "svg > g:not([data-node], [data-edge]) > :is(.value, .gradient, .local, .sent)"
+        looks = f"[...new Set([...r().querySelectorAll('{signs}')].map((x) => getComputedStyle(x).visibility))]"
+        assert one.run(looks) == ["hidden"]
+        one.run(f"slide({len(steps) - 1})")
+        assert one.run(looks) == ["visible"]
+
     def test_by_keyboard_alone(self, show):
         one = show(shared()[0].quiz().to_html())
         one.press("ArrowRight")
