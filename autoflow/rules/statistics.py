@@ -35,7 +35,10 @@ def cov(
 ) -> Array:  # fmt: skip
     """NumPy's, which multiplies the counts ``fweights`` by the weights ``aweights`` in place: where these are no plain
     numbers, the counts are written into an array like them before."""
-    if fweights is not None and (found := kept_in(aweights)):
+    found = kept_in(aweights)
+    if found and y is None and not rowvar and not kept_in(m):  # NumPy would write into a view of its copy
+        m, rowvar = np.array(np.transpose(m) if np.ndim(m) > 1 else m), True
+    if fweights is not None and found:
         counts = fweights if kept_in(fweights) else np.asarray(fweights, like=like_argument(found[0]))
         fweights = np.zeros_like(found[0], float, shape=np.shape(counts))
         fweights[...] = counts
