@@ -32,6 +32,7 @@ import autoflow as af
 from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
+os.environ.setdefault("AUTOFLOW_LESSONS", "stored")  # only by night, for the whole site, lessons are run
 in_browser = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 by_night = [*in_browser, pytest.mark.nightly]
 PICTURE = "!!document.querySelector('.autoflow-picture > div')"
@@ -61,7 +62,9 @@ def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "site"
     pytest.importorskip("pdoc")
     subprocess.run(
-        [sys.executable, ROOT / "site" / "make.py", out], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        [sys.executable, ROOT / "site" / "make.py", out],
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "AUTOFLOW_LESSONS": ""},
     )
     return out
 
