@@ -61,11 +61,8 @@ def whole(tmp_path_factory):
         pytest.skip(str(reason))
     out = tmp_path_factory.mktemp("whole") / "site"
     pytest.importorskip("pdoc")
-    subprocess.run(
-        [sys.executable, ROOT / "site" / "make.py", out],
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "AUTOFLOW_LESSONS": ""},
-    )
+    settings = os.environ | {"PYTHONPATH": str(ROOT), "AUTOFLOW_LESSONS": ""}
+    subprocess.run([sys.executable, ROOT / "site" / "make.py", out], check=True, env=settings)
     return out
 
 
