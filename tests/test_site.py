@@ -38,6 +38,7 @@ import autoflow as af
 from examples import EXAMPLES
 
 ROOT = Path(__file__).parent.parent
+os.environ.setdefault("AUTOFLOW_LESSONS", "stored")  # only by night, for the whole site, lessons are run
 in_browser = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 by_night = [*in_browser, pytest.mark.nightly]
 PICTURE = "!!document.querySelector('.autoflow-picture > div')"
@@ -66,9 +67,8 @@ def whole(tmp_path_factory):
         pytest.skip(str(reason))
     out = tmp_path_factory.mktemp("whole") / "site"
     pytest.importorskip("pdoc")
-    subprocess.run(
-        [sys.executable, ROOT / "site" / "make.py", out], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    settings = os.environ | {"PYTHONPATH": str(ROOT), "AUTOFLOW_LESSONS": ""}
+    subprocess.run([sys.executable, ROOT / "site" / "make.py", out], check=True, env=settings)
     return out
 
 
