@@ -80,7 +80,7 @@ MOVED = owners({
     "nodes.versions": "nodes.freeing", "parallel.tasks": "parallel.parts parallel.sums",
     "pictures.folding.choose": "pictures.folding.sections",
     "pictures.folding.repeats": "pictures.folding.merging pictures.folding.skeleton",
-    "pictures.folding.views": "pictures.folding.huge", "pictures.formulas.chain": "pictures.formulas.sent_back",
+    "pictures.folding.views": "pictures.folding.huge",
     "pictures.layout.arrange": "pictures.layout.scoring", "pictures.layout.layers": "pictures.layout.ordering",
     "pictures.layout.nesting": "pictures.layout.rows", "pictures.model.data": "pictures.model.numbers",
     "pictures.model.names": "pictures.model.several", "pictures.pages.frames": "pictures.pages.films",

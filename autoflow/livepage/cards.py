@@ -99,7 +99,7 @@ def sends(picture: GraphData, v: Vertex) -> list[dict[str, Any]]:
     """What an operation sends back to each operand: its name, the rule in letters, and its card."""
     alone = [sum([r.source == o.source for u in picture.nodes for r in u.operands]) == 1 for o in v.operands]
     return [
-        {"to": o.title, "rule": o.rule, "card": o.source, "flows": o.flows, "alone": one}
+        {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows, "alone": one}
         for o, one in zip(v.operands, alone, strict=True)
     ]
 

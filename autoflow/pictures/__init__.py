@@ -13,8 +13,10 @@ Reading order:
                   drawing: the display list, which svg, png (PDF too), tikz and films are written from; dot and the
                   legend; text, JSON, Mermaid
     pages/        html with fragment.js: the page that replays the steps, with boxes that fold on a click; predict.js
-                  asks before it shows; stepper, also where no scripts run; frames: GIF, MP4; exports: files
-    formulas/     latex of nodes and derivatives, by algebra of terms; chain and why: the chain rule written out
+                  asks before it shows, zoom.js makes it larger; listing with program.js: the program beside it;
+                  stepper, also where no scripts run; frames: GIF, MP4; exports: files
+    formulas/     latex of nodes and derivatives, by algebra of terms; sent_back: what the rows of cards say; chain and
+                  why: the chain rule written out
     sliders/      explore with live, explore.js, plots.js, controls.js; javascript: rows traced to it; widget: sliders
                   that ask Python
     quizzes.py    node.step(), node.steps(), node.quiz(): the steps of the passes, as questions too; wrong queues

@@ -25,7 +25,8 @@ from ..base.modes import modes
 from ..forward.replay import key_of, record_again
 from ..nodes.nodes import Node, OperationRole, Variable
 from .folding import views
-from .formulas.chain import rules_of
+from .folding.choose import open_boxes
+from .formulas.sent_back import rules_of
 from .model.data import (
     FEW_NUMBERS,
     Frame,  # noqa: F401 - of inherited fields
@@ -98,8 +99,10 @@ class Graph(GraphData):
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
         if any([v.fold for v in self.nodes]):
             raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
-        views.check_open(views.skeleton_of(self), names)
-        return replace(self, look=replace(self.look, open=(*self.look.open, *names)))
+        skeleton, closed = views.skeleton_of(self), self.look.closed
+        views.check_open(skeleton, names)
+        left = closed and tuple([box for box in closed if box not in open_boxes(skeleton, names)])
+        return replace(self, look=replace(self.look, open=(*self.look.open, *names), closed=left))
 
     def counts(self) -> str:
         """``3 Variables · 8 Operations``."""
@@ -233,7 +236,7 @@ def graph(
     node: Any, detail: str | None = None, *, direction: str | None = None, constants: str = "inline",
     legend: bool = True, theme: str | None = None, engine: str | None = None, gradients: bool | None = None,
     limit: int | None = None, depth: int | None = None, open: str | Sequence[str] = (), around: Any = None,
-    radius: int = 2, highlight: Any = None, merge: bool = True, fold: bool = True,
+    radius: int = 2, highlight: Any = None, merge: bool = True, fold: bool | Callable[[str], bool] = True,
 ) -> Graph:  # fmt: skip
     """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
 
@@ -255,7 +258,8 @@ def graph(
     around, radius : draw only what is at most ``radius`` arrows away from the node ``around``.
     highlight : a node; everything that is not on a path from it to the output is faded.
     merge : draw chains of + or of * whose inner results have no names as one card.
-    fold : False draws everything, however large.
+    fold : False draws everything, however large. A function is asked for the title of each box ("layers[0](…)")
+        whether it folds.
 
     Raises LostGradientError for anything but a node, ValueError for unknown options.
 
@@ -284,7 +288,7 @@ def graph(
 def build_picture(
     node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
     engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
-    around: Any, radius: int, highlight: Any, merge: bool, fold: bool,
+    around: Any, radius: int, highlight: Any, merge: bool, fold: bool | Callable[[str], bool],
 ) -> GraphData:  # fmt: skip
     """What :func:`graph` returns, as plain data."""
     theme, engine = theme or modes().theme, engine or "built-in"
@@ -311,9 +315,13 @@ def build_picture(
     if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
         nodes = with_rules(nodes, walk)
     faded = () if highlight is None else walk.faded(highlight)
+    may, closed = bool(fold) and limit is None, None
+    if callable(fold):
+        titles = {box: title for v in nodes for box, title in zip(v.entered, v.scope, strict=True)}
+        may, closed = False, tuple([box for box, title in titles.items() if fold(title)])
     look = Look(
-        detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), bool(fold) and limit is None,
-        depth, opened, compact=None if chosen and constants == "inline" else False,
+        detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), may, depth, opened,
+        closed=closed, compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
@@ -324,7 +332,7 @@ def build_picture(
 
 def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
     """The nodes, with what each sends back to its operands in letters."""
-    rules = {walk.ids[id(r)]: rules_of(r, walk.titles) for r in walk.shown if r.parents}
+    rules = {walk.ids[id(r)]: rules_of(r) for r in walk.shown if r.parents}
     return tuple(
         [
             replace(v, operands=tuple([

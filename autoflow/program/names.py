@@ -20,6 +20,7 @@ from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, w
 FRAMES = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>"})
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
+SHORT = 8  # characters of a value that a write is shown with
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
 
@@ -81,13 +82,27 @@ class Program:
         found = self.expression(record) if id(record) in self.whole else None
         return None if found is None else self.calls.get(id(record), found.text)
 
+    def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
+        """What an operand is called where it is used. ``exact``: where the expression is nothing but this operation."""
+        found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "place") else None)
+        fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
+        return found.operand_text(slot) if found is not None and fits else None
+
     def operand(self, record: Any, slot: int) -> str | None:
         """What a plain operand is called where it is used, or where the caller has it."""
-        found = self.expression(record) if hasattr(record, "place") else None
-        if found is None or not self.fits(record, slot, found):
-            return None
-        text = found.operand_text(slot)
+        text = self.operand_text(record, slot)
         return None if text is None else self.in_caller(text, record.place)
+
+    def write(self, record: Any) -> str:
+        """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if there is none."""
+        found = self.expression(record)
+        if found is None or not found.is_write:
+            return ""
+        statement = found.node if isinstance(found.node, ast.AugAssign) else found.source.above.get(found.node)
+        if not isinstance(statement, (ast.AugAssign, ast.Assign)):
+            return ""
+        target, _, value = written(statement).partition("= ")
+        return f"{target}= {value if len(value) <= SHORT else '…'}".replace("-=", "−=")
 
     # -- objects
 
@@ -259,15 +274,17 @@ class Program:
     def give_target(self, r: Any, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
         target, before = found.target, r.parents[0]
-        if id(r) in self.parts and found.is_write and before is not None and id(before) in self.keys:
-            key, text = self.keys[id(r)] = self.keys[id(before)]  # a view was written, and so was its base
-            self.given[key, text].append(r)
-            return True
         if id(r) not in self.whole or id(r) in self.based:
             return False
         node = getattr(found.node, "target", found.node)
         if found.is_write and (found.stores or id(r) in self.parts):
             target = [written(node.value)] if isinstance(node, ast.Subscript) else None
+            code = function_around(r.place).code if type(r.place) is Activation else r.place
+            given = target is None or target[0] in code.co_varnames[: code.co_argcount]
+            if before is not None and id(before) in self.keys and given:
+                key, text = self.keys[id(r)] = self.keys[id(before)]  # another one's array, or one without a name here
+                self.given[key, text].append(r)
+                return True
         if target is RETURNED and type(r.place) is Activation:
             name, call = self.returned(r.place)
         else:
@@ -315,9 +332,7 @@ class Program:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            found = self.expressions[id(user)]
-            text = found.operand_text(slot) if found is not None and self.fits(user, slot, found) else None
-            place = user.place
+            text, place = self.operand_text(user, slot), user.place
             if text is not None and place is not r.place:
                 text = argument(place, text) if type(place) is Activation else None
             if text is not None and text.isidentifier():
@@ -331,11 +346,8 @@ class Program:
             around[id(outer)], outer = outer, outer.parent
         found = set()
         for user, slot in self.users.get(id(r), ()):
-            expression = self.expressions[id(user)]
-            if user.place is r.place or id(user.place) not in around or expression is None:
-                return None
-            text = expression.operand_text(slot) if self.fits(user, slot, expression) else None
-            if text is None or not text.isidentifier():
+            text = self.operand_text(user, slot)
+            if user.place is r.place or id(user.place) not in around or text is None or not text.isidentifier():
                 return None
             found.add((function_of(user.place), text))
         return found.pop() if len(found) == 1 else None

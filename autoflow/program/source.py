@@ -115,12 +115,14 @@ class Source:
             self.rewritten and any([is_same(other, code) for other in self.codes.get(key, ())])
         )
 
-    def segment(self, span: Span) -> str:
-        """The text there, in one line."""
-        lines = self.lines[span.line - 1 : span.end_line]
-        lines[-1] = lines[-1][: span.end_column]
-        lines[0] = lines[0][span.column :]
-        return " ".join(b"".join(lines).decode(errors="replace").split())
+
+def segment(encoded: list[bytes], span: tuple[int, ...]) -> str:
+    """The text between two places, in one line."""
+    line, end_line, column, end_column = span
+    lines = encoded[line - 1 : end_line] or [b""]
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]
+    return " ".join(b"".join(lines).decode(errors="replace").split())
 
 
 def is_same(a: CodeType, b: CodeType) -> bool:
@@ -202,7 +204,7 @@ class Expression:
     def __init__(self, node: Any, source: Source, stores: bool = False) -> None:
         self.node, self.source, self.stores = node, source, stores
         self.span = span_of(node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node)
-        self.text = source.segment(self.span)
+        self.text = segment(source.lines, self.span)
         self.target: Target = None
         if has_own_value(node, stores):
             self.target = target_of(node, source.above)
@@ -225,7 +227,7 @@ class Expression:
     @property
     def function(self) -> str:
         """Of a call, what is called."""
-        return self.source.segment(span_of(self.node.func))
+        return segment(self.source.lines, span_of(self.node.func))
 
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
@@ -392,8 +394,8 @@ def is_path(node: Any) -> bool:
 def loop_text(loop: Loop, source: Source) -> str:
     """``for t in range(5)``, ``while error > 1e-6``."""
     if isinstance(loop, ast.While):
-        return f"while {source.segment(span_of(loop.test))}"
-    return f"for {source.segment(span_of(loop.target))} in {source.segment(span_of(loop.iter))}"
+        return f"while {segment(source.lines, span_of(loop.test))}"
+    return f"for {segment(source.lines, span_of(loop.target))} in {segment(source.lines, span_of(loop.iter))}"
 
 
 # ---------------------------------------------------------------- targets

@@ -143,6 +143,22 @@ def test_depth_folds_and_open_opens():
         g.open("nobody")
 
 
+def test_a_function_says_which_boxes_fold():
+    x = af.Variable([1.0, 2.0], name="x")
+    for k in range(3):
+        with scope(f"layer_{k}"):
+            with scope("inner"):
+                x = np.exp(np.sin(x))
+            x = x * 2
+    seen = []
+    g = graph(np.sum(x), fold=lambda title: seen.append(title) or title in ("layer_1", "inner"))
+    assert set(seen) == {"layer_0", "layer_1", "layer_2", "inner"}
+    assert [v.title for v in g.drawn.nodes if v.fold] == ["inner", "layer_1", "inner"]
+    assert [v.title for v in g.open("layer_1").drawn.nodes if v.fold] == ["inner"] * 3
+    assert g.to_html()
+    assert pickle.loads(pickle.dumps(g)).drawn.nodes == g.drawn.nodes  # the function is not kept
+
+
 def test_repeats_are_told_honestly():
     same, own = steps(5), steps(5, own=True)
     assert titles(graph(same, depth=0)) == ["step ×5", "same"]

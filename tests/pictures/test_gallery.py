@@ -84,7 +84,10 @@ def laid_open(page, svg):
         data = zlib.decompress(base64.b64decode(data)).decode()
     data = json.loads(data)
     data["css"] = "(css.py)"
+    assert data["program"]["cards"] == data["folds"][0]["program"] if data["folds"] else True
+    data["program"] = [file["name"] for file in data["program"]["files"]]  # its lines move
     for fold in data["folds"]:  # the same cards again, others folded: what can be read on them
+        del fold["program"]
         fold["svg"] = [text for text in texts(fold["svg"]) if text] if fold["svg"] else []
     image = re.search(r"base64,([^\"]*)\"", page)[1]
     assert base64.b64decode(image).decode() == svg

@@ -342,10 +342,10 @@ class TestInABrowser:
         w = af.Variable(np.ones((3, 4)), name="W")
         one = show(np.sum(np.tanh(np.ones((2, 3)) @ w) ** 2).quiz().to_html())
         one.run("buttons()[1].click()")
-        assert one.run("asked()") == "to power, its shape:"
+        assert one.run("asked()") == "to …**2, its shape:"
         assert "what will it be?" in one.run("caption()")
         assert one.run("answer('rows')") == "that cannot be read: try (3, 4)"
-        assert one.run("answer('2 × 4')") == "✓ to power, its shape: (2, 4)"
+        assert one.run("answer('2 × 4')") == "✓ to …**2, its shape: (2, 4)"
         assert "what will it be?" not in one.run("caption()")
 
     def test_names_are_text(self, show):

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.data import Numbers, Operand, Picture, Vertex, numbers
+from ..model.data import CIRCLED, Numbers, Operand, Picture, Vertex, numbers
 
 # ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
 
@@ -400,15 +400,14 @@ def is_part(inner: Vertex, outer: Vertex) -> bool:
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
     """``card`` with the operands of ``inner`` in place of ``row``."""
     place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
-    middle = [
-        replace(r, local=product(row.local, r.local), rule=r.rule if row.rule == "g" else "") for r in inner.operands
-    ]
-    operands = [*card.operands[:place], *middle, *card.operands[place + 1 :]]
-    return replace(
-        card,
-        operands=tuple([replace(r, slot=slot) for slot, r in enumerate(operands)]),
-        members=tuple(sorted((*inner.members, *card.members))),
-    )
+    middle = [replace(r, local=product(row.local, r.local)) for r in inner.operands]
+    rows = [*card.operands[:place], *middle, *card.operands[place + 1 :]]
+    rows = [replace(r, slot=slot) for slot, r in enumerate(rows)]
+    if card.word == "multiply" and row.rule:  # of all others
+        for k, r in enumerate(rows):
+            others = " ⊙ ".join(["g", *CIRCLED[: len(rows)].replace(CIRCLED[k], "")])
+            rows[k] = replace(r, rule=others + "".join(r.rule.partition(",")[1:])) if r.rule else r
+    return replace(card, operands=tuple(rows), members=tuple(sorted((*inner.members, *card.members))))
 
 
 def product(a: Numbers | None, b: Numbers | None) -> Numbers | None:

@@ -1,4 +1,5 @@
-"""The recorded graph as somebody would write it: without products with 1, and with several results on one card.
+"""The recorded graph as somebody would write it: without products with 1, with several results on one card, and with
+one card for ``f[1:] -= v``, which is recorded as the part that is read, the difference, and the write.
 
 ``1*cos(x)``, which a backward pass computes, is drawn as ``cos(x)``. A function with several results is one card with
 a row for each result, where the arrows leave. The recorded nodes remain in ``graph.nodes``, and in JSON.
@@ -18,7 +19,7 @@ from .repeats import renumber_graph
 
 def tidy(graph: Picture) -> Picture:
     """The same graph as somebody would write it. Computed once, and kept with the graph."""
-    if graph.view or not (graph.several or any([v.equals is not None for v in graph.nodes])):
+    if graph.view or not (graph.several or any([v.equals is not None or v.write for v in graph.nodes])):
         return graph
     if "tidy" not in graph.__dict__:
         graph.__dict__["tidy"] = Tidy(graph).done()
@@ -36,6 +37,10 @@ class Tidy(Generic[Picture]):
     def done(self) -> Picture:
         """The graph that results."""
         self.drop_ones()
+        self.uses = Counter([r.source for v in self.nodes.values() for r in v.operands])
+        for v in self.graph.nodes:
+            if "−=" in v.write or "+=" in v.write:
+                self.join_write(v)
         for several in self.graph.several:
             self.join(several)
         left = [v for k, v in sorted(self.nodes.items()) if k not in self.moved]
@@ -88,6 +93,28 @@ class Tidy(Generic[Picture]):
             if uses[v.id] > 1 and self.nodes[goal].of_parts:
                 several = self.nodes[goal].of_parts + uses[v.id] - 1
                 self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=several)
+
+    # -------------------------------------------------------------- writes
+
+    def join_write(self, v: Vertex) -> None:
+        """Let the write of a sum or a difference be one card: what was there receives the gradient as it is."""
+        base, value = v.operands
+        w = self.nodes.get(-1 if value.source is None else value.source, v)
+        q = self.nodes.get(w.operands[0].source or 0, v) if w.word in ("add", "subtract") else v
+        if not q.word.startswith("getitem") or q.operands[0].source != base.source or base.source is None:
+            return
+        if any([x.named or x.output or self.uses[x.id] > 1 or x.entered != v.entered for x in (w, q)]):
+            return
+        other, place = w.operands[1], value.rule.partition(",")[0]
+        if q.operands[0].flows and base.flows:
+            origin = self.nodes[self.goal(base.source)[0]]
+            self.nodes[origin.id] = replace(origin, of_parts=origin.of_parts - 1, parts=())
+        rows = (
+            replace(base, sent=v.gradient, rule="g" if base.rule else ""),
+            replace(other, rule=other.rule.replace("g", place, 1) if place else "", note=""),
+        )
+        self.nodes[v.id] = replace(v, operands=rows)
+        self.move([w.id, q.id], v.id)
 
     # -------------------------------------------------------------- several results
 

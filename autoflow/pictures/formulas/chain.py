@@ -1,11 +1,6 @@
-"""Derivatives as a picture shows them: the rule of each operation, what is sent back, and the paths of the chain rule.
+"""Derivatives as a picture shows them: the rule of each operation in LaTeX, and the paths of the chain rule.
 
-The local derivatives of a picture's operations, in LaTeX, are for the table and the tooltips of a page.
-
-What is sent back to an operand stands in its row, in a few letters: ``g Wᵀ``, ``Xᵀ g``, ``g ⊙ (1 − h²)``,
-``g, summed``. For single numbers a card shows the local derivative and the product. For arrays neither fits, but the
-rule does: that of :func:`~.latex.derivative_formula`, in plain letters, with g for the gradient of the card. A rule
-that cannot be written like that is left out; the formula itself still shows it.
+The local derivatives of a picture's operations are for the table and the tooltips of a page.
 
 The paths between an output and a variable: there may be more than atoms in the universe, so they are counted without
 being walked (:meth:`Chain.count_paths`), and only the best of them are built (:meth:`Chain.largest_paths`).
@@ -15,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +21,7 @@ from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total
 from ..model.names import Titles, titles_of
 from .algebra import DOTS, Term, product_of
-from .latex import below, equations, local_is_a_number, local_terms, one_run, operand_terms, partial, result_term
+from .latex import below, equations, local_is_a_number, local_terms, operand_terms, partial, result_term
 
 # ---------------------------------------------------------------- local derivatives in LaTeX
 
@@ -65,138 +59,6 @@ def write_equations(record: Any, titles: Titles) -> str:
         return ", \\quad ".join([" = ".join(sides) for sides in lines])
     except Exception:  # an error in a rule of the user's does not spoil the page
         return ""
-
-
-# ---------------------------------------------------------------- what is sent back, in a few letters
-
-
-LONGEST = 26  # characters
-SHORT = 6  # characters of a name in a rule
-CIRCLED = "①②③"  # the numbers of the rows; names of a program cannot be like these,
-ITSELF = "●"  # nor like the result
-PLACES = "\ue000\ue001\ue002"  # placeholders of operands; characters from Unicode's private use area
-RESULT = "\ue00f"
-VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # at which a rule must be the same
-KNOWN: dict[Any, tuple[str, ...]] = {}  # per rule, options and ranks of operands: each is derived once
-SIGNS = {
-    r"\,": " ", r"\cdot": "·", r"^\top": "ᵀ", r"^{\top}": "ᵀ", r"^{2}": "²", r"^{3}": "³", r"^{-1}": "⁻¹", "-": "−",
-    r"\left(": "(", r"\right)": ")", r"\!": "", r"\nearrow": "↗", r"\pi": "π", r"\ ": " ",
-}  # fmt: skip
-FUNCTION = re.compile(r"\\(sin|cos|tan|sinh|cosh|tanh|exp|log|sign|operatorname\{(\w+)\}) ?")
-FRACTION = re.compile(r"\\frac\{([^{}\\]*)\}\{([^{}\\]*)\}")
-UPSTREAM = rf"\frac{{\partial L}}{{\partial {RESULT}}}"
-
-
-def rules_of(record: Any, titles: Titles) -> tuple[str, ...]:
-    """The rule of each operand; empty where there is none.
-
-    >>> import autoflow as af
-    >>> W, h = af.Variable(np.ones((2, 3)), name="W"), af.Variable(np.ones((4, 2)), name="h")
-    >>> rules_of((h @ W).grad_fn, Titles())
-    ('g Wᵀ', 'hᵀ g')
-    >>> rules_of(np.tanh(h).grad_fn, Titles())
-    ('g ⊙ (1 − ●²)',)
-    """
-    count = len(record.parents)
-    if count > len(PLACES) or any([getattr(getattr(x, "dtype", None), "kind", "") == "b" for x in record.operands]):
-        return ("",) * count  # what a condition chooses is no formula
-    ranks = tuple([len(getattr(x, "shape", ())) for x in record.operands])
-    plain = tuple([x if parent is None and not rank else None for x, parent, rank in
-                   zip(record.operands, record.parents, ranks, strict=True)])  # fmt: skip
-    try:
-        sizes = ranks if record.rule.elementwise else tuple([getattr(x, "shape", ()) for x in record.operands])
-        flows = tuple([parent is not None for parent in record.parents])
-        key = (record.rule, sizes, flows, tuple(map(str, plain)), str(record.options), record.shape == ())
-        if key not in KNOWN:
-            KNOWN[key] = derive_rules(record)
-        found = KNOWN[key]
-    except Exception:  # an error in a rule of the user's does not spoil the picture
-        return ("",) * count
-    names = [short_name(titles, x, titles.of_operand(record, slot), letter)
-             for slot, (x, letter) in enumerate(zip(record.operands, CIRCLED, strict=False))]  # fmt: skip
-    told = dict(zip(PLACES, names, strict=False)) | {RESULT: short_name(titles, record, titles.of(record), ITSELF)}
-    filled = [text if text in ("", "g") else "".join([told.get(c, c) for c in text]) for text in found]
-    return tuple([mention_sum(text, record, slot) for slot, text in enumerate(filled)])
-
-
-def short_name(titles: Titles, x: Any, name: str, letter: str) -> str:
-    """What an operand is called in a rule: its name if that is short, and is not that of the gradient."""
-    if name == "g" or (hasattr(x, "node_name") and titles.name(x) is None):
-        return letter
-    return name if len(name) <= SHORT and name.replace("_", "").isalnum() else letter
-
-
-def derive_rules(record: Any) -> tuple[str, ...]:
-    """The rules with placeholders for names; nothing for an operand whose rule depends on the values (maximum)."""
-    operands = [Term(PLACES[k]) for k in range(len(record.parents))]
-    number, titles = local_is_a_number(record), Anonymous()
-    if not (number and record.rule.elementwise) or record.rule.compute is None:
-        found = [local_terms(record, titles, operands)]
-    else:
-        z = Term(RESULT)
-        with np.errstate(all="ignore"):
-            found = [one_run(record, sample_operands(record, pair), operands, z, titles) for pair in VALUES]
-    texts = [["" if term is None else written(term, number) for term in terms] for terms in found]
-    return tuple([row[0] if len(set(row)) == 1 else "" for row in zip(*texts, strict=True)])
-
-
-def sample_operands(record: Any, pair: tuple[float, float]) -> list[Any]:
-    """Numbers for the operands; plain numbers keep theirs."""
-    values = []
-    for slot, (x, parent) in enumerate(zip(record.operands, record.parents, strict=True)):
-        keeps = parent is None and not getattr(x, "shape", ())
-        dtype = record.dtype if record.dtype.kind in "fc" else np.float64
-        values.append(x if keeps else np.asarray(pair[slot % 2], dtype)[()])
-    return values
-
-
-class Anonymous(Titles):
-    """Titles of a record without any names: its result is a placeholder."""
-
-    def __init__(self) -> None:
-
-        super().__init__()
-
-    def name(self, x: Any) -> str | None:
-        """Every operation is called by the placeholder."""
-        return RESULT if hasattr(x, "node_name") else super().name(x)
-
-
-def written(term: Term, number: bool) -> str:
-    """A term in plain letters, times g where it is a derivative; empty if plain letters do not do."""
-    text = re.sub(r"\\math(?:bf|rm)\{([^{}]*)\}", r"\1", term.text)
-    text = text.replace(UPSTREAM, "g")
-    text = FUNCTION.sub(lambda m: (m[2] or m[1]) + " ", text)
-    for sign, letter in SIGNS.items():
-        text = text.replace(sign, letter)
-    text = FRACTION.sub(lambda m: f"{parenthesise(m[1])} / {parenthesise(m[2])}", text)
-    text = re.sub(r"\\operatorname\{reshape\}_\{[^{}]*\} ?", "", text)
-    text = re.sub(r" +", " ", re.sub(r"\((g)\)", r"\1", text)).strip()
-    text = re.sub(r"^\(?([^()]*)\)?↗$", r"\1, stretched", text)
-    if re.search(r"[\\{}^_↗]", text) or len(text) > LONGEST:
-        return ""
-    if not number:
-        return text
-    if text in ("1", "−1"):
-        return "g" if text == "1" else "−g"
-    if text.startswith("1 / ") and " " not in text[4:]:
-        return f"g / {text[4:]}"
-    if text.replace(".", "").isdigit():
-        return f"{text} g"
-    return f"g ⊙ ({text})" if " " in text else f"g ⊙ {text}"
-
-
-def parenthesise(text: str) -> str:
-    """In parentheses where the fraction would otherwise be read as another one."""
-    return f"({text})" if " " in text.strip() else text
-
-
-def mention_sum(text: str, record: Any, slot: int) -> str:
-    """The rule of an operand that was broadcast: what is sent back is summed."""
-    if not text or not record.rule.elementwise or record.operands[slot].shape == record.shape:
-        return text
-    times = math.prod(record.shape) // max(1, math.prod(record.operands[slot].shape))
-    return f"{text}, summed over {times}" if times > 1 else text
 
 
 # ---------------------------------------------------------------- the paths between an output and a variable

@@ -4,7 +4,7 @@
       a5 → a3 → a1**2 → a1 → x   1 × 0.8415 × 7 × 1 = 5.89
       a5 → a4 → a1 → x           −1 × 0.5403 × 1 = −0.5403
       ...
-    ∂a5/∂x = 5.35 (through a1) + 4.782 (through a2) = 10.13
+    ∂a5/∂x = 5.35 (through a1) + 4.78 (through a2) = 10.13
 
 A derivative is the sum over all paths of the product of the local derivatives along each. There may be more paths
 than atoms in the universe, so they are counted without being walked, and only the largest are written out
@@ -14,7 +14,6 @@ than atoms in the universe, so they are counted without being walked, and only t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -24,7 +23,7 @@ from ...base.errors import LOST, LostGradientError
 from ...base.modes import modes
 from ...nodes.nodes import Node, Variable
 from ...program.source import taken_out
-from ..model.data import Numbers, number, numbers
+from ..model.data import Numbers, add_up, number, numbers, signed_sum
 from ..model.gathering import total
 from ..model.names import titles_of
 from ..model.style import readable
@@ -99,10 +98,13 @@ class Why:
         if not self.through:
             return []
         scalars = self.total.scalar and all([t.gradient.scalar for t in self.through])
-        parts = signed_sum([(self.size(t.product), f" ({t.words()})") for t in self.through])
+        words, sign, whole = add_up([t.product for t in self.through], self.total, self.digits)
+        if not (self.total.scalar or self.total.elements):
+            words, sign, whole = [self.size(t.product) for t in self.through], "=", self.size(self.total)
+        parts = signed_sum([(word, f" ({t.words()})") for word, t in zip(words, self.through, strict=True)])
         if len(self.through) == 1 and not self.through[0].title:
             parts = self.size(self.total)
-        end = f" = {self.size(self.total)}" if len(self.through) > 1 else ""
+        end = f" {sign} {whole}".replace("  ", " ") if len(self.through) > 1 else ""
         lines = [f"{name} = {parts}{end}"]
         if scalars and len(self.through) > 1 and all([t.title for t in self.through]):
             terms = [f"{slope(self.output, t.title)} · {slope(t.title, self.variable)}" for t in self.through]
@@ -117,10 +119,15 @@ class Why:
         more = r" + \cdots" if self.count > len(self.paths) else ""
         symbols = reduce(plus, [path.formula for path in self.paths])
         values = reduce(plus, [product_of([DOTS if f is None else literal(f) for f in p.factors]) for p in self.paths])
-        parts = [add_underbrace(number_text(t.product), t.latex_words()) for t in self.through]
+        words, sign, whole = add_up([t.product for t in self.through], self.total, 4)
+        parts = [
+            add_underbrace(number_text(t.product, word), t.latex_words())
+            for t, word in zip(self.through, words, strict=True)
+        ]
         rows = [f"{left} &= {symbols.text}{more}", f"&= {values.text}{more}"]
         rows += [f"&= {reduce(plus, parts).text}"] if len(parts) > 1 else []
-        rows.append(f"&= {number_text(self.total).text}")
+        equal = r"\approx" if sign == "≈" and len(parts) > 1 else "="
+        rows.append(f"&{equal} {number_text(self.total, whole).text}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -204,8 +211,10 @@ def slope(above: str, under: str) -> str:
     return f"∂{words[0]}/∂{words[1]}"
 
 
-def number_text(amount: Numbers) -> Term:
-    """One number in LaTeX; of arrays their size."""
+def number_text(amount: Numbers, word: str) -> Term:
+    """One number in LaTeX, with the digits of ``word``; of arrays their size."""
+    if amount.scalar and re.fullmatch(r"−?[0-9.]+", word):
+        return negate(Term(word[1:])) if word.startswith("−") else Term(word)
     if amount.scalar and amount.elements:
         return literal(amount.elements[0])
     return Term(rf"\text{{{amount.shape_text()}}}")
@@ -216,12 +225,3 @@ def add_underbrace(amount: Term, words: str) -> Term:
     if amount.inner is not None:
         return negate(add_underbrace(amount.inner, words))
     return Term(rf"\underbrace{{{amount.text}}}_{{{words}}}")
-
-
-def signed_sum(parts: Sequence[tuple[str, str]]) -> str:
-    """``5.35 (through a1) − 0.54 (through a4)``."""
-    text = ""
-    for amount, words in parts:
-        minus = text and amount.startswith("−")
-        text += (" − " if minus else " + ") * bool(text) + (amount[1:] if minus else amount) + words
-    return text

@@ -9,7 +9,10 @@ equal programs give equal data, it can be pickled, and it keeps no memory. :mod:
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -20,6 +23,8 @@ from ...base.types import Array as Array
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
 FEW_NUMBERS = 6  # arrays of at most that many elements are printed in full
+NOISE = "≈ 0"
+LEAST = 0.02  # of a part of a sum may get lost in its rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Numbers:
     rms: float | None = None
     nans: int = 0
     infinite: int = 0
+    noise: float = 0.0  # amounts up to that are what rounding has left of larger ones that cancel
 
     @property
     def size(self) -> int:
@@ -58,19 +64,26 @@ class Numbers:
         """
         if not self.kept:
             return "not kept" if self.size else "no numbers"
+        if self.rms and self.rms <= self.noise:
+            return NOISE
         if self.elements is not None and self.size:
-            return nest_words([number(v, digits) for v in self.elements], self.shape)
+            say = self.word if self.noise else number
+            return nest_words([say(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
             return "no finite value" if self.nans or self.infinite else "not numbers"
         return f"{number(self.mean, digits)} ± {number(self.sd or 0.0, digits)}"
 
+    def word(self, v: Any, digits: int) -> str:
+        """One of its elements."""
+        return NOISE if self.noise and 0 < abs(v) <= self.noise else number(v, digits)
+
     def magnitude(self, digits: int) -> str:
         """One number for how large it is: the number itself, or the root mean square."""
         if self.scalar or self.rms is None:
             return self.text(digits)
-        return number(self.rms, digits)
+        return self.word(self.rms, digits) if self.noise else number(self.rms, digits)
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
@@ -80,7 +93,7 @@ class Numbers:
 
     def blocks(self) -> int:
         """How many of six blocks: all for a root mean square of 1 and more, one less per factor of ten."""
-        if not self.rms or math.isnan(self.rms):
+        if not self.rms or math.isnan(self.rms) or self.rms <= self.noise:
             return 0
         return 6 if self.rms >= 1 else min(6, max(0, round(6 + math.log10(self.rms))))
 
@@ -169,12 +182,67 @@ def nest_words(words: list[str], shape: tuple[int, ...]) -> str:
     return words[0]
 
 
+def add_up(parts: Sequence[Numbers], total: Numbers, digits: int) -> tuple[list[str], str, str]:
+    """Parts and their total as texts, and the sign between them: = where what is printed adds up, with up to two digits
+    more if that helps; else ≈; none before a total that is rounding noise.
+
+    >>> add_up([numbers(155.64), numbers(-123.26)], numbers(32.38), 4)
+    (['155.64', '−123.26'], '=', '32.38')
+    >>> add_up([numbers(1 / 3)] * 3, numbers(1.0), 4)
+    (['0.3333', '0.3333', '0.3333'], '≈', '1')
+    """
+    words, whole = [p.text(digits) for p in parts], total.text(digits)
+    real = [v for x in (total, *parts) for v in x.elements or (math.nan,) if isinstance(v, (int, float))]
+    plain = all([type(x) is Numbers and x.shape == total.shape for x in (total, *parts)])  # no lines to write on
+    size = len(total.elements or ()) if plain else 0
+    if not size or whole == NOISE or len(real) < size * (1 + len(parts)) or not all(map(math.isfinite, real)):
+        return words, "" if whole == NOISE else "=", whole
+    for more in range(3):
+        columns = [column(total, [p.elements[k] for p in parts if p.elements], k, digits + more) for k in range(size)]
+        if all(columns):
+            whole, *words = [nest_words([*row], total.shape) for row in zip(*columns, strict=True)]
+            return words, "=", whole
+    return words, "≈", whole
+
+
+def column(total: Numbers, values: Sequence[float], k: int, digits: int) -> list[str]:
+    """An element of the total, and of what it is the sum of, as texts that add up; empty if they do not."""
+    whole = total.elements[k] if total.elements else 0.0
+    said, words = total.word(whole, digits), [number(v, digits) for v in values]
+    if said == NOISE:
+        return [said, *words]
+    if not any(["e" in word for word in (said, *words)]):
+        exact = float(decimal(said)) == whole
+        places = max([len(word.partition(".")[2]) for word in (words if exact else [said])])
+        words = [f"{v + 0.0:.{places}f}".replace("-", "−") for v in values]
+        words = [word.rstrip("0").rstrip(".") if places else word for word in words]
+    lost = [abs(float(decimal(word)) - v) > LEAST * abs(v) for v, word in zip(values, words, strict=True)]
+    return [] if any(lost) or sum(map(decimal, words)) != decimal(said) else [said, *words]
+
+
+def decimal(word: str) -> Decimal:
+    """What is printed, exactly."""
+    return Decimal(word.replace("−", "-"))
+
+
+def signed_sum(parts: Sequence[tuple[str, str]]) -> str:
+    """Amounts with words behind each: ``5.35 (through a1) − 0.54 (through a4)``."""
+    text = ""
+    for amount, words in parts:
+        minus = text and amount.startswith("−")
+        text += (" − " if minus else " + ") * bool(text) + (amount[1:] if minus else amount) + words
+    return text
+
+
 # ---------------------------------------------------------------- cards, arrows and boxes
 
 
 ALIKE = 6  # equal parts beside each other that are all drawn
 FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
 ROWS = 12  # operands of one operation that get a row of their own
+CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫"  # their numbers, which stand for them in rules: names of a program cannot be like these,
+BRIEF = re.compile(r"(?!(g|array)$)\w{1,6}|\d\.\d{1,4}")  # what is written in their place
+ITSELF = "●"  # nor like the sign of the result
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +256,7 @@ class Operand:
     local: Numbers | None = None  # d(result)/d(operand), of numbers
     sent: Numbers | None = None  # what is sent back: the gradient times that
     note: str = ""  # "no gradient", "broadcast × 32"
-    rule: str = ""  # of arrays: how what is sent back is computed, "g Wᵀ"
+    rule: str = ""  # of arrays: how what is sent back is computed, "g ②ᵀ"
     result: int | None = None  # in what is drawn: which of several results of its source
 
 
@@ -273,6 +341,7 @@ class Vertex:
     members: tuple[int, ...] = ()  # in what is drawn: the ids of the recorded nodes that it represents
     fold: Fold | None = None  # of a folded box
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
+    write: str = ""  # the statement that writes it into an array: "f[1:] −= …"
     results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
 
     def carried(self, result: int | None) -> Vertex | Result:
@@ -287,6 +356,10 @@ class Vertex:
     @property
     def said(self) -> str:
         """What the title does not say about the operation: nothing for ``sin(a2)``, the axis for ``sum``."""
+        if self.write:
+            return self.write
+        if self.word.startswith("getitem ") and self.title.endswith(self.word[8:]):
+            return ""
         name, _, more = self.word.partition(", ")
         return more if self.title == name else "" if self.title.startswith(self.word + "(") else self.word
 
@@ -354,6 +427,17 @@ class GraphData:
                 if row.source is not None
             ]
         )
+
+    def rule(self, node: Vertex, row: Operand) -> str:
+        """How what is sent back to an operand is computed, with short names in place of signs: ``g Wᵀ``."""
+        used: dict[str, tuple[Any, str]] = {ITSELF: (None, node.title if node.named and not node.results else "")}
+        for r in node.operands[: len(CIRCLED)]:
+            source = None if r.source is None else self.nodes[r.source]
+            named = not r.flows if source is None else source.named or not (source.operands or source.fold)
+            used[CIRCLED[r.slot]] = (r.source, r.result), r.title if named else ""
+        all_names = [name for _, name in set(used.values())]
+        names = {sign: name for sign, (_, name) in used.items() if BRIEF.fullmatch(name) and all_names.count(name) == 1}
+        return "".join([names.get(c, c) for c in row.rule])
 
     def partial(self, node: Vertex) -> str:
         """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""

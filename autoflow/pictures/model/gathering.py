@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -27,6 +27,7 @@ from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, writer_since
 from ...program.boxes import Boxes
+from ...program.names import BASES
 from ...program.source import taken_out
 from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
 from .names import TITLE, Call, calls_of, titles_of, word
@@ -56,6 +57,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     """
     shown = set(order)
     arriving: dict[Any, list[tuple[tuple[float, int], Array]]] = {}
+    terms: dict[Any, list[Array]] = {}  # of what is left where much cancels: how large the terms are
     for output in outputs:
         arriving.setdefault(output, []).append(((np.inf, 0), np.ones(output.shape, output.dtype)))
     answer: dict[Any, Flow] = {}
@@ -64,19 +66,44 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         g = total([g for _, g in arrived], record)  # in the engine's order, to the same bits
         parts = [g for _, g in sorted(arrived, key=itemgetter(0))]  # shown in the order in which the value was used
         summed = len(parts) > 1 and not hasattr(g, "grads")
+        large = [] if hasattr(g, "grads") else [*terms.pop(record, []), *(parts if summed else [])]
+        gradient = mark_noise(summary(g), g, large) if large else summary(g)
         summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
         if not record.parents:
-            answer[record] = Flow(summary(g), summaries, len(parts), **stored_gradient(record, g))
+            answer[record] = Flow(gradient, summaries, len(parts), **stored_gradient(record, g))
             continue
         sent = record(g)
         for slot, (parent, part) in enumerate(zip(record.parents, sent, strict=True)):
             if parent in shown and part is not None:
                 arriving.setdefault(parent, []).append(((record.number, slot), part))
         seen = tuple([None if part is None else summary(part) for part in sent[:rows]])
+        cancels = gradient.noise > 0
+        for x in seen:
+            cancels |= bool(x and x.rms and gradient.rms and x.rms < CANCELS * gradient.rms)
+        if cancels:
+            sizes = record(sum(map(abs, large)) if gradient.noise else abs(g))  # at most as large as the terms are
+            seen = tuple([x and mark_noise(x, part, [size]) for x, part, size in zip(seen, sent, sizes, strict=False)])
+            for parent, x, size in zip(record.parents, seen, sizes, strict=False):
+                if x is not None and x.noise:
+                    terms.setdefault(parent, []).append(size)
         passed = any([hasattr(part, "grads") for part in sent])  # one of several results hands on what it got
         factors = (None,) * len(seen) if passed else local(record, g, seen, rows)
-        answer[record] = Flow(summary(g), summaries, len(parts), seen, factors)
+        answer[record] = Flow(gradient, summaries, len(parts), seen, factors)
     return answer
+
+
+CANCELS = 1e-8  # what is sent back is that small a part of a gradient: because it is a sum in which much cancels?
+
+
+def mark_noise(x: Numbers, g: Array, terms: Sequence[Array]) -> Numbers:
+    """The numbers of ``g``, which is the sum of such terms: is some of it what rounding has left of them?"""
+    if x.rms is None:
+        return x
+    size = np.atleast_1d(abs(g))
+    least = 64 * float(np.finfo(size.dtype).eps) * np.atleast_1d(sum(map(abs, terms)))
+    small = (size > 0) & (size <= least)
+    level = float(size[small].max()) if small.any() else 0.0
+    return replace(x, noise=level) if not (size[size > least] <= level).any() else x
 
 
 def summary(g: Array) -> Numbers:
@@ -302,6 +329,7 @@ class Walk:
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
+            write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
         )  # fmt: skip
 
     def equals(self, record: Any) -> int | None:

@@ -279,7 +279,7 @@ class Titles:
         if found is None and 0 < len(text) <= LONGEST:
             found = text, binding(text)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
-            found = self.expression(record, brief=True)
+            found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
         if not (found and LEFT_OUT not in found[0]):
             self.long.add(id(record))
@@ -334,8 +334,8 @@ class Titles:
                 self.given[id(x)] = self.program.name(x) or self.variables.get(id(x))
         return self.given[id(x)]
 
-    def expression(self, record: Any, brief: bool = False) -> tuple[str, int] | None:
-        """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands that are long."""
+    def expression(self, record: Any, brief: int = 0) -> tuple[str, int] | None:
+        """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands longer than that."""
         name, operands = record.rule.name, record.operands
         given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
         operands = operands[: given.count(True)]
@@ -347,8 +347,11 @@ class Titles:
             return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
         if not brief and any([id(x) in self.long for x in operands]):
             return None
-        left = [id(x) in self.long for x in operands]
-        terms = [(LEFT_OUT, CLOSED) if out else self.operand_term(record, slot) for slot, out in enumerate(left)]
+        terms = [self.operand_term(record, slot) for slot in range(len(operands))]
+        for slot, x in enumerate(operands):
+            if id(x) in self.long or (brief and len(terms[slot][0]) > brief):
+                text = self.program.operand_text(record, slot, exact=True) or ""  # as the program has it: self.w
+                terms[slot] = (text, binding(text)) if 0 < len(text) <= LONGEST // 2 else (LEFT_OUT, CLOSED)
         if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
             return None
         if name == "getitem":
@@ -467,4 +470,6 @@ def word(record: Any) -> str:
     """The operation in words: ``multiply``; ``sum, axis=0``; ``getitem [1:]``."""
     if record.rule.name in ("getitem", "setitem"):
         return clip(f"{record.rule.name} [{index(record.options['i'])}]", 30)
+    if record.rule.name == "einsum":
+        return clip(f"einsum {record.options['letters'].replace('->', '→')}", 30)
     return clip(", ".join([clean(record.rule.name), *options(record)]), 40)

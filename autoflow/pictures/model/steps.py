@@ -123,6 +123,8 @@ def inside(v: Vertex) -> str:
 
 def call(v: Vertex) -> str:
     """``x*y``, ``sum(x, axis=0)``."""
+    if v.write:
+        return v.write
     name, comma, options = v.word.partition(", ")
     names = [row.title for row in v.operands] + ["…"] * bool(v.more_operands)
     if not options or name.startswith("getitem"):

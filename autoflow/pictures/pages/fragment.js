@@ -164,6 +164,7 @@ function controls(host, page, svg, data) {
 
   function draw() {
     const step = steps[k];
+    data.mark?.(step.node);
     show(steps, k, hidden, predict.on);
     for (const answers of data.answers) answers.hidden = predict.on;
     slider.value = String(k);
@@ -317,11 +318,17 @@ function boxes(page, frame, first, folds, changed) {
       clickable(svg.querySelector(`[data-node="${id}"]`), target, false);
     }
     note.textContent = [...frames, ...Object.values(cards)].includes(-1) ? LEFT_OUT : "";
-    for (const follow of changed) follow(svg, at, parts, inside);
+    for (const follow of changed) follow(svg, at, parts, inside, folds[k]);
+    reachable(svg);
     const same = [...svg.querySelectorAll(".toggle")].filter((e) => name && e.textContent.includes(name));
     same[0]?.focus({ preventScroll: true }); // the keyboard stays where it was
   }
   show(0, "");
+}
+
+// Cards can be reached by the keyboard.
+function reachable(svg) {
+  for (const card of svg.querySelectorAll("[data-node]:not(.toggle)")) card.setAttribute("tabindex", "0");
 }
 
 function least(svg) {
@@ -347,7 +354,15 @@ async function render(fragment) {
   frame.style.setProperty("--least", least(svg));
   frame.append(svg);
   followTheme(around, data.light);
-  const changed = [];
+  const changed = [], beside = document.createElement("div");
+  beside.className = "beside";
+  beside.append(frame);
+  frame.style.setProperty("--room", `${0.7 * svg.getAttribute("width")}px`);
+  if (data.program) {
+    const { mark, change } = program(beside, frame, data.program);
+    data.mark = mark;
+    changed.push(change);
+  }
   if (data.steps.length && svg.querySelector("[data-node]")) {
     page.tabIndex = 0;
     page.setAttribute("aria-label", image.alt);
@@ -357,10 +372,15 @@ async function render(fragment) {
     const names = search(page, frame);
     changed.push((_, at, parts, inside) => names(inside));
   }
-  page.append(frame);
+  page.append(beside);
   fitting(frame);
+  zooming(page, frame);
+  reachable(svg);
   if (data.folds.length) boxes(page, frame, svg, data.folds, changed);
-  frame.onkeydown = (event) => jump(frame, event);
+  frame.onkeydown = (event) => {
+    const card = event.key === "Enter" && !jump(frame, event) && event.target.closest("[data-node]:not(.toggle)");
+    if (card) paths(frame, card.dataset.chosen ? null : card);
+  };
   frame.onclick = (event) => {
     if (jump(frame, event)) return;
     const card = event.target.closest("[data-node]");

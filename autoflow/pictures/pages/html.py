@@ -48,6 +48,7 @@ from ..render import cards
 from ..render.display import STEPS
 from ..render.svg import css, to_svg
 from ..render.text import to_text
+from .listing import Listing
 
 # ---------------------------------------------------------------- answers to what a page asks
 
@@ -80,9 +81,9 @@ def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None)
 
 def formula_choice(graph: GraphData, node: Vertex, slot: int) -> dict[str, Any] | None:
     """The formula of what is sent back, and others: those of the same card first. None if there are no others."""
-    rules = {row.slot: row.rule for row in node.operands}
+    rules = {row.slot: graph.rule(node, row) for row in node.operands}
     right = rules.get(slot, "")
-    pool = [*rules.values(), *[row.rule for v in graph.nodes for row in v.operands]]
+    pool = [*rules.values(), *[graph.rule(v, row) for v in graph.nodes for row in v.operands]]
     others = [rule for rule in dict.fromkeys(pool) if rule and rule != right][:OTHERS]
     if not right or not others:
         return None
@@ -114,10 +115,11 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
         return []
     if any([v.fold for v in graph.nodes]):
         return []  # so large that its parts were never gathered
-    start = frozenset(views.boxes_of(graph)[1])
+    start = frozenset(graph.look.closed or views.boxes_of(graph)[1])
     known = {start: home}
     texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
+    listing = Listing(graph)
     for closed in waiting:
         for other in ways(known[closed], closed).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
@@ -130,7 +132,10 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
                     waiting.append(other)
     number = {closed: k for k, closed in enumerate(known)}
     titles = [v.title for v in graph.nodes]
-    return [picture_data(drawn, closed, texts[closed], number, home, titles, start) for closed, drawn in known.items()]
+    return [
+        picture_data(drawn, closed, texts[closed], number, home, titles, start) | {"program": listing.cards(drawn)}
+        for closed, drawn in known.items()
+    ]
 
 
 def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -233,6 +238,7 @@ def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
     told = [frame(shown, step) for step in steps]
     data = {
         "start": start,
+        "program": Listing(graph).data(shown),
         "css": style(graph.look.theme),
         "light": fixed_theme(graph),
         "steps": told,
@@ -384,13 +390,13 @@ def style(theme: str) -> str:
         f"[data-jp-theme-light=true] .page{{{light}}}",
         f"[data-jp-theme-light=false] .page{{{dark}}}",
     ]
-    return "\n".join([*rules, pack_file("fragment.css"), css(STEPS, "", weight="!important")])
+    return "\n".join([*rules, *map(pack_file, ("fragment.css", "program.css")), css(STEPS, "", weight="!important")])
 
 
 @cache
 def script() -> str:
-    """``fragment.js`` as pages have it, wrapped so that none of its names is visible outside."""
-    return wrap_script(pack_file("unpack.js"), pack_file("predict.js"), pack_file("fragment.js"))
+    """``fragment.js`` and what it uses, as pages have it, wrapped so that none of its names is visible outside."""
+    return wrap_script(*map(pack_file, ("unpack.js", "predict.js", "program.js", "zoom.js", "fragment.js")))
 
 
 def wrap_script(*pieces: str) -> str:

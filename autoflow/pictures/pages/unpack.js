@@ -22,7 +22,7 @@ function fitting(frame) {
   const look = () => {
     if (frame.classList.contains("fit")) return;
     if (frame.scrollWidth <= frame.clientWidth + 1) bar.remove();
-    else if (!bar.isConnected) frame.before(bar);
+    else if (!bar.isConnected) (frame.closest(".beside") ?? frame).before(bar);
   };
   new ResizeObserver(look).observe(frame);
 }

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..model.data import Fold, GraphData, Numbers, Result, Vertex, number
+from ..model.data import CIRCLED, Fold, GraphData, Numbers, Result, Vertex, add_up, number, signed_sum
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
 from .display import Circle, Path, Shape, Text, step, tenth
 
@@ -200,11 +200,15 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
     sent_room = max([width(text, "sent") for text in sent], default=0.0)
     lines = []
     for row, by, back in zip(node.operands, local, sent, strict=True):
-        left = [span(str(row.slot + 1), "slot")] if len(node.operands) > 1 or node.more_operands else []
+        rule = graph.rule(node, row) if graph.gradients and graph.look.detail == "arrays" else ""
+        numbered = len(node.operands) > 1 or node.more_operands or CIRCLED[0] in rule
+        left = [span(str(row.slot + 1), "slot")] if numbered else []
         left.append(span(clip(row.title, 20), "operand"))
-        rule = row.rule if graph.gradients and graph.look.detail == "arrays" else ""
         right = [span(row.note, "note")] if row.note and not (rule and "summed" in rule) else []
-        right += [span(rule, "local")] if rule else []
+        if rule:
+            right.append(span(rule, "local"))
+        elif graph.look.detail == "arrays" and row.sent is not None:
+            right.append(span(f"= {'' if row.sent.scalar else 'rms '}{row.sent.magnitude(digits)}", "sent"))
         if by or back:
             right += [span(by, "local", local_room)] if local_room else []
             right += [span(back, "sent", sent_room)] if sent_room else []
@@ -248,23 +252,23 @@ def gradient_line(
     digits = graph.look.digits
     left = [span(name, "partial")]
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
-        told = f"{sum_text(of[:PARTS], of_parts, digits)} =" if graph.look.detail == "lesson" and of else ""
-        parts = [span(told, "parts")] if told else []
-        return CardLine("foot", tuple(left), (*parts, span(gradient.text(digits), "gradient")))
+        told, whole = "", gradient.text(digits)
+        if graph.look.detail == "lesson" and of:
+            told, whole = sum_text(of[:PARTS], of_parts, gradient, digits)
+        return CardLine("foot", tuple(left), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
-def sum_text(parts: Sequence[Numbers], of_parts: int, digits: int) -> str:
-    """``5.89 − 0.5403 + …``: numbers added up, arrays in brackets; just how many if that gets long."""
-    text = ""
-    for part in parts:
-        word = part.text(digits)
-        minus = word.startswith("−") and part.scalar
-        text += (" − " if minus else " + " if text else "") + (word[1:] if minus else word) if text else word
+def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: int) -> tuple[str, str]:
+    """``5.89 − 0.54 + … =`` and the total: numbers added up, arrays in brackets; just how many if that gets long."""
+    words, sign, whole = add_up(parts, total, digits)
+    if of_parts > len(parts):
+        words, sign, whole = [*[p.text(digits) for p in parts], "…"], sign.replace("≈", "="), total.text(digits)
+    text = signed_sum([(word, "") for word in words])
     if len(text) > 2 * WIDE or any([not p.elements for p in parts]):
-        return f"{of_parts} parts"
-    return text + (" + …" if of_parts > len(parts) else "")
+        text, whole = f"{of_parts} parts", total.text(digits)
+    return f"{text} {sign}".rstrip(), whole
 
 
 def short(amount: Numbers, digits: int) -> str:

@@ -68,9 +68,10 @@ def signs(graph: GraphData) -> list[Sign]:
         else:
             answer.append([("", "blocks"), (f"{told}, log scale)", "note")])
     rows = [row for v in graph.nodes if not v.fold for row in v.operands]
-    rule = next((row.rule for row in sorted(rows, key=lambda row: row.rule in ("", "g")) if row.rule), "")
+    rules = [graph.rule(v, row) for v in graph.nodes if not v.fold for row in v.operands if row.rule]
+    rule = next(iter(sorted(rules, key=lambda rule: rule == "g")), "")
     if rule and graph.look.detail == "arrays":
-        more = ", ●: its value" * any(["●" in row.rule for row in rows])
+        more = ", ●: its value" * any(["●" in rule for rule in rules])
         told = f"what is sent back to that operand; g: the gradient of its card{more}"
         answer.append([(rule, "local"), (told, "note")])
     if graph.look.detail == "lesson":

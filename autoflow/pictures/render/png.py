@@ -28,9 +28,12 @@ def render(graph: GraphData, form: str) -> bytes:
     file = io.BytesIO()
     sharp = min(SHARPNESS, MOST / max(drawing.wide, drawing.high))
     dated = {"Software": None} if form == "png" else {"CreationDate": None, "Creator": None, "Producer": None}
-    with warnings.catch_warnings():  # about letters that matplotlib's font has not: they are drawn as boxes
-        warnings.simplefilter("ignore")
-        figure_of(drawing).savefig(file, format=form, dpi=96 * sharp, metadata=dated)
+    figure = figure_of(drawing)
+    from matplotlib import rc_context
+
+    with warnings.catch_warnings(), rc_context({"pdf.fonttype": 42}):  # publishers refuse fonts of type 3
+        warnings.simplefilter("ignore")  # letters that matplotlib's font has not are drawn as boxes
+        figure.savefig(file, format=form, dpi=96 * sharp, metadata=dated)
     return file.getvalue()
 
 

@@ -207,12 +207,14 @@ class Tree:
         if carried.gradient is None:
             return Row(text)
         gradient = carried.gradient
-        shown = f"∂ {gradient.text(self.digits)}"
+        of, told, whole = carried.parts[:3], "", gradient.text(self.digits)
+        if of and self.lesson():
+            told, whole = sum_text(of, carried.of_parts, gradient, self.digits)
+            told = f"{told[-1] if told[-1] in '=≈' else ''} {told.rstrip(' =≈')}".strip()
+        shown = f"∂ {whole}"
         if gradient.elements is None:
             shown = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
-        of, number = carried.parts[:3], carried.of_parts
-        parts = "= " + sum_text(of, number, self.digits) if of and self.lesson() else ""
-        return Row(text, shown, local, parts)
+        return Row(text, shown, local, told)
 
 
 # ---------------------------------------------------------------- JSON and Mermaid
