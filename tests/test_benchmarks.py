@@ -107,8 +107,9 @@ def test_the_least_of_all_rounds_counts():
 
 
 def test_a_row_has_gaps_where_nothing_was_measured():
-    row = compare.cells("mlp-tiny", {"hand": 2.0, "autoflow": 3.0}, ["hand", "autoflow", "torch"])
-    assert row == ["mlp-tiny", "2.00", "3.00", "", "1.50", ""]
+    times = {"hand": [2.0, 1.9, 9.0, 2.1, 1.9], "autoflow": [3.0] * 5}
+    row = compare.cells("mlp-tiny", times, ["hand", "autoflow", "torch"])
+    assert row == ["mlp-tiny", "2.00 ±178%", "3.00 ±0%", "", "1.50", ""]
 
 
 def test_tables_are_markdown():
