@@ -43,7 +43,7 @@ from ..nodes.versions import FreedArray
 from ..table.blocks import in_blocks
 from ..table.shapes import Array, sum_to
 from ..table.table import Rule
-from ..table.vjps import VJP, Needs
+from ..table.vjps import VJP
 from . import engine
 from .engine import Opened, OpenRecord, Pair
 from .hooks import run_hooks
@@ -53,35 +53,33 @@ from .hooks import run_hooks
 LARGE = 16_384  # elements: it pays from 128 KB
 
 
-# Derivatives that are one ufunc of g and what they read: it writes where it should, without a block on the way.
+# Derivatives that are one ufunc of g and what they read: it writes where it should, without a block on the way. By
+# function and operand.
 UFUNCS: dict[Any, np.ufunc] = {
-    np.multiply: np.multiply, np.exp: np.multiply, np.negative: np.negative, np.divide: np.divide, np.log: np.divide,
+    (np.multiply, 0): np.multiply, (np.multiply, 1): np.multiply, (np.exp, 0): np.multiply,
+    (np.divide, 0): np.divide, (np.log, 0): np.divide, (np.negative, 0): np.negative,
 }  # fmt: skip
 
 
 @functools.lru_cache(512)
-def vjps_in_blocks(
-    rule: Rule, vjps: tuple[VJP | None, ...], flows: tuple[bool, ...], over: bool
-) -> tuple[VJP | None, ...]:  # fmt: skip
+def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -> tuple[VJP | None, ...]:
     """The ``vjps`` of an elementwise row for large arrays: in blocks, and if that is asked for what goes to the last
     operand written ``over`` g.
 
     A derivative that reads nothing and returns g itself stays as it is; then g must, too. ``x - y`` is such a row.
     """
     made, last = list(vjps), max([k for k, flowing in enumerate(flows) if flowing])
-    for k, needs in enumerate(rule.needs):
-        derivative = rule.derivatives.get(rule.names[k])
-        if not flows[k] or needs is None or derivative is None:
-            continue
+    for k in [k for k, flowing in enumerate(flows) if flowing]:
+        needs, derivative = rule.needs[k], rule.derivatives[rule.names[k]]
         if not needs and derivative(probe := np.ones(1)) is probe:
             over = False
-            continue
-        one = UFUNCS.get(rule.function) if k == 0 or rule.function is np.multiply else None
-        made[k] = vjp_in_blocks(one or derivative, needs, k, vjps[k], over and k == last)
+        else:
+            derivative = UFUNCS.get((rule.function, k), derivative)
+            made[k] = vjp_in_blocks(derivative, needs, k, vjps[k], over and k == last)
     return tuple(made)
 
 
-def vjp_in_blocks(derivative: Any, needs: Needs, k: int, vjp: Any, over: bool) -> VJP:
+def vjp_in_blocks(derivative: Any, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
     """One of them, for the k-th operand. ``vjp``: as the table has it."""
 
     def pull(g: Any, saved: tuple[Any, ...]) -> Any:

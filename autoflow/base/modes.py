@@ -62,8 +62,8 @@ class Modes:
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow or self.left) else -1
-        object.__setattr__(self, "fast_path_limit", limit)
+        is_plain = self.recording and not (self.scope or self.listeners or self.shadow or self.left)
+        object.__setattr__(self, "fast_path_limit", min(self.keep, 65_536) if is_plain else -1)
 
 
 SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}

@@ -23,7 +23,6 @@ if ``labelled`` has no ``__array_function__``) an object is the array that it ke
 
 from __future__ import annotations
 
-import operator as python
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +38,7 @@ from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, NEW, protect
 from ..program.places import Activation, enter, getframe
 from ..rules import RULES
-from ..table.blocks import FROM
+from ..table.blocks import FROM, UFUNCS
 from ..table.outside import public_name
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, Rule
@@ -128,18 +127,19 @@ def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
         parent: Any
         try:
             if type(x) is Operation:
-                a = x._operand
                 parent = x._record
             elif type(x) is Variable and x._live:
-                a = x._value
                 parent = x
             else:
                 return apply(rule, (x,))
+            a = x._value
         except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
             return apply(rule, (x,))
         if x.size > switches.fast_path_limit:
             value = asarray(call_explained(ufunc, (a,), rule, (x,), True))
             return make_node(rule, value, (x,), [a], (parent,), {}, ())
+        if parent is not x:
+            a = x._operand
         value = z = ufunc(a)
         if type(z) is not ndarray:
             value = asarray(z)
@@ -328,12 +328,7 @@ def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 # The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
 # division has other bits: they take the general way.)
-QUICK: dict[Any, Callable[[Any, Any], Any]] = {
-    np.add: python.add,
-    np.subtract: python.sub,
-    np.multiply: python.mul,
-    np.divide: python.truediv,
-}
+QUICK: dict[Any, Callable[[Any, Any], Any]] = {ufunc: operator for operator, ufunc in UFUNCS.items()}
 
 
 def quicken() -> None:

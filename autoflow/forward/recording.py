@@ -12,7 +12,6 @@ or, where nothing is recorded (``no_grad``, Constants only), in a Constant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,11 +282,8 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
     """The same, where it is known that the options are simple: see SIMPLE. ``depth``: of the frame that called the
     method or NumPy's function."""
     a = x._value
-    size, compute = a.size, rule.compute
-    if size >= FROM and rule.is_numpys_elementwise:
-        compute = partial(in_blocks, compute)
     try:
-        result = compute(a, *options)
+        result = rule.compute(a, *options)
     except FAULTS as error:
         explain_error(error, rule, (x, *options))
         raise
@@ -295,7 +291,7 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
         result = as_plain(result)
     switches = modes()
     limit = switches.fast_path_limit
-    if type(result) is not ndarray or size > limit or result.size > limit or result.dtype.kind not in "fc":
+    if type(result) is not ndarray or a.size > limit or result.size > limit or result.dtype.kind not in "fc":
         return make_node(rule, result, (x, *options), [a, *options], (parent,), {}, ())
     record = Record()
     if switches.source:
@@ -333,7 +329,7 @@ def call_explained(
         if is_row and rule.is_numpys_elementwise:
             for v in values:
                 if type(v) is ndarray and v.size >= FROM:
-                    return in_blocks(rule.operator if function is rule.operator else rule.compute, *values)
+                    return in_blocks(function, *values)
         return function(*values)
     except FAULTS as error:
         explain_error(error, rule, inputs)

@@ -263,8 +263,7 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, 
     """
     keepdims = bool(keepdims)
     z = restore_axes(z, x.shape, axis, keepdims)
-    mask = in_blocks(operator.eq, x, z)
-    mask = mask if where is None else mask & where
+    mask = in_blocks(operator.eq, x, z) if where is None else (x == z) & where
     shares = None if initial is None else how_many(mask, axis) + (z == initial)
     return Reached(mask, shares, axis, keepdims)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import os
 import sys
 from collections import deque
@@ -37,6 +38,10 @@ FROM = 200_000  # elements: with fewer, one thread is done before another has wo
 BLOCK = 16_384  # elements of a block, or somewhat more: several arrays of them fit into the cache of a core
 ALIGNED = 64  # blocks begin at multiples of it
 NUMBERS = (int, float, complex, np.generic, type(None))
+UFUNCS: dict[Any, Any] = {  # what computes the same, and can write where the result is wanted
+    operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.divide,
+    operator.eq: np.equal,
+}  # fmt: skip
 
 # ---------------------------------------------------------------- what is cut
 
@@ -53,8 +58,11 @@ def in_blocks(function: Callable[..., Any], *values: Any, out: Array | None = No
     (True, np.float64(2.0))
     """
     for v in values:
-        if type(v) is np.ndarray and v.size >= FROM and (z := cut_rows(function, values, out)) is not None:
-            return z
+        if type(v) is np.ndarray and v.size >= FROM:
+            z = cut_rows(UFUNCS.get(function, function), values, out)
+            if z is not None:
+                return z
+            break
     return function(*values) if out is None or type(function) is not np.ufunc else function(*values, out=out)
 
 
@@ -63,9 +71,8 @@ def cut_rows(function: Callable[..., Any], values: tuple[Any, ...], out: Array |
     NumPy goes row by row, too. Where all arrays have that shape, a row is one element."""
     arrays = [v for v in values if type(v) is np.ndarray]
     shape = max(arrays, key=lambda a: (a.size, a.ndim)).shape
-    if not any([a.flags.c_contiguous and a.shape == shape for a in arrays]):
-        return None
-    if not all([type(v) is np.ndarray or isinstance(v, NUMBERS) for v in values]):
+    is_known = all([type(v) is np.ndarray or isinstance(v, NUMBERS) for v in values])
+    if not (is_known and any([a.flags.c_contiguous and a.shape == shape for a in arrays])):
         return None
     if all([a.shape == shape and (a.flags.c_contiguous or not any(a.strides)) for a in arrays if a.ndim]):
         values = tuple([v.reshape(-1) if type(v) is np.ndarray and v.ndim else v for v in values])
@@ -115,8 +122,7 @@ def by_rows(
             like = function(*parts(0, 0))
             if type(like) is not np.ndarray or like.dtype.kind not in "biufc":
                 return None
-            fits = out is not None and (out.dtype, out.shape) == (like.dtype, shape)
-            z = out if fits else np.empty(shape, like.dtype)
+            z = out if out is not None and out.dtype == like.dtype else np.empty(shape, like.dtype)
             target = z.reshape(n, *like.shape[1:])
             share([partial(compute, start, start + step) for start in range(0, n, step)], threads)
     except Exception:
@@ -173,18 +179,15 @@ def count_threads() -> int:
         return 1
     wanted = [os.environ.get(name, "") for name in NUMBERS_OF_THREADS]
     usual = min([cores(), *[int(text) for text in wanted if text.isdigit() and int(text)]])
-    libraries = matrix_libraries(sys.modules.get("threadpoolctl"))
+    libraries = matrix_libraries(limits) if (limits := sys.modules.get("threadpoolctl")) else ()
     allowed = min([usual, *[library.num_threads or usual for library in libraries]])
     return allowed if allowed < usual else modes().threads or usual
 
 
 @cache
-def matrix_libraries(threadpoolctl: Any) -> list[Any]:
-    """What threadpoolctl limits: to look for them takes milliseconds, to ask one 1 µs. None if it is not in use."""
-    if threadpoolctl is None:
-        return []
-    found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
-    return found
+def matrix_libraries(threadpoolctl: Any) -> tuple[Any, ...]:
+    """What threadpoolctl limits: to look for them takes milliseconds, to ask one 1 µs."""
+    return tuple(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def cores() -> int:

@@ -137,10 +137,11 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
 
 def total(g: Array, axis: Axis) -> Array:
     """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
-    if type(g) is np.ndarray and g.dtype != np.float16:
-        if g.size >= FROM and (z := reduce_rows(np.add, g, axis, None, False)) is not None:
-            return z
-        return np.add.reduce(g, axis)  # faster for small arrays
+    is_large = type(g) is np.ndarray and g.size >= FROM and g.dtype != np.float16
+    if is_large and (z := reduce_rows(np.add, g, axis, None, False)) is not None:
+        return z
+    if type(g) is np.ndarray and g.dtype is DOUBLE:  # faster for small arrays
+        return np.add.reduce(g, axis)
     if g.dtype != np.float16:
         return g.sum(axis)
     return g.astype(np.float32).sum(axis).astype(np.float16)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -185,11 +186,9 @@ class Rule(Kind):
     def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
         """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
-        saved, kept = (*values, result), list[Any]()
-        for find, flowing in zip(self.residual.values(), flows, strict=True):
-            read = saved[: find.__code__.co_argcount]
-            blocks = self.is_numpys_elementwise
-            kept.append(None if flowing is None else in_blocks(find, *read) if blocks else find(*read))
+        saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
+        call = in_blocks if self.is_numpys_elementwise else operator.call
+        kept = [None if flowing is None else call(find, *saved[: find.__code__.co_argcount]) for find, flowing in pairs]
         return [*values, *kept]
 
     def _variant(self) -> Rule:
