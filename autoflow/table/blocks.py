@@ -90,7 +90,7 @@ def reduce_rows(ufunc: np.ufunc, x: Array, axis: Any, dtype: Any, keepdims: Any)
     if x.ndim < 2 or axis not in (-1, x.ndim - 1) or not x.flags.c_contiguous or dtype is not None:
         return None
     rows, shape = x.reshape(-1, x.shape[-1]), (*x.shape[:-1], 1) if keepdims else x.shape[:-1]
-    return by_rows(ufunc.reduce, (rows, 1), rows.shape, shape) if count_threads() > 1 else None
+    return by_rows(partial(ufunc.reduce, axis=1), (rows,), rows.shape, shape)
 
 
 def by_rows(
@@ -98,11 +98,11 @@ def by_rows(
 ) -> Array | None:  # fmt: skip
     """``function(*values)``, of ``shape``, from some ``rows`` at a time. None if that gains nothing or an exception
     came."""
-    n, row = rows[0], math.prod(rows[1:])
+    n, row, threads = rows[0], math.prod(rows[1:]), count_threads()
+    has_out = type(function) in (np.ufunc, partial)  # then nothing has to stay in the cache: a few large blocks will do
     step = ALIGNED // math.gcd(row, ALIGNED)
-    step *= math.ceil(BLOCK / (row * step))
-    threads = min(count_threads(), math.ceil(n / step))
-    if step >= n or (threads == 1 and type(function) is np.ufunc):
+    step *= math.ceil(max(BLOCK, n * row / threads / 4 if has_out else 0) / (row * step))
+    if step >= n or (threads == 1 and has_out):
         return None
     whole = [type(v) is not np.ndarray or v.ndim < len(rows) or len(v) != n for v in values]
 
@@ -110,7 +110,7 @@ def by_rows(
         return [v if is_whole else v[start:stop] for v, is_whole in zip(values, whole, strict=True)]
 
     def compute(start: int, stop: int) -> None:
-        if type(function) is np.ufunc:
+        if has_out:
             function(*parts(start, stop), out=target[start:stop])
         else:
             target[start:stop] = function(*parts(start, stop))
@@ -124,7 +124,7 @@ def by_rows(
                 return None
             z = out if out is not None and out.dtype == like.dtype else np.empty(shape, like.dtype)
             target = z.reshape(n, *like.shape[1:])
-            share([partial(compute, start, start + step) for start in range(0, n, step)], threads)
+            share([partial(compute, start, start + step) for start in range(0, n, step)], min(threads, -(-n // step)))
     except Exception:
         if z is not None and z is out:  # the numbers that it was computed from are gone
             raise
