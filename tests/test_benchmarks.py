@@ -14,6 +14,7 @@ import compare
 import derivatives
 import forward_mode
 import measuring
+import memory
 import workloads
 
 import autoflow as af
@@ -74,6 +75,21 @@ def test_loops_of_our_own_agree(make):
 def test_peer_agrees(make, implementation):
     work = tiny(make)
     compare.agree(gradients(implementation, work), gradients("hand", work))
+
+
+LARGE = {
+    workloads.make_mlp: (512, *[256] * 6),
+    workloads.make_elementwise: (300_000,),
+    workloads.make_rnn: (8, 512, 256),
+    workloads.make_softmax: (5_000, 64, 100),
+}
+
+
+@pytest.mark.parametrize("make", LARGE, ids=lambda make: make.__name__)
+def test_a_step_needs_no_more_memory_than_by_hand(make):
+    work = make(*LARGE[make])
+    ours, hand = [memory.peak_of(compare.IMPLEMENTATIONS[name](work))["MB"] for name in ("autoflow", "hand")]
+    assert ours <= 1.1 * hand
 
 
 def test_a_wrong_gradient_is_noticed():

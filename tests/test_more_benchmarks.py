@@ -136,6 +136,7 @@ def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_growth_is_measured(monkeypatch, capsys):
     monkeypatch.setattr(curves, "visit", lambda step: step() is None or 1.0)
+    monkeypatch.setattr(curves, "VISIT", 0.0)
     monkeypatch.setitem(curves.WORKLOADS, "chain-4M", partial(workloads.make_elementwise, 10))
     monkeypatch.setitem(curves.WORKLOADS, "softmax-10k", partial(workloads.make_softmax, 3, 2, 2))
     monkeypatch.setattr(curves, "GROWTH", {name: (make, 2, 2) for name, (make, *_) in curves.GROWTH.items()})
