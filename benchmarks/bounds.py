@@ -20,7 +20,8 @@ from measuring import digits, interleaved, setting, table, warm_malloc
 from workloads import WORKLOADS, Workload
 
 import autoflow as af
-from autoflow.compiler.run.tiles import BLOCK, cores
+from autoflow.compiler.run.tiles import BLOCK
+from autoflow.table.blocks import cores
 
 ROUNDS = 15
 

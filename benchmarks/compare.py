@@ -1,10 +1,10 @@
 """Time autoflow and its peers on the same work, side by side, in one process.
 
-    python benchmarks/compare.py [--only mlp-tiny ...] [--impl hand autoflow torch ...] [--repeats 20] [--markdown]
+    python benchmarks/compare.py [--only mlp-tiny ...] [--impl hand autoflow torch ...] [--rounds 5] [--markdown]
 
 One step is the value and all gradients (:mod:`workloads`). Every implementation must agree in its gradients before
-it is measured. Each round measures every implementation once; the figure is the best step of all rounds, in ms.
-How to read the figures: README.md.
+it is measured. Each round measures every implementation once: its best step of at least 20 ms. The figure is the median
+of five rounds, in ms, and how far they lie apart. How to read the figures: README.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import gc
 import json
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import digits, interleaved, setting, table, warm_malloc
+from measuring import alternating, digits, setting, spread, table, warm_malloc
 from workloads import WORKLOADS, Workload
 
 Array = Any
 Step = Callable[[], Sequence[Array]]
 VISIT = 0.02  # seconds for which an implementation runs when its turn has come
-BUDGET = 4.0  # seconds per implementation and workload after which no new round begins
+BUDGET = 4.0  # of scripts with more rounds: seconds per implementation and workload after which no new one begins
 
 
 # -- implementations: each turns a workload into a step that returns its gradients -----------------------------------
@@ -222,11 +223,12 @@ def compared(implementations: Sequence[str]) -> list[tuple[str, str]]:
     return [(ours, other) for ours, other in pairs if ours in implementations and other in implementations]
 
 
-def cells(name: str, row: dict[str, float], implementations: Sequence[str]) -> list[str]:
-    """A row of the table: times, then ratios; empty where there is no figure."""
-    times = {i: row.get(i, math.nan) for i in implementations}
-    ratios = [times[ours] / times[other] for ours, other in compared(implementations)]
-    return [name, *map(digits, [*times.values(), *ratios])]
+def cells(name: str, row: dict[str, list[float]], implementations: Sequence[str]) -> list[str]:
+    """A row of the table: medians and spreads, then ratios of medians; empty where there is no figure."""
+    medians = {i: statistics.median(row.get(i, [math.nan])) for i in implementations}
+    ratios = [medians[ours] / medians[other] for ours, other in compared(implementations)]
+    times = [f"{digits(medians[i])} ±{spread(row[i]):.0%}" if i in row else "" for i in implementations]
+    return [name, *times, *map(digits, ratios)]
 
 
 def arguments() -> argparse.Namespace:
@@ -234,7 +236,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time autoflow and its peers on the same work.")
     parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="WORKLOAD")
     parser.add_argument("--impl", nargs="+", choices=IMPLEMENTATIONS, default=list(IMPLEMENTATIONS))
-    parser.add_argument("--repeats", type=int, default=20, help="rounds; the best counts (20)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the median counts (5)")
     parser.add_argument("--cold", action="store_true", help="leave malloc as a fresh process has it (README.md)")
     parser.add_argument("--json", type=Path, help="write the figures into this file")
     parser.add_argument("--markdown", action="store_true", help="end with a table for a README")
@@ -249,16 +251,16 @@ def main() -> None:
     implementations = installed(options.impl)
     libraries = [i for i in implementations if i in LIBRARIES]
     malloc = "cold" if options.cold else "warm"
-    where = f"{setting(libraries)}; malloc {malloc}; ms, best of up to {options.repeats} rounds"
+    where = f"{setting(libraries)}; malloc {malloc}; ms, median of {options.rounds} alternating rounds ± spread"
     ratios = [f"{title(ours)} / {title(other)}" for ours, other in compared(implementations)]
     header = ["workload", *map(title, implementations), *ratios]
-    print(where, "  ".join([f"{header[0]:12}", *(f"{word:>8}" for word in header[1:])]), sep="\n")
-    figures: dict[str, dict[str, float]] = {}
+    widths = [max(10, len(word)) for word in header[1:]]
+    print(where, "  ".join([f"{header[0]:12}", *map(str.rjust, header[1:], widths)]), sep="\n")
+    figures: dict[str, dict[str, list[float]]] = {}
     for name in options.only:
         samples = {i: partial(visit, step) for i, step in prepared(name, implementations).items()}
-        figures[name] = interleaved(samples, options.repeats, seconds=BUDGET * len(samples))
+        figures[name] = alternating(samples, options.rounds)
         first, *others = cells(name, figures[name], implementations)
-        widths = [max(8, len(word)) for word in header[1:]]
         print("  ".join([f"{first:12}", *map(str.rjust, others, widths)]), flush=True)
     if options.markdown:
         rows = [cells(name, row, implementations) for name, row in figures.items()]

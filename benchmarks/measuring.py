@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -20,20 +21,27 @@ import numpy as np
 HERE = Path(__file__).parent
 
 
-def interleaved(samples: Mapping[str, Callable[[], float]], rounds: int, seconds: float = math.inf) -> dict[str, float]:
-    """The least that each of ``samples`` returned, asked in turn for some rounds.
+def alternating(
+    samples: Mapping[str, Callable[[], float]], rounds: int, seconds: float = math.inf
+) -> dict[str, list[float]]:
+    """What each of ``samples`` returned, asked in turn for some rounds.
 
-    A machine is slow for seconds at a time: whoever is measured then looks bad. Taking turns spreads that over all,
-    and the minimum forgets it. After ``seconds`` no further round begins, but there are at least three.
+    A machine is slow for seconds at a time: whoever is measured then looks bad. Taking turns spreads that over all.
+    After ``seconds`` no further round begins, but there are at least three.
     """
-    best = dict.fromkeys(samples, math.inf)
+    found: dict[str, list[float]] = {name: [] for name in samples}
     end = time.perf_counter() + seconds
     for done in range(rounds):
         if done >= 3 and time.perf_counter() > end:
             break
         for name, sample in samples.items():
-            best[name] = min(best[name], sample())
-    return best
+            found[name].append(sample())
+    return found
+
+
+def interleaved(samples: Mapping[str, Callable[[], float]], rounds: int, seconds: float = math.inf) -> dict[str, float]:
+    """The least of them: the minimum forgets when the machine was slow."""
+    return {name: min(found) for name, found in alternating(samples, rounds, seconds).items()}
 
 
 def warm_malloc() -> None:
@@ -103,6 +111,15 @@ def digits(x: float) -> str:
     if math.isnan(x):
         return ""
     return f"{x:.0f}" if abs(x) >= 100 else f"{x:#.3g}"
+
+
+def spread(figures: Sequence[float]) -> float:
+    """How far figures lie apart: half the distance of the largest from the smallest, over their median.
+
+    >>> spread([2.0, 1.9, 2.1])
+    0.05
+    """
+    return round((max(figures) - min(figures)) / 2 / statistics.median(figures), 4)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -134,6 +134,20 @@ def test_curves_are_measured_and_drawn(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+def test_growth_is_measured(monkeypatch, capsys):
+    monkeypatch.setattr(curves, "visit", lambda step: step() is None or 1.0)
+    monkeypatch.setattr(curves, "VISIT", 0.0)
+    monkeypatch.setitem(curves.WORKLOADS, "chain-4M", partial(workloads.make_elementwise, 10))
+    monkeypatch.setitem(curves.WORKLOADS, "softmax-10k", partial(workloads.make_softmax, 3, 2, 2))
+    monkeypatch.setattr(curves, "GROWTH", {name: (make, 2, 2) for name, (make, *_) in curves.GROWTH.items()})
+    monkeypatch.setattr(sys, "argv", ["curves.py", "--growth", "--repeats", "1"])
+    curves.main()
+    text = capsys.readouterr().out
+    assert all([f"| {name}" in text for name in (*curves.GROWTH, "chain-4M", "softmax-10k")])
+    assert "CPUs" in text
+
+
+@pytest.mark.slow
 def test_a_curve_ends_where_steps_are_too_long(monkeypatch):
     monkeypatch.setattr(curves, "visit", lambda step: 2.0)
     monkeypatch.setattr(curves, "LONGEST", -1.0)

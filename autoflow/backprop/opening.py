@@ -5,13 +5,15 @@ plain arrays (fast, nothing recorded); :func:`on_nodes` with nodes, so that NumP
 and the gradient can be differentiated again. It is the same row. These two stand in the last section; what they use
 comes before them.
 
-Gradients in place. In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is forgotten. Where
-the row sends g times something that was kept (as ``multiply`` and ``exp`` do) or −g, and where two contributions are
-added, the result can be written into the memory of g. On arrays that do not fit into the cache this saves a third of
-the traffic, and the system need not find new memory. The bits are the same. The reference count tells whether g is used
-elsewhere: a variable of the user's, a view, a second operand that has been sent the same array, and a gradient that
-stays with its node each count as one. How many references the pass itself holds depends on the version of Python, so it
-is counted once, in a small pass. NumPy uses the same trick to compute ``a * b + c`` with one new array instead of two.
+Gradients in place, and in blocks. In a backward pass most gradients are read once: ``g`` goes into ``g * y``, and is
+forgotten. So what an elementwise row sends to the last of its operands, and the sum of two contributions, can be
+written into the memory of g. On arrays that do not fit into the cache this saves a third of the traffic, and the system
+need not find new memory. Derivatives of large arrays are computed in blocks on several threads (``table/blocks.py``),
+so what a formula computes on its way takes no memory either. The bits are the same. The reference count tells whether g
+is used elsewhere: a variable of the user's, a view, a second operand that has been sent the same array, and a gradient
+that stays with its node each count as one. How many references the pass itself holds depends on the version of Python,
+so it is counted once, in a small pass. NumPy uses the same trick to compute ``a * b + c`` with one new array instead of
+two.
 
 Saved values: what derivatives read must not have changed. Under ``af.checkpointing`` a record keeps no value, but a
 FreedArray of it. A pass that needs one computes it, once, from the nearest values that were kept.
@@ -38,7 +40,7 @@ from ..nodes.grads import HALF, add_gradients, cast_gradient, check_numbers
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
-from ..rules import RULES
+from ..table.blocks import in_blocks
 from ..table.shapes import Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
@@ -51,35 +53,42 @@ from .hooks import run_hooks
 LARGE = 16_384  # elements: it pays from 128 KB
 
 
-# -- which rows can: those that send every operand g times something that was kept, or -g
-
-OVER_G: dict[Any, VJP] = {  # what is sent to the last operand, written over g
-    np.multiply: lambda g, saved: np.multiply(g, saved[0], out=g),
-    np.exp: lambda g, saved: np.multiply(g, saved[-1], out=g),
-    np.negative: lambda g, saved: np.negative(g, out=g),
-}
-MADE: dict[Rule, tuple[Any, Any]] = {}  # row -> its vjps as they are in the table, and those that write over g
+# Derivatives that are one ufunc of g and what they read: it writes where it should, without a block on the way. By
+# function and operand.
+UFUNCS: dict[Any, np.ufunc] = {
+    (np.multiply, 0): np.multiply, (np.multiply, 1): np.multiply, (np.exp, 0): np.multiply,
+    (np.divide, 0): np.divide, (np.log, 0): np.divide, (np.negative, 0): np.negative,
+}  # fmt: skip
 
 
-def vjps_in_place(rule: Rule) -> tuple[VJP | None, ...] | None:
-    """The vjps of ``rule``, that of the last operand writing over g; None for all rows but those of :data:`OVER_G`.
+@functools.lru_cache(512)
+def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -> tuple[VJP | None, ...]:
+    """The ``vjps`` of an elementwise row for large arrays: in blocks, and if that is asked for what goes to the last
+    operand written ``over`` g.
 
-    ``x - y`` is not among them: it sends g itself to x, so g must stay as it is. If the user has given a row other
-    derivatives, they are not replaced.
+    A derivative that reads nothing and returns g itself stays as it is; then g must, too. ``x - y`` is such a row.
     """
-    vjps, writing = MADE.get(rule, (None, None))
-    return writing if vjps is rule.vjps else None
+    made, last = list(vjps), max([k for k, flowing in enumerate(flows) if flowing])
+    for k in [k for k, flowing in enumerate(flows) if flowing]:
+        needs, derivative = rule.needs[k], rule.derivatives[rule.names[k]]
+        if not needs and derivative(probe := np.ones(1)) is probe:
+            over = False
+        else:
+            derivative = UFUNCS.get((rule.function, k), derivative)
+            made[k] = vjp_in_blocks(derivative, needs, k, vjps[k], over and k == last)
+    return tuple(made)
 
 
-def _build_vjps(rule: Rule, over: VJP) -> tuple[Any, Any]:
-    k = rule.operands - 1
-    return rule.vjps, (*rule.vjps[:k], lambda g, saved: sum_to(over(g, saved), saved[k].shape))
+def vjp_in_blocks(derivative: Any, needs: Any, k: int, vjp: Any, over: bool) -> VJP:
+    """One of them, for the k-th operand. ``vjp``: as the table has it."""
 
+    def pull(g: Any, saved: tuple[Any, ...]) -> Any:
+        if not needs and g.shape != saved[k].shape:
+            return vjp(g, saved)  # sums first, then there is less to do
+        read = [getattr(saved[i], what) if what else saved[i] for i, what in needs]
+        return sum_to(in_blocks(derivative, g, *read, out=g if over else None), saved[k].shape)
 
-MADE.update({RULES[function]: _build_vjps(RULES[function], over) for function, over in OVER_G.items()})
-
-
-# -- when they may
+    return pull
 
 
 def free_to_write(pair: Pair) -> bool:
@@ -99,9 +108,10 @@ def add_in_place(a: Array, b: Array) -> Array:
         if a.dtype != b.dtype or a.dtype == HALF or not (a.flags.carray and b.flags.carray):
             return add_gradients(a, b)
         if getrefcount(a) <= IN_SUM[0] and a.base is None:
-            return np.add(a, b, out=a)
+            return in_blocks(np.add, a, b, out=a)
         if getrefcount(b) <= IN_SUM[1] and b.base is None:
-            return np.add(a, b, out=b)
+            return in_blocks(np.add, a, b, out=b)
+        return in_blocks(np.add, a, b)
     return add_gradients(a, b)
 
 
@@ -270,8 +280,9 @@ def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
         kept = pair if limit is None or g.size <= limit else None
         if rule.joint is not None:
             return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if kept is None and g is pair[1] and g.size > LARGE and vjps is rule.vjps and free_to_write(pair):
-            vjps = vjps_in_place(rule) or vjps
+        if g.size > LARGE and vjps is rule.vjps and rule.is_numpys_elementwise and type(g) is np.ndarray:
+            over = kept is None and g is pair[1] and free_to_write(pair)
+            vjps = vjps_in_blocks(rule, vjps, needs_grad(record), over)
         return g, vjps, saved, kept
 
     return open_record

@@ -46,6 +46,7 @@ class Modes:
     tables: bool = False  # then also the numbers of each picture as a table below it
     max_bytes: int = 2**30  # larger Jacobians are refused
     watched: tuple[str, ...] = WATCHED  # packages; see transforms/monitoring.py
+    threads: int = 0  # how many compute large arrays; 0: see table/blocks.py
     source: bool = True  # do records know where in the program they were made? See program/places.py
     scope: tuple[tuple[str, int, Any], ...] = ()  # the named blocks around us: name, number of the entering, place
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
@@ -61,8 +62,8 @@ class Modes:
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
 
     def __post_init__(self) -> None:
-        limit = self.keep if self.recording and not (self.scope or self.listeners or self.shadow or self.left) else -1
-        object.__setattr__(self, "fast_path_limit", limit)
+        is_plain = self.recording and not (self.scope or self.listeners or self.shadow or self.left)
+        object.__setattr__(self, "fast_path_limit", min(self.keep, 65_536) if is_plain else -1)
 
 
 SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
@@ -331,7 +332,7 @@ CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "nev
 CHANGED: dict[str, Callable[[Any, bool], None]] = {}
 # What looks at a user's function that gets plain arrays, after a call: transforms/shadow.py.
 CAPTURED: list[Callable[..., None]] = []
-PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched", "source")
+PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max_bytes", "watched", "threads", "source")
 
 
 def tell(changes: dict[str, Any], outside: bool) -> None:
@@ -385,6 +386,7 @@ class Options:
     shape of its arguments), "always" (as under ``strict``), or "never". ``theme``: "auto", "light", "dark".
     ``static``: pictures without scripts. ``tables``: a table below each picture. ``max_bytes``: larger Jacobians are
     refused (2**30, 1 GiB). ``watched``: packages whose functions may not lose a gradient (on Python 3.12 and newer).
+    ``threads``: how many threads compute arrays of 200,000 elements and more (0: one for each core).
     ``source``: operations remember where in the program they were made, which pictures and messages tell (True).
 
     ``preset`` sets several. "classroom": strict, and every value and gradient is checked, so that the first NaN or
@@ -411,6 +413,7 @@ class Options:
         tables: bool
         max_bytes: int
         watched: tuple[str, ...]
+        threads: int
         preset: str
     else:  # to checkers every name would be one
 

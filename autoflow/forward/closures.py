@@ -23,7 +23,6 @@ if ``labelled`` has no ``__array_function__``) an object is the array that it ke
 
 from __future__ import annotations
 
-import operator as python
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +38,7 @@ from ..nodes.records import Extras, Record
 from ..nodes.versions import COPY_BYTES, NEW, protect
 from ..program.places import Activation, enter, getframe
 from ..rules import RULES
+from ..table.blocks import FROM, UFUNCS
 from ..table.outside import public_name
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, Rule
@@ -127,22 +127,24 @@ def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
         parent: Any
         try:
             if type(x) is Operation:
-                a = x._operand
                 parent = x._record
             elif type(x) is Variable and x._live:
-                a = x._value
                 parent = x
             else:
                 return apply(rule, (x,))
+            a = x._value
         except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
             return apply(rule, (x,))
+        if x.size > switches.fast_path_limit:
+            value = asarray(call_explained(ufunc, (a,), rule, (x,), True))
+            return make_node(rule, value, (x,), [a], (parent,), {}, ())
+        if parent is not x:
+            a = x._operand
         value = z = ufunc(a)
         if type(z) is not ndarray:
             value = asarray(z)
             if type(z) is not float64:
                 z = value
-        if value.size > switches.fast_path_limit:
-            return make_node(rule, value, (x,), [a], (parent,), {}, ())
         node = _view(value, Operation)
         if z is value:  # of a number nothing is read from this array
             set_flags(node, False)
@@ -184,40 +186,48 @@ def binary(
         q: Any
         try:
             if type(x) is Operation:
-                a = x._operand if numbers else x._value
+                a = x._operand
+                if not numbers:
+                    a = x._value
                 p = x._record
             elif type(x) is Variable and x._live:
                 a = x._value
+                if a.size >= FROM:
+                    return general(rule, x, y, compute)
                 if numbers and not a.ndim and a.dtype is DOUBLE:
                     a = a[()]
                 p = x
             elif type(x) in REALS:
                 a = x
                 p = None
-            elif type(x) is ndarray:
+            elif type(x) is ndarray and x.size < FROM:
                 a = x
                 p = None
                 plain = 0
             else:
                 return general(rule, x, y, compute)
             if type(y) is Operation:
-                b = y._operand if numbers else y._value
+                b = y._operand
+                if not numbers:
+                    b = y._value
                 q = y._record
             elif type(y) is Variable and y._live:
                 b = y._value
+                if b.size >= FROM:
+                    return general(rule, x, y, compute)
                 if numbers and not b.ndim and b.dtype is DOUBLE:
                     b = b[()]
                 q = y
             elif type(y) in REALS:
                 b = y
                 q = None
-            elif type(y) is ndarray:
+            elif type(y) is ndarray and y.size < FROM:
                 b = y
                 q = None
                 plain = 1
             else:
                 return general(rule, x, y, compute)
-        except AttributeError:
+        except AttributeError:  # empty slots, or a large operand
             return general(rule, x, y, compute)
         try:
             value = z = compute(a, b)
@@ -300,7 +310,7 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
             return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
         a, b = one_family(rule, [a, b])
     mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
-    z = call_explained(compute, (a, b), rule, (x, y))
+    z = call_explained(compute, (a, b), rule, (x, y), True)
     return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 
 
@@ -318,12 +328,7 @@ def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 # The same bits as the ufunc's on arrays, and five times as fast on np.float64. (Not on complex numbers, whose
 # division has other bits: they take the general way.)
-QUICK: dict[Any, Callable[[Any, Any], Any]] = {
-    np.add: python.add,
-    np.subtract: python.sub,
-    np.multiply: python.mul,
-    np.divide: python.truediv,
-}
+QUICK: dict[Any, Callable[[Any, Any], Any]] = {ufunc: operator for operator, ufunc in UFUNCS.items()}
 
 
 def quicken() -> None:

@@ -6,12 +6,14 @@ What they do is in the closures of ``closures.py``; ``inplace.py`` has what ``x 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from ..nodes.nodes import Node, NodeRole, value_of
 from ..rules import RULES
+from ..table.blocks import FROM, in_blocks
 from .closures import QUICK, binary, quicken, reflected, unary
 from .recording import FORWARD, apply
 
@@ -20,7 +22,7 @@ Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
 
 def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
     """``x < y``: a plain array of booleans."""
-    return lambda x, y: ufunc(value_of(x), value_of(y))
+    return lambda x, y: (ufunc if x.size < FROM else partial(in_blocks, ufunc))(value_of(x), value_of(y))
 
 
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:

@@ -43,6 +43,7 @@ from ..nodes.rebinding import check_left
 from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
 from ..program.places import Activation, enter, getframe
+from ..table.blocks import FROM, in_blocks
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
 
@@ -254,7 +255,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         if (batch := hidden_batch(values)) is not None:
             return apply_batched(batch, rule, inputs, values, parents, constants)
         values[:n] = one_family(rule, values[:n])
-    result = call_explained(rule.compute, values, rule, inputs)
+    result = call_explained(rule.compute, values, rule, inputs, True)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
     return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
@@ -319,9 +320,16 @@ def compute_one(rule: Rule, x: Any, parent: Any, options: tuple[Any, ...], depth
     return node
 
 
-def call_explained(function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...]) -> Any:
-    """``function(*values)``; an error of NumPy's says what the operands were."""
+def call_explained(
+    function: Callable[..., Any], values: Sequence[Any], rule: Rule, inputs: tuple[Any, ...], is_row: bool = False
+) -> Any:  # fmt: skip
+    """``function(*values)``; an error of NumPy's says what the operands were. ``is_row``: it is what the row computes,
+    of large arrays in blocks."""
     try:
+        if is_row and rule.is_numpys_elementwise:
+            for v in values:
+                if type(v) is ndarray and v.size >= FROM:
+                    return in_blocks(function, *values)
         return function(*values)
     except FAULTS as error:
         explain_error(error, rule, inputs)
@@ -358,7 +366,9 @@ def make_node(
             node._view = view_link(taken, inputs[0])
         return node
     node = on_memory(result, family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
-    node._value = node._operand = result
+    node._value = result
+    if type(result) is not ndarray or result.size < FROM:
+        node._operand = result
     node._record = new_record(rule, parents, (), depth=3)
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []

@@ -30,6 +30,7 @@ from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
 from ..program.places import Activation, enter, getframe, place_of_leaf
+from ..table.blocks import FROM
 from ..table.shapes import without_history
 from ..table.table import Rule
 from . import printing, versions
@@ -69,7 +70,9 @@ class NodeRole:
     takes_primitives = True  # functions of ours ask us, as NumPy's do: table/table.py
     family: NodeTypes
     _value: Array  # the plain array; node and plain array share their memory
-    _operand: Any  # of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it
+    # Of Operations: what arithmetic reads, the plain array or, if 0-d float64, the number in it. Empty where the array
+    # is large, so that the fast path leaves it to the general way, which knows blocks and threads.
+    _operand: Any
     _record: Record  # of Operations
     _lent: bool  # of Constants on memory of the user's
     _view: tuple[Record, Any]  # of basic views of other nodes: the record of taking the view, and the node. In that
@@ -559,7 +562,9 @@ def operation_from(value: Array, record: Record) -> Any:
     """An Operation that shows ``value`` and has that record."""
     value = value if type(value) in NODE_TYPES else np.asarray(value)
     node = on_memory(value, NODE_TYPES[type(value)].Operation)
-    node._value = node._operand = value
+    node._value = value
+    if type(value) is not np.ndarray or value.size < FROM:
+        node._operand = value
     node._record = record
     return node
 

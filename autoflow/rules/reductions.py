@@ -15,12 +15,14 @@ NaN, all gradients are 0.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.types import Array, Shape
+from ..table.blocks import in_blocks
 from ..table.bodies import run_own
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from ..table.shapes import (
@@ -243,7 +245,7 @@ def find_maxima(x: Array, axis: Axis, keepdims: bool, initial: Any, where: Any, 
     """
     keepdims = bool(keepdims)
     z = restore_axes(z, x.shape, axis, keepdims)
-    mask = x == z if where is None else (x == z) & where
+    mask = in_blocks(operator.eq, x, z) if where is None else (x == z) & where
     shares = None if initial is None else how_many(mask, axis) + (z == initial)
     return Reached(mask, shares, axis, keepdims)
 

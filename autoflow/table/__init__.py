@@ -4,6 +4,7 @@ table.py       how a row is written, and run
 vjps.py        from a row to derivatives by position; lists in place of arrays; functions with several results
 shapes.py      shapes and axes, undoing broadcasting; what differs between the versions of NumPy
 kernels.py     functions that are there for speed
+blocks.py      large arrays in blocks, on several threads
 indexing.py    x[i], read and written
 parameters.py  how rows of SciPy's functions are written
 outside.py     NumPy's functions that have no row, and why

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .blocks import FROM, reduce_rows
 from .shapes import DOUBLE, NEW_ARRAY, Array, Axis, Shape, given_keywords, is_numpys
 from .table import primitive
 
@@ -74,6 +75,8 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
     def compute(x: Array, axis: Axis, dtype: Any, keepdims: Any, initial: Any, where: Any) -> Array:
         if type(x) is np.ndarray and initial is None and where is None:
+            if axis is not None and x.size >= FROM and (z := reduce_rows(ufunc, x, axis, dtype, keepdims)) is not None:
+                return z
             return reduce(x, axis, dtype, out=NEW_ARRAY, keepdims=keepdims)
         axis = axis_of(x, axis)
         return function(x, axis=axis, keepdims=keepdims, **given_keywords(dtype=dtype, initial=initial, where=where))
@@ -84,7 +87,8 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
     """``np.mean``; for float64 written out, which is quicker."""
     if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
-        z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims)
+        z = None if axis is None or x.size < FROM else reduce_rows(np.add, x, axis, None, keepdims)
+        z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims) if z is None else z
         return np.divide(z, x.size // z.size, out=NEW_ARRAY)
     return np.mean(x, axis=axis_of(x, axis), keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Array as Array, Shape as Shape
+from .blocks import FROM, reduce_rows
 
 # ---------------------------------------------------------------- versions of NumPy
 
@@ -136,6 +137,9 @@ def sum_to(g: Array, shape: tuple[int, ...]) -> Array:
 
 def total(g: Array, axis: Axis) -> Array:
     """``g.sum(axis)``; half precision is added up in single precision and rounded once."""
+    is_large = type(g) is np.ndarray and g.size >= FROM and g.dtype != np.float16
+    if is_large and (z := reduce_rows(np.add, g, axis, None, False)) is not None:
+        return z
     if type(g) is np.ndarray and g.dtype is DOUBLE:  # faster for small arrays
         return np.add.reduce(g, axis)
     if g.dtype != np.float16:

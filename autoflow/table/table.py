@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.numbering import Kind
+from .blocks import in_blocks
 from .shapes import NOT_GIVEN, has_gradient, positional
 from .vjps import (
     VJP,
@@ -81,6 +83,7 @@ class Rule(Kind):
     residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
     single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
+    is_numpys_elementwise: bool = False  # and NumPy computes it: of large arrays in blocks, its derivatives, too
     variadic: bool  # a function of a sequence of arrays
     view: bool = False  # the result may share memory with the operand
     holomorphic: bool = True  # the derivative is g times something complex-differentiable: see complex_vjps
@@ -184,7 +187,8 @@ class Rule(Kind):
         """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
-        kept = [None if flowing is None else find(*saved[: find.__code__.co_argcount]) for find, flowing in pairs]
+        call = in_blocks if self.is_numpys_elementwise else operator.call
+        kept = [None if flowing is None else call(find, *saved[: find.__code__.co_argcount]) for find, flowing in pairs]
         return [*values, *kept]
 
     def _variant(self) -> Rule:
@@ -250,6 +254,7 @@ def rule(
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.latex, row.precedence = label, latex, precedence
+    row.is_numpys_elementwise = row.elementwise and not view and getattr(np, row.name, None) is function
     row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
     for key in (function, *also):
         if key in RULES:

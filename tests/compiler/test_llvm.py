@@ -227,7 +227,7 @@ def block_of(compiled):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_large_arrays_run_in_blocks_of_loops(threads, monkeypatch):
     """A chain is one loop, which writes into its rows of the results; the last block is shorter."""
-    monkeypatch.setattr(tiles, "cores", lambda: threads)
+    monkeypatch.setattr(tiles, "count_threads", lambda: threads)
     x, w, b = np.random.default_rng(7).standard_normal((3, 300_001))
     step = af.value_and_grad(lambda x, w, b: np.exp(-(np.tanh(x * w + b) ** 2)).sum(), (0, 1, 2))
     compiled = af.compile(step, engine="llvm")
@@ -249,7 +249,7 @@ def test_large_arrays_run_in_blocks_of_loops(threads, monkeypatch):
 
 def test_products_lie_between_loops_of_a_block(monkeypatch):
     """Softmax regression: both products are NumPy's, what lies between them is one stretch."""
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
     rng = np.random.default_rng(8)
     x, y, w = rng.standard_normal((2500, 64)), rng.random((2500, 80)), rng.standard_normal((64, 80)) * 0.1
 

@@ -16,6 +16,7 @@ from autoflow.compiler.program import Program
 from autoflow.compiler.run import tiles
 from autoflow.compiler.run.buffers import Plan
 from autoflow.compiler.run.scalars import Slots
+from autoflow.table import blocks
 
 
 def plan_of(compiled):
@@ -265,8 +266,9 @@ def test_blocks_give_the_same_bits_with_any_number_of_threads(large, monkeypatch
     f = af.value_and_grad(lambda x, w: ((np.tanh(x[:, None] * w) - x.mean()) ** 2).sum() + (x @ x) * 0, (0, 1))
     found = []
     for n in (1, 2, 3):
-        monkeypatch.setattr(tiles, "cores", lambda n=n: n)
-        monkeypatch.setattr(tiles, "POOL", [])
+        monkeypatch.setattr(tiles, "count_threads", lambda n=n: n)
+        monkeypatch.setattr(blocks, "cores", lambda n=n: n)
+        monkeypatch.setattr(blocks, "POOL", [])
         z, g = af.compile(f)(large[0], large[1, :4])
         found.append([z, *g])
     for other in found[1:]:
@@ -284,17 +286,17 @@ def test_products_decide_where_they_take_most_of_the_time():
 
 @no_browser
 def test_errors_in_threads_arrive(large, monkeypatch):
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
     compiled = af.compile(chain)
     compiled(*large)
     (entry,) = compiled.entries.values()
     call = next(v for v in entry.program.order() if v.name == "blocks")
     whole = call.function.work
 
-    def work(chunk, *rest):
-        if chunk.start:
+    def work(b, *rest):
+        if b:
             raise KeyboardInterrupt
-        whole(chunk, *rest)
+        whole(b, *rest)
 
     call.function.work = work
     with pytest.raises(KeyboardInterrupt):

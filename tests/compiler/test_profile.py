@@ -99,7 +99,7 @@ def test_a_profile_changes_nothing():
 
 
 def test_one_block_is_looked_into(monkeypatch):
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
     x = np.ones((150_000, 2))
     f = af.compile(lambda x: np.sum(np.exp(-np.tanh(x * 2.0 + 1.0))))
     f(x)

@@ -121,7 +121,7 @@ def test_blocks_in_threads_report(monkeypatch):
     for name, value in {"LARGE": 1, "FEW_CALLS": 1, "WORK": 1, "PASSES": 0, "THREADED": 1e9, "FLOPS": 1e9}.items():
         monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
 
     def f(x):
         return np.sum(np.log(np.tanh(x) * 2.0) + x)

@@ -223,4 +223,4 @@ def make_blocks_small(monkeypatch):
     for name, value in (("LARGE", 1), ("FEW_CALLS", 1), ("WORK", 1), ("PASSES", 0), ("THREADED", 1e9), ("FLOPS", 1e9)):
         monkeypatch.setattr(passes, name, value)
     monkeypatch.setattr(tiles, "BLOCK", 8)
-    monkeypatch.setattr(tiles, "cores", lambda: 2)
+    monkeypatch.setattr(tiles, "count_threads", lambda: 2)

@@ -6,18 +6,15 @@ Which values make a phase, and why, is in ``compiler/passes.py``.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import partial
-from itertools import pairwise
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from ...base.process import Lock
+from ...table.blocks import count_threads, share
 from ..matching import CONSTANT, INPUT, PRODUCT, VIEW, Array, Value
 from ..program import Program, new_value, transposed
 from .buffers import Plan
@@ -25,7 +22,6 @@ from .buffers import Plan
 Needs = dict[Value, tuple[list[Value], list[Value], bool]]
 Improve = Callable[[Program, dict[Value, Value]], dict[Value, Value]]
 BLOCK = 65_536  # elements per block
-POOL: list[ThreadPoolExecutor] = []
 
 
 class Phase:
@@ -71,34 +67,23 @@ class Phase:
         """All results, in the order of ``results``."""
         full = {v: np.empty(v.shape, v.dtype) for v in self.whole}
         parts: list[Any] = [None] * len(self.edges)
-        threads = 1 if self.products else min(cores(), len(self.edges))
-        cut = [round(k * len(self.edges) / threads) for k in range(threads + 1)]
-        chunks = [range(a, b) for a, b in pairwise(cut)]
-        if threads == 1:
-            self.work(chunks[0], arrays, full, parts)
-        else:
-            others = [pool().submit(copy_context().run, self.work, chunk, arrays, full, parts) for chunk in chunks[1:]]
-            try:
-                self.work(chunks[0], arrays, full, parts)
-            finally:
-                for other in others:
-                    other.result()
+        threads = 1 if self.products else min(count_threads(), len(self.edges))
+        share([partial(self.work, b, arrays, full, parts) for b in range(len(self.edges))], threads)
         summed = {v: combine_parts(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
         return [summed[v] if v in summed else full[v] for v in self.results]
 
-    def work(self, blocks: range, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
-        """Some of the blocks, one after the other."""
-        for b in blocks:
-            i, j = self.edges[b]
-            free = self.free.setdefault(j - i, [])
-            try:
-                plan = free.pop()
-            except IndexError:
-                plan = self.plan(j - i)
-            inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.sliced, strict=True)]
-            parts[b] = plan.run([*inputs, *[a[i:j] for a in full.values()]])
-            plan.pass_on()
-            free.append(plan)
+    def work(self, b: int, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
+        """One block."""
+        i, j = self.edges[b]
+        free = self.free.setdefault(j - i, [])
+        try:
+            plan = free.pop()
+        except IndexError:
+            plan = self.plan(j - i)
+        inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.sliced, strict=True)]
+        parts[b] = plan.run([*inputs, *[a[i:j] for a in full.values()]])
+        plan.pass_on()
+        free.append(plan)
 
     def plan(self, rows: int) -> Plan:
         """A plan for blocks of this many rows."""
@@ -154,19 +139,3 @@ def combine_parts(v: Value, parts: list[Array]) -> Array:
     for part in parts[1:]:
         total = function(total, part, out=total)
     return total
-
-
-def cores() -> int:
-    """How many threads may run at once."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def pool() -> ThreadPoolExecutor:
-    """Our threads, made when they are first needed."""
-    if not POOL:
-        POOL.append(ThreadPoolExecutor(max(cores() - 1, 1), "autoflow"))
-    return POOL[0]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=POOL.clear)  # threads do not live on in a child: it makes its own
