@@ -20,7 +20,7 @@ from ..table.shapes import Array, as_array
 from .mirrors import mirrored
 
 NAMES = [f"{i}{r}fft{n}" for r in ("", "r", "h") for i in ("", "i") for n in ("", "2", "n")]
-__all__ = [*NAMES, "dct", "dctn", "dst", "dstn", "fftshift", "idct", "idctn", "idst", "idstn", "ifftshift"]
+__all__ = [*NAMES, "dct", "dctn", "dst", "dstn", "fftshift", "idct", "idctn", "idst", "idstn", "ifftshift"]  # noqa: F822
 
 
 def like_numpys(name: str) -> Callable[..., Any]:

@@ -25,7 +25,7 @@ CLASSES = [
     "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
     "RegularGridInterpolator", "interp1d",
 ]  # fmt: skip
-__all__ = [*CLASSES, "interpn", "make_interp_spline", "pchip_interpolate"]
+__all__ = [*CLASSES, "interpn", "make_interp_spline", "pchip_interpolate"]  # noqa: F822
 
 
 def interval(x: Array, knots: Array, first: int, last: int) -> Array:
@@ -172,7 +172,8 @@ def evaluate_linear_2d(values: Array, indices: Any, distances: Any, grid: Any, o
 
 
 KERNELS |= {
-    id(_ppoly.evaluate): evaluate_polynomials, id(_ppoly.integrate): integrate_polynomials, id(_dierckx.evaluate_spline): evaluate_spline,
+    id(_ppoly.evaluate): evaluate_polynomials, id(_ppoly.integrate): integrate_polynomials,
+    id(_dierckx.evaluate_spline): evaluate_spline,
     id(_dierckx._coloc): fill_collocation, id(_dierckx.evaluate_all_bspl): all_bsplines,
     id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.find_indices): find_indices,
     id(_rgi.evaluate_linear_2d): evaluate_linear_2d, id(_rgi.make_ndbspl): Tensor,

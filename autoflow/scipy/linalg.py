@@ -27,8 +27,9 @@ from .mirrors import mirrored
 
 __all__ = [
     "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "expm", "fractional_matrix_power",
-    "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded", "solve_continuous_lyapunov",
-    "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "svd", "toeplitz",
+    "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded",
+    "solve_continuous_lyapunov", "solve_sylvester", "solve_toeplitz",
+    "solve_triangular", "solveh_banded", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 
@@ -135,9 +136,10 @@ def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower
 
 
 # fmt: off
-rule(general, "x y | assume_a=None lower=False turned=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, name="solve")
-rule(triangular, "x y | trans=0 lower=False unit_diagonal=False conjugated=False", "solve", r"$x^{-1} $y", x=triangular_x,
-     y=triangular_y, name="solve_triangular")
+rule(general, "x y | assume_a=None lower=False turned=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y,
+     name="solve")
+rule(triangular, "x y | trans=0 lower=False unit_diagonal=False conjugated=False", "solve", r"$x^{-1} $y",
+     x=triangular_x, y=triangular_y, name="solve_triangular")
 # fmt: on
 
 

@@ -18,7 +18,8 @@ from .mirrors import mirrored
 from .signal import convolution
 
 __all__ = [
-    "affine_transform", "convolve", "convolve1d", "correlate", "correlate1d", "map_coordinates", "shift", "spline_filter",
+    "affine_transform", "convolve", "convolve1d", "correlate", "correlate1d", "map_coordinates", "shift",
+    "spline_filter",
     "spline_filter1d", "uniform_filter1d",
 ]  # fmt: skip
 
@@ -111,7 +112,7 @@ def floats(x: Any) -> Array:
 
 
 def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror") -> Any:
-    """The coefficients of the spline through the elements along an axis, as a product with the matrix that gives them."""
+    """The coefficients of the spline through the elements along an axis: the product with a matrix."""
     x = floats(input)
     if order > 1:
         theirs = load_package("scipy.ndimage", "af.scipy.ndimage needs SciPy")

@@ -1,7 +1,7 @@
 """scipy.signal for nodes: convolution in any number of dimensions, and recursive filters.
 
-A filter says a₀ yₙ = Σₖ bₖ xₙ₋ₖ − Σₖ₌₁ aₖ yₙ₋ₖ, which is linear in x and in b. Backwards it is the same filter, run from
-the last element to the first; and a change of aₖ acts as if −yₙ₋ₖ had been put into a filter with b = 1.
+A filter says a₀ yₙ = Σₖ bₖ xₙ₋ₖ − Σₖ₌₁ aₖ yₙ₋ₖ, which is linear in x and in b. Backwards it is the same filter, run
+from the last element to the first; and a change of aₖ acts as if −yₙ₋ₖ had been put into a filter with b = 1.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to the state zi.
+    """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
 
     Returns y, or with zi the pair of y and the state after it.
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
 __all__ = [
-    "lambertw", "logsumexp", "multigammaln", "polygamma", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
+    "lambertw", "logsumexp", "multigammaln", "polygamma", "spherical_in", "spherical_jn", "spherical_kn",
+    "spherical_yn",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- sums of exponentials

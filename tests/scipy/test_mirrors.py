@@ -7,7 +7,7 @@ import pytest
 
 scipy = pytest.importorskip("scipy")
 import cases  # noqa: E402
-import scipy.interpolate  # noqa: E402
+import scipy.interpolate  # noqa: E402, F811
 import scipy.linalg  # noqa: E402
 import scipy.signal  # noqa: E402
 import scipy.sparse  # noqa: E402

@@ -27,7 +27,7 @@ __all__ = [*CLASSES]
 
 @primitive
 def product(data: Array, x: Array, rows: Any = None, columns: Any = None, m: int = 0) -> Array:
-    """A x for a matrix given by its elements. Shapes: data, rows, columns (k,); x (n,) or (n, p) gives (m,) or (m, p)."""
+    """A x for a matrix given by its elements. Shapes: data, rows, columns (k,); x (n,), (n, p) -> (m,), (m, p)."""
     check_precision(data, x)
     return theirs.csr_array((data, (rows, columns)), shape=(m, x.shape[0])) @ x
 
@@ -48,7 +48,7 @@ def expanded(indptr: Array) -> Array:
 
 
 def matvec(turned: bool) -> Any:
-    """What stands for csr_matvec and csr_matvecs, or with ``turned`` for those of csc: they add to their last argument."""
+    """What stands for csr_matvec and csr_matvecs, ``turned`` for those of csc: they add to their last argument."""
 
     def run(m: int, n: int, *args: Any) -> None:
         *vectors, indptr, indices, data, x, out = args
@@ -61,7 +61,7 @@ def matvec(turned: bool) -> Any:
 
 
 def moving(kernel: Any, place: int) -> Any:
-    """What stands for a function that moves data, argument ``place``, into its last argument: it moves their numbers."""
+    """What stands for a function that moves data, argument ``place``, into its last argument: it moves numbers."""
 
     def run(*args: Any) -> Any:
         data, out = args[place], args[-1]

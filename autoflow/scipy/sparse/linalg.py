@@ -46,8 +46,10 @@ def solve_data(g: Array, data: Array, z: Array, rows: Any, columns: Any, method:
     return -product_data(sparse_solve(data, g, columns, rows, method, options), z, rows, columns)
 
 
-rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "A⁻¹", r"A^{-1} $b", name="spsolve", domain=(1.0, 2.0),
-     data=solve_data, b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
+rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "A⁻¹", r"A^{-1} $b", name="spsolve",
+     domain=(1.0, 2.0),
+     data=solve_data,
+     b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
      )  # fmt: skip
 
 

@@ -48,11 +48,11 @@ METRICS: dict[str, Callable[..., Any]] = {
     "cosine": cosine,
     "euclidean": lambda u, v, w=None: np.linalg.norm((u - v) * (1 if w is None else np.sqrt(w)), axis=-1),
     "jensenshannon": jensenshannon,
-    "mahalanobis": lambda u, v, VI: np.sqrt(np.sum(((u - v) @ as_array(VI)) * (u - v), axis=-1)),
+    "mahalanobis": lambda u, v, VI: np.sqrt(np.sum(((u - v) @ as_array(VI)) * (u - v), axis=-1)),  # noqa: N803
     "minkowski": lambda u, v, p=2, w=None: np.linalg.norm(
         (u - v) * (1 if w is None else as_array(w) ** (1 / p)), p, axis=-1
     ),
-    "seuclidean": lambda u, v, V: np.linalg.norm((u - v) / np.sqrt(V), axis=-1),
+    "seuclidean": lambda u, v, V: np.linalg.norm((u - v) / np.sqrt(V), axis=-1),  # noqa: N803
     "sqeuclidean": lambda u, v, w=None: weighted((u - v) ** 2, w),
 }
 __all__ = [*METRICS, "cdist", "pdist", "squareform"]
