@@ -68,9 +68,9 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
     symmetric matrix, the upper one unless ``lower``.
 
-    >>> from autoflow import linalg
-    >>> a = np.array([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
-    >>> linalg.solve(a, [2.0, 1.0], assume_a="pos")
+    >>> import autoflow as af
+    >>> a = af.Variable([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
+    >>> af.linalg.solve(a, [2.0, 1.0], assume_a="pos").value
     array([0.5, 0. ])
     """
     x, y = as_array(a), as_array(b)

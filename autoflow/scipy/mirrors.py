@@ -133,6 +133,8 @@ def refusing(kind: type, name: str) -> type:
     names = [n for n in dir(kind) if n[0] != "_" or n in ("__init__", "__call__")]
     methods = {n: checked(f) for n in names if type(f := inspect.getattr_static(kind, n)) is types.FunctionType}
     try:
-        return types.new_class(kind.__name__, (kind,), {}, lambda space: space.update(methods, __doc__=kind.__doc__))
+        return types.new_class(
+            kind.__name__, (kind,), {}, lambda space: space.update(methods, __module__=kind.__module__)
+        )
     except TypeError:  # it may have no classes derived from it
         return kind

@@ -58,7 +58,8 @@ def on_nodes(theirs: Any, name: str) -> Any:
         return copied(theirs)(*map(in_copies, args), **{k: in_copies(v) for k, v in options.items()})
 
     run.__name__ = run.__qualname__ = name.rpartition(".")[2]
-    run.__module__, run.__doc__ = "autoflow." + name.rpartition(".")[0], theirs.__doc__
+    run.__module__ = "autoflow." + name.rpartition(".")[0]
+    run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
     return run
 
 

@@ -163,9 +163,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
     >>> import autoflow as af
     >>> decay = af.Variable([1.0, -0.5])
-    >>> y = lfilter([1.0], decay, np.array([1.0, 0.0, 0.0]))
-    >>> y
-    [1., 0.5, 0.25]  Operation lfilter_0 = lfilter(x, [1.], decay)
+    >>> lfilter([1.0], decay, np.array([1.0, 0.0, 0.0])).value
+    array([1.  , 0.5 , 0.25])
     """
     x, b, a = as_array(x), *[np.reshape(as_array(v), -1) for v in (b, a)]
     dtype = np.result_type(x.dtype, b.dtype, a.dtype, np.float32)

@@ -71,8 +71,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     >>> from autoflow.scipy import sparse
     >>> from autoflow.scipy.sparse import linalg
     >>> b = af.Variable([2.0, 4.0])
-    >>> linalg.spsolve(sparse.csc_array(np.diag([2.0, 1.0])), b)
-    [1., 4.]  Operation spsolve_0 = spsolve([1., 2.], b)
+    >>> linalg.spsolve(sparse.csc_array(np.diag([2.0, 1.0])), b).value
+    array([1., 4.])
     """
     data, rows, columns = elements(A)
     return sparse_solve(data, as_array(b), rows, columns)
