@@ -278,7 +278,7 @@ def new_row(
     row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
     if set(derivatives) - set(names[:operands]):
         raise ValueError(f"row of {row.name}: a derivative of no operand")
-    row.function, row.compute, row.operator = function, compute or getattr(function, "compute", function), None
+    row.function, row.compute, row.operator = function, compute or function, None
     row.required = defaults.count(MISSING)
     row.positional_before_out = _place_of_out(function, len(names))
     row.variadic, row.view, row.holomorphic, row.joint, row.pushes = variadic, False, True, None, None

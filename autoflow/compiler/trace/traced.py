@@ -216,6 +216,7 @@ class Traced(TracedMethods):
         "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under",
         "viewed",
     )  # fmt: skip
+    takes_primitives = True  # functions of ours ask us, as NumPy's do: table/table.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: place_of
