@@ -355,6 +355,6 @@ def test_import_loads_only_the_core():
         "base.process", "base.pytree", "base.transformed", "base.types", "forward", "forward.array_methods",
         "forward.callers", "forward.closures", "forward.dispatch", "forward.node_methods", "forward.operators",
         "forward.recording", "nodes", "nodes.coercion", "nodes.grads", "nodes.nodes", "nodes.printing",
-        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.places", "rules", "table", "transforms",
-        "transforms.evaluation", "transforms.gradient",
+        "nodes.rebinding", "nodes.records", "nodes.versions", "program", "program.places", "rules", "table",
+        "transforms", "transforms.evaluation", "transforms.gradient",
     }  # fmt: skip

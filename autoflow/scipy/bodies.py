@@ -206,7 +206,7 @@ class Float(float, metaclass=KindOfFloat):
 
     dtype = np.dtype(float)
 
-    def __new__(cls, x: Any = 0.0) -> Any:  # type: ignore[misc]
+    def __new__(cls, x: Any = 0.0) -> Any:
         return np.reshape(x, ()).astype(float) if is_ours(x) and x.size == 1 else float(x)
 
 

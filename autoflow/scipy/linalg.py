@@ -3,9 +3,8 @@
     from autoflow import linalg
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
-Same names, same arguments, SciPy's values; plain arrays go to SciPy itself.
- The derivatives of functions of matrices (expm, sqrtm, logm, fractional_matrix_power), of
-every order, are right for negative, repeated and complex eigenvalues, too: ``rules/solving.py`` says how.
+Same names, same arguments, SciPy's values; plain arrays go to SciPy itself. The derivatives of functions of matrices (expm, sqrtm, logm,
+fractional_matrix_power), of every order, are right for negative, repeated and complex eigenvalues, too: ``rules/solving.py`` says how.
 SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) has the rows of ``np.linalg``.
 """
 
@@ -291,7 +290,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return np.linalg.norm(as_array(a), ord, axis, keepdims)
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Any:
     """Singular values, with the singular vectors on both sides unless ``compute_uv`` is False."""
     return np.linalg.svd(as_array(a), full_matrices, compute_uv)
 
@@ -336,7 +335,8 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode == "raw":
         raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
-    found = np.linalg.qr(as_array(a), {"full": "complete", "economic": "reduced", "r": "r"}[mode])
+    theirs: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
+    found = np.linalg.qr(as_array(a), theirs)
     return (found,) if mode == "r" else tuple(found)
 
 

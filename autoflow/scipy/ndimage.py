@@ -19,16 +19,21 @@ from .signal import convolution
 
 __all__ = [
     "affine_transform", "convolve", "convolve1d", "correlate", "correlate1d", "map_coordinates", "shift",
-    "spline_filter",
-    "spline_filter1d", "uniform_filter1d",
+    "spline_filter", "spline_filter1d", "uniform_filter1d",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- filters
 
-PADS = {
+PADS: dict[str, Any] = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
     "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant",
 }  # fmt: skip
+
+
+def beyond(x: Array, widths: Any, mode: str, cval: float) -> Array:
+    """The array continued beyond its edges, as SciPy's ``mode`` says."""
+    options: dict[str, Any] = {"constant_values": cval} if "constant" in mode else {}
+    return np.pad(x, widths, PADS[mode], **options)
 
 
 def given(z: Array, output: Any) -> Array:
@@ -58,7 +63,7 @@ def correlate(
     for a, m, shift in zip(axes, modes, origins, strict=True):
         left = w.shape[a] // 2 + shift
         pads = [(left, w.shape[a] - 1 - left) if b == a else (0, 0) for b in range(x.ndim)]
-        x = np.pad(x, pads, PADS[m], **({"constant_values": cval} if "constant" in m else {}))
+        x = beyond(x, pads, m, cval)
     return given(convolution(x, np.flip(w), "valid", "direct"), output)
 
 
@@ -169,7 +174,7 @@ def map_coordinates(
             f"af.scipy.ndimage of a node is differentiated for order 0, 1 and 3, and not for mode {mode!r}"
         )
     if mode == "grid-constant" or (prefilter and order == 3 and mode == "nearest"):  # beyond the edge, as SciPy does
-        x, places = np.pad(x, 12, PADS[mode], **({"constant_values": cval} if "c" in mode else {})), places + 12
+        x, places = beyond(x, 12, mode, cval), places + 12
     if prefilter and order == 3:
         x = spline_filter(x, order, mode=mode if mode in ("reflect", "grid-wrap") else "mirror")
     parts = []

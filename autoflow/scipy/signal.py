@@ -85,7 +85,8 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
     """
     x, y = as_array(in1), as_array(in2)
     if mode == "valid" and any([n < m for n, m in zip(x.shape, y.shape, strict=True)]):  # SciPy exchanges them
-        return np.flip(np.conjugate(correlate(y, x, mode, method)))
+        z: Any = np.flip(np.conjugate(correlate(y, x, mode, method)))
+        return z
     return convolve(x, np.flip(np.conjugate(y)), mode, method)
 
 

@@ -15,8 +15,7 @@ import scipy.special  # noqa: E402
 import scipy.stats  # noqa: E402
 
 import autoflow as af  # noqa: E402
-from autoflow.batching.forms import LoopWarning  # noqa: E402
-from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow.errors import LoopWarning, NoRuleError  # noqa: E402
 from autoflow.scipy import fft, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats  # noqa: E402
 from autoflow.scipy.proofs import on_nodes  # noqa: E402
 from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ...base.errors import ConvergenceError, NoRuleError
 from ...base.lazy import load_package
@@ -17,7 +18,7 @@ from ...rules import primitive, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
 from ..mirrors import mirrored
-from . import product_data, theirs as sparse
+from . import product_data
 
 ITERATIVE = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
 __all__ = [*ITERATIVE, "factorized", "spsolve"]
