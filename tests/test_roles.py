@@ -67,7 +67,8 @@ def find(target, module, classes):
         return find_absolute(importlib.util.resolve_name(target, home.__package__))
     scopes = [follow(home, classes[:k]) for k in range(len(classes), -1, -1)]
     found = [follow(scope, target.split(".")) for scope in scopes]
-    return next((x for x in found if x is not None), None) or find_absolute(target)
+    seen = next((x for x in found if x is not None), None)  # an empty dict is something as well
+    return find_absolute(target) if seen is None else seen
 
 
 def wrong_roles(text, module, classes=()):

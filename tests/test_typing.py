@@ -280,7 +280,7 @@ def public_functions():
     """By name: the functions and methods that autoflow exports, as they are written."""
     for package in PACKAGES:
         module = importlib.import_module(f"autoflow{package}")
-        for name in dir(module):
+        for name in module.__all__:  # SciPy's other names, which modules of ours have too, are written by SciPy
             thing = getattr(module, name)
             parts = {name: thing}
             if inspect.isclass(thing) and not issubclass(thing, af.Node):

@@ -232,7 +232,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
         from .report import random_input
 
-        used = [entry for entry in self.entries.values() if entry is not None]
+        used = [entry for entry in self.entries.values() if isinstance(entry, Entry)]
         if not used:
             raise CompileError("nothing was recorded yet: call the compiled function once, or give arguments")
         arrays = iter([random_input(v) for v in used[-1].program.inputs])

@@ -1,7 +1,7 @@
 """The parts of a program that a graph was computed in: calls with their objects, loops, ``with af.scope``.
 
 A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one. Its turns are boxes
-if the run was watched (``watching.py``); otherwise nothing tells where a turn ends, but that the same instruction again
+if the run was watched (``places.py``); otherwise nothing tells where a turn ends, but that the same instruction again
 in one call is a later turn: "at least 3 turns".
 """
 

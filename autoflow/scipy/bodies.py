@@ -64,6 +64,14 @@ def load_rules() -> None:
             functions.clear()
     if (signal := sys.modules.get("scipy.signal")) is not None:
         KERNELS[id(signal.get_window)] = signal.get_window  # of numbers, and its result is to be read-only
+    helpers = sys.modules.get("scipy._lib.array_api_compat.common._helpers")
+    if (theirs := getattr(helpers, "is_lazy_array", None)) is not None:
+        KERNELS[id(theirs)] = is_lazy
+
+
+def is_lazy(x: Any) -> bool:
+    """Has it no numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
+    return type(value_of(x)) is not np.ndarray
 
 
 def is_ours(x: Any) -> bool:

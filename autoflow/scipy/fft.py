@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lazy import load_package
-from ..rules import primitive, rule
+from ..rules import kernel, rule
 from ..rules.fourier import BACK, to_length
 from ..table.shapes import Array, as_array
 from .mirrors import mirrored
@@ -52,7 +52,7 @@ fftshift, ifftshift = np.fft.fftshift, np.fft.ifftshift
 # ---------------------------------------------------------------- cosines and sines
 
 
-@primitive
+@kernel
 def orthogonal(x: Array, name: str = "dct", type: int = 2, axis: int = -1) -> Array:
     """A cosine or sine transform that is an orthogonal matrix."""
     return getattr(load_package("scipy.fft", "af.scipy.fft needs SciPy"), name)(x, type, axis=axis, norm="ortho")

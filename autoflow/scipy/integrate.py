@@ -388,6 +388,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     return (b - a) / 2.0 * np.sum(w * stack_if_list(func(y, *args)), axis=-1), None
 
 
-__all__ = ["fixed_quad", "odeint", "quad", "solve_ivp"]
-publish(globals(), __all__)
+OURS = ["fixed_quad", "odeint", "quad", "solve_ivp"]
+__all__ = [*OURS, "cumulative_trapezoid", "simpson", "trapezoid"]  # noqa: F822 - SciPy's own bodies
+publish(globals(), OURS)
 __getattr__, __dir__ = mirrored(globals())

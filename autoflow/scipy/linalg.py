@@ -3,9 +3,9 @@
     from autoflow import linalg
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
-Same names, same arguments, SciPy's values; plain arrays go to SciPy itself. The derivatives of functions of matrices (expm, sqrtm, logm,
-fractional_matrix_power), of every order, are right for negative, repeated and complex eigenvalues, too: ``rules/solving.py`` says how.
-SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) has the rows of ``np.linalg``.
+Same names, same arguments, SciPy's values; plain arrays go to SciPy itself. The derivatives of functions of matrices
+(expm, sqrtm, logm, fractional_matrix_power), of every order, are right for negative, repeated and complex eigenvalues,
+too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) has the rows of ``np.linalg``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import NP
 from ..base.errors import NoRuleError
 from ..nodes.nodes import Node
-from ..rules import primitive, rule
+from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, solve_x, solve_y
 from ..table.shapes import Array, Shape, as_array, numbers_of, sum_to
@@ -24,11 +25,11 @@ from ..table.vjps import adjoint, mask
 from .bodies import check_precision
 from .mirrors import mirrored
 
-__all__ = [
-    "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "expm", "fractional_matrix_power",
-    "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded",
-    "solve_continuous_lyapunov", "solve_sylvester", "solve_toeplitz",
-    "solve_triangular", "solveh_banded", "sqrtm", "svd", "toeplitz",
+__all__ = [  # noqa: F822 - block_diag is SciPy's own body
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "expm",
+    "fractional_matrix_power", "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve",
+    "solve_banded", "solve_continuous_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular",
+    "solveh_banded", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
 # ---------------------------------------------------------------- linear systems
 
 
-@primitive
+@kernel
 def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turned: bool = False) -> Array:
     """scipy.linalg.solve of a matrix that is all there. ``turned``: it is the transpose of what SciPy is given."""
     if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
@@ -93,7 +94,7 @@ READ: dict[str, Any] = {
 }
 
 
-@primitive
+@kernel
 def triangular(
     x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False, conjugated: bool = False
 ) -> Array:  # fmt: skip
@@ -142,7 +143,7 @@ rule(triangular, "x y | trans=0 lower=False unit_diagonal=False conjugated=False
 # fmt: on
 
 
-@primitive
+@kernel
 def cholesky(a: Array, lower: bool = False) -> Node:
     """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read.
 
@@ -167,7 +168,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
     return cholesky(as_array(a), lower), lower
 
 
-@primitive
+@kernel
 def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
     """scipy.linalg.cho_solve."""
     scipy, (c, y) = scipy_linalg(c, y)
@@ -218,7 +219,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
 # ---------------------------------------------------------------- banded and block matrices
 
 
-@primitive
+@kernel
 def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     """scipy.linalg.solve_banded."""
     scipy, (x, y) = scipy_linalg(x, y)
@@ -267,15 +268,15 @@ rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=band
 # ---------------------------------------------------------------- what NumPy has, too
 
 
-def det(a: Any) -> Any:
+def det(a: Any) -> Node:
     """The determinant."""
-    return np.linalg.det(as_array(a))
+    return NP.linalg.det(as_array(a))
 
 
-def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Any:
+def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
     """a⁻¹; of what ``assume_a`` says :func:`solve` reads the same elements."""
     x = as_array(a)
-    return np.linalg.inv(x) if assume_a is None else solve(x, np.eye(x.shape[-1]), lower, assume_a=assume_a)
+    return NP.linalg.inv(x) if assume_a is None else solve(x, np.eye(x.shape[-1]), lower, assume_a=assume_a)
 
 
 def hermitian(x: Array, lower: bool) -> Array:
@@ -285,30 +286,30 @@ def hermitian(x: Array, lower: bool) -> Array:
     return half + adjoint(off)
 
 
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
     """``np.linalg.norm``."""
-    return np.linalg.norm(as_array(a), ord, axis, keepdims)
+    return NP.linalg.norm(as_array(a), ord, axis, keepdims)
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Any:
+def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tuple[Node, Node, Node]:
     """Singular values, with the singular vectors on both sides unless ``compute_uv`` is False."""
-    return np.linalg.svd(as_array(a), full_matrices, compute_uv)
+    return NP.linalg.svd(as_array(a), full_matrices, compute_uv)
 
 
-def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
     """Eigenvalues, and eigenvectors on the right."""
     if left or (b is not None and right):
         raise NoRuleError("af.linalg.eig of a node gives the eigenvectors on the right, of one matrix")
     if not right:
-        return np.linalg.eigvals(as_array(a) if b is None else solve(b, a)).astype(complex)
-    w, v = np.linalg.eig(as_array(a))
+        return NP.linalg.eigvals(as_array(a) if b is None else solve(b, a)).astype(complex)
+    w, v = NP.linalg.eig(as_array(a))
     return w.astype(complex), v
 
 
 def eigh(
     a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1,
     subset_by_index: Any = None, subset_by_value: Any = None,
-) -> Any:  # fmt: skip
+) -> Node | tuple[Node, Node]:  # fmt: skip
     """Eigenvalues and eigenvectors of a v = λ v for a Hermitian a, or of a v = λ b v with a positive definite b, scaled
     so that vᴴ b v = 1: with b = l lᴴ these are l⁻ᴴ times the eigenvectors of l⁻¹ a l⁻ᴴ.
 
@@ -322,7 +323,7 @@ def eigh(
     if b is not None:
         half = cholesky(hermitian(as_array(b), lower), True)
         x = solve_triangular(half, adjoint(solve_triangular(half, hermitian(x, lower), lower=True)), lower=True)
-    w, v = np.linalg.eigh(x, "L" if lower else "U")
+    w, v = NP.linalg.eigh(x, "L" if lower else "U")
     if b is not None:
         v = solve_triangular(half, v, "C", lower=True)
     if subset_by_index is not None:
@@ -331,24 +332,24 @@ def eigh(
     return w if eigvals_only else (w, v)
 
 
-def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> Any:
+def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode == "raw":
         raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
-    theirs: Any = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
-    found = np.linalg.qr(as_array(a), theirs)
+    theirs = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
+    found = NP.linalg.qr(as_array(a), theirs)
     return (found,) if mode == "r" else tuple(found)
 
 
-def lstsq(a: Any, b: Any, cond: Any = None) -> Any:
+def lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Node, Node, int, Node]:
     """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values."""
-    return np.linalg.lstsq(as_array(a), as_array(b), cond)
+    return NP.linalg.lstsq(as_array(a), as_array(b), cond)
 
 
 # ---------------------------------------------------------------- LU
 
 
-@primitive
+@kernel
 def packed_lu(x: Array) -> Array:
     """The first result of scipy.linalg.lu_factor: l without its diagonal and u, in one matrix."""
     check_precision(x)
@@ -379,7 +380,7 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
     return packed_lu(x), scipy.lu_factor(plain, check_finite=False)[1]
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
     """a⁻¹ b by the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
     lu, piv = lu_and_piv
     b, order = as_array(b), np.arange(lu.shape[-1])
@@ -393,7 +394,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
 # ---------------------------------------------------------------- matrices of one or two vectors
 
 
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: Any, r: Any = None) -> Node:
     """The matrix with the first column c and the first row r, constant along its diagonals.
 
     >>> from autoflow import linalg
@@ -404,30 +405,30 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     c = as_array(c)
     r = np.conjugate(c) if r is None else as_array(r)
     n, m = c.shape[-1], r.shape[-1]
-    return np.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
+    return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
 
 
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: Any, r: Any = None) -> Node:
     """The matrix with the first column c and the last row r, constant across its diagonals."""
     c = as_array(c)
     r = np.zeros_like(c) if r is None else as_array(r)
-    both = np.concatenate([c, r[..., 1:]], -1)
+    both = NP.concatenate([c, r[..., 1:]], -1)
     return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
 
 
-def circulant(c: Any) -> Any:
+def circulant(c: Any) -> Node:
     """The matrix whose columns are c, each moved on by one."""
     c = as_array(c)
     k = np.arange(c.shape[-1])
     return c[..., (k[:, None] - k) % len(k)]
 
 
-def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
+def solve_toeplitz(c_or_cr: Any, b: Any) -> Node:
     """The x with ``toeplitz(c, r) @ x == b``."""
-    return np.linalg.solve(toeplitz(*(c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,))), as_array(b))
+    return NP.linalg.solve(toeplitz(*(c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,))), as_array(b))
 
 
-def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
+def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Node:
     """a⁻¹ b of a Hermitian positive definite a, of which the diagonals on one side are given."""
     x = as_array(ab)
     above = x.shape[0] - 1
@@ -435,12 +436,12 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     for k in range(1, above + 1):
         row = np.conjugate(x[k if lower else above - k])
         n = row.shape[0]
-        others.append(np.concatenate([row[n - k :] * 0, row[: n - k]] if lower else [row[k:], row[:k] * 0]))
+        others.append(NP.concatenate([row[n - k :] * 0, row[: n - k]] if lower else [row[k:], row[:k] * 0]))
     full = [*others[::-1], *x] if lower else [*x, *others]
     return solve_banded((above, above), np.stack(full), b)
 
 
-def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
     """The x with a x + x aᴴ = q."""
     x = as_array(a)
     return sylvester(x, adjoint(x), as_array(q))

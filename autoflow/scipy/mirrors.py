@@ -52,7 +52,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         names[name] = made = for_nodes(found, f"{home}.{name}")
         return made
 
-    OWN[home] = {name: with_plain(names[name], theirs, name) for name in functions}
+    OWN[home] = {name: with_plain(names[name], theirs, name) for name in functions if name in names}
     names.update({name: f for name, f in OWN[home].items() if not hasattr(names[name], "compute")})
     return find, lambda: sorted({*names["__all__"], *getattr(theirs(), "__all__", ())})
 
@@ -130,11 +130,12 @@ def refusing(kind: type, name: str) -> type:
 
         return run
 
+    home = name.rpartition(".")[0]
     names = [n for n in dir(kind) if n[0] != "_" or n in ("__init__", "__call__")]
     methods = {n: checked(f) for n in names if type(f := inspect.getattr_static(kind, n)) is types.FunctionType}
     try:
         return types.new_class(
-            kind.__name__, (kind,), {}, lambda space: space.update(methods, __module__=kind.__module__)
+            kind.__name__, (kind,), {}, lambda space: space.update(methods, __module__=f"autoflow.{home}")
         )
     except TypeError:  # it may have no classes derived from it
         return kind

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.duck_arrays import NP
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package
-from ..rules import primitive, rule
+from ..rules import kernel, rule
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, as_array, axes_of
 from .bodies import check_precision
@@ -22,19 +23,11 @@ if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
 __all__ = [
-    "convolve",
-    "convolve2d",
-    "correlate",
-    "correlate2d",
-    "fftconvolve",
-    "lfilter",
-    "lfilter_zi",
-    "sosfilt",
-    "upfirdn",
-]
+    "convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "lfilter", "lfilter_zi", "sosfilt", "upfirdn",
+]  # fmt: skip
 
 
-@primitive
+@kernel
 def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") -> Array:
     """``scipy.signal.convolve``."""
     signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
@@ -85,8 +78,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
     """
     x, y = as_array(in1), as_array(in2)
     if mode == "valid" and any([n < m for n, m in zip(x.shape, y.shape, strict=True)]):  # SciPy exchanges them
-        z: Any = np.flip(np.conjugate(correlate(y, x, mode, method)))
-        return z
+        return NP.flip(np.conjugate(correlate(y, x, mode, method)))
     return convolve(x, np.flip(np.conjugate(y)), mode, method)
 
 
@@ -128,7 +120,7 @@ def upfirdn(
 # ---------------------------------------------------------------- filters
 
 
-@primitive
+@kernel
 def recursive(x: Array, b: Array, a: Array, axis: int = -1) -> Array:
     """``scipy.signal.lfilter``."""
     signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
@@ -157,7 +149,7 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 # fmt: on
 
 
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
 
     Returns y, or with zi the pair of y and the state after it.
@@ -183,17 +175,17 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     return y[(*first, slice(n))], recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
 
 
-def lfilter_zi(b: Any, a: Any) -> Any:
+def lfilter_zi(b: Any, a: Any) -> Node:
     """The state of a filter that has been given ones for ever."""
     from .linalg import companion
 
     b, a = [np.reshape(as_array(v), -1) for v in (b, a)]
     n = max(a.size, b.size)
     b, a = [np.pad(v, (0, n - v.size)) / a[0] for v in (b, a)]
-    return np.linalg.solve(np.eye(n - 1) - companion(a).T, b[1:] - a[1:] * b[0])
+    return NP.linalg.solve(np.eye(n - 1) - companion(a).T, b[1:] - a[1:] * b[0])
 
 
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
     states = []
@@ -202,7 +194,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         if zi is not None:
             x, after = x
             states.append(after)
-    return x if zi is None else (x, np.stack(states))
+    return x if zi is None else (x, NP.stack(states))
 
 
 __getattr__, __dir__ = mirrored(globals(), __all__)

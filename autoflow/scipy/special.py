@@ -31,10 +31,11 @@ from ..rules.special import lambertw as lambert
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = [
+OURS = [
     "lambertw", "logsumexp", "multigammaln", "polygamma", "spherical_in", "spherical_jn", "spherical_kn",
     "spherical_yn",
 ]  # fmt: skip
+__all__ = [*OURS, "diric", "factorial", "log_softmax", "softmax"]  # noqa: F822 - SciPy's own bodies
 
 # ---------------------------------------------------------------- sums of exponentials
 
@@ -137,4 +138,4 @@ spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.
 spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
 
 
-__getattr__, __dir__ = mirrored(globals(), __all__)
+__getattr__, __dir__ = mirrored(globals(), OURS)

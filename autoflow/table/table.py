@@ -278,7 +278,9 @@ def new_row(
     row.names, row.defaults, row.operands, row.order = names, defaults, operands, names
     if set(derivatives) - set(names[:operands]):
         raise ValueError(f"row of {row.name}: a derivative of no operand")
-    row.function, row.compute, row.operator = function, compute or function, None
+    in_c = getattr(function, "is_kernel", False)  # then arrays that hide a program are asked
+    row.function, row.operator = function, None
+    row.compute = compute or (function if in_c else getattr(function, "compute", function))
     row.required = defaults.count(MISSING)
     row.positional_before_out = _place_of_out(function, len(names))
     row.variadic, row.view, row.holomorphic, row.joint, row.pushes = variadic, False, True, None, None
@@ -369,6 +371,13 @@ def primitive(compute: F) -> F:
 
     made: Any = function
     made.compute = compute
+    return made
+
+
+def kernel(compute: F) -> F:
+    """A :func:`primitive` that ends in C, not in NumPy's functions: a program has it as one call."""
+    made: Any = primitive(compute)
+    made.is_kernel = True
     return made
 
 

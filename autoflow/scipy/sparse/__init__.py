@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse as theirs
 from scipy.sparse import _sparsetools as kernels
 
-from ...rules import primitive, rule
+from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
 from ..bodies import KERNELS, check_precision, copied
@@ -25,7 +25,7 @@ CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr") for kind in ("arra
 __all__ = [*CLASSES]
 
 
-@primitive
+@kernel
 def product(data: Array, x: Array, rows: Any = None, columns: Any = None, m: int = 0) -> Array:
     """A x for a matrix given by its elements. Shapes: data, rows, columns (k,); x (n,), (n, p) -> (m,), (m, p)."""
     check_precision(data, x)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ...base.errors import ConvergenceError, NoRuleError
 from ...base.lazy import load_package
-from ...rules import primitive, rule
+from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
 from ..mirrors import mirrored
@@ -24,7 +24,7 @@ ITERATIVE = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "min
 __all__ = [*ITERATIVE, "factorized", "spsolve"]
 
 
-@primitive
+@kernel
 def sparse_solve(
     data: Array, b: Array, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
 ) -> Array:
