@@ -388,7 +388,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     return (b - a) / 2.0 * np.sum(w * stack_if_list(func(y, *args)), axis=-1), None
 
 
-OURS = ["fixed_quad", "odeint", "quad", "solve_ivp"]
-__all__ = [*OURS, "cumulative_trapezoid", "simpson", "trapezoid"]  # noqa: F822 - SciPy's own bodies
-publish(globals(), OURS)
+# Three of them are SciPy's own bodies.
+__all__ = ["cumulative_trapezoid", "fixed_quad", "odeint", "quad", "simpson", "solve_ivp", "trapezoid"]  # noqa: F822
+publish(globals(), ["fixed_quad", "odeint", "quad", "solve_ivp"])
 __getattr__, __dir__ = mirrored(globals())

@@ -298,10 +298,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tu
 
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
     """Eigenvalues, and eigenvectors on the right."""
-    if left or (b is not None and right):
+    if left or b is not None:
         raise NoRuleError("af.linalg.eig of a node gives the eigenvectors on the right, of one matrix")
     if not right:
-        return NP.linalg.eigvals(as_array(a) if b is None else solve(b, a)).astype(complex)
+        return NP.linalg.eigvals(as_array(a)).astype(complex)
     w, v = NP.linalg.eig(as_array(a))
     return w.astype(complex), v
 
@@ -336,14 +336,15 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
     if pivoting or mode == "raw":
         raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
-    theirs = {"full": "complete", "economic": "reduced", "r": "r"}[mode]
-    found = NP.linalg.qr(as_array(a), theirs)
-    return (found,) if mode == "r" else tuple(found)
+    q, r = NP.linalg.qr(as_array(a), "reduced" if mode == "economic" else "complete")
+    return (r,) if mode == "r" else (q, r)
 
 
 def lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Node, Node, int, Node]:
     """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values."""
-    return NP.linalg.lstsq(as_array(a), as_array(b), cond)
+    x, y = as_array(a), as_array(b)
+    z, left, rank, s = NP.linalg.lstsq(x, y, np.finfo(np.result_type(x, y, np.float32)).eps if cond is None else cond)
+    return z, left[0] if y.ndim == 1 and left.size else left, rank, s
 
 
 # ---------------------------------------------------------------- LU
@@ -405,15 +406,16 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     c = as_array(c)
     r = np.conjugate(c) if r is None else as_array(r)
     n, m = c.shape[-1], r.shape[-1]
+    stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))
     return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
 
 
 def hankel(c: Any, r: Any = None) -> Node:
     """The matrix with the first column c and the last row r, constant across its diagonals."""
-    c = as_array(c)
-    r = np.zeros_like(c) if r is None else as_array(r)
-    both = NP.concatenate([c, r[..., 1:]], -1)
-    return both[..., np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])]
+    c = np.ravel(as_array(c))
+    r = np.zeros_like(c) if r is None else np.ravel(as_array(r))
+    return NP.concatenate([c, r[1:]])[np.arange(c.size)[:, None] + np.arange(r.size)]
 
 
 def circulant(c: Any) -> Node:

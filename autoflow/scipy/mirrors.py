@@ -104,6 +104,15 @@ class Methods:
     def __repr__(self) -> str:
         return f"<af.{self._name}>"
 
+    def __reduce__(self) -> Any:
+        return named, (self._name,)
+
+
+def named(name: str) -> Any:
+    """What stands for ``scipy.stats.alpha``, by that name."""
+    home, _, last = name.rpartition(".")
+    return getattr(import_module(f"autoflow.{home}"), last)
+
 
 class Frozen:
     """Its methods, with parameters."""

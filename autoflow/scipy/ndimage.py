@@ -129,6 +129,8 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np
 def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Any:
     """:func:`spline_filter1d` along all axes."""
     x = floats(input)
+    if order < 2:
+        raise RuntimeError("spline order not supported")  # as SciPy says
     for axis in range(x.ndim):
         x = spline_filter1d(x, order, axis, mode=mode)
     return given(x, None if output is np.float64 else output)
@@ -149,8 +151,8 @@ def placed(i: Array, n: int, mode: str) -> Array:
     """Where an element beyond the edges of n is found."""
     if mode in ("nearest", "constant", "grid-constant"):
         return np.clip(i, 0, n - 1)
-    if mode in ("grid-wrap", "wrap"):
-        return i % (n - 1 if mode == "wrap" else n)
+    if mode == "grid-wrap":
+        return i % n
     period = max(2 * (n - 1) if mode == "mirror" else 2 * n, 1)
     i = i % period
     return np.where(i < n, i, period - i - (mode != "mirror"))
@@ -169,14 +171,14 @@ def map_coordinates(
     array([1.25])
     """
     x, places = floats(input), floats(coordinates)
-    if order not in (0, 1, 3) or (mode == "wrap" and order) or mode not in PADS:
+    if order not in (0, 1, 3) or mode == "wrap" or mode not in PADS:
         raise NoRuleError(
             f"af.scipy.ndimage of a node is differentiated for order 0, 1 and 3, and not for mode {mode!r}"
         )
     if mode == "grid-constant" or (prefilter and order == 3 and mode == "nearest"):  # beyond the edge, as SciPy does
         x, places = beyond(x, 12, mode, cval), places + 12
     if prefilter and order == 3:
-        x = spline_filter(x, order, mode=mode if mode in ("reflect", "grid-wrap") else "mirror")
+        x = spline_filter(x, order, mode=mode if mode in ("reflect", "grid-mirror", "grid-wrap") else "mirror")
     parts = []
     for p, n in zip(places, x.shape, strict=True):
         first = np.floor(numbers_of(p) + (0.5 if order == 0 else 0)).astype(int)

@@ -100,8 +100,13 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 
 
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Node:
-    """The same with the second one turned round, and conjugated."""
-    return convolve2d(in1, np.flip(np.conjugate(as_array(in2))), mode, boundary, fillvalue)
+    """The same with the second one turned round, and conjugated; "same" are the sums in which its middle meets an
+    element of the first."""
+    x, y = as_array(in1), as_array(in2)
+    if mode == "valid" and any([n < m for n, m in zip(x.shape, y.shape, strict=True)]):  # SciPy exchanges them
+        return NP.flip(correlate2d(y, x, mode, boundary, fillvalue))
+    z: Any = convolve2d(x, np.flip(np.conjugate(y)), "full" if mode == "same" else mode, boundary, fillvalue)
+    return z[tuple([slice(m // 2, m // 2 + n) for n, m in zip(x.shape, y.shape, strict=True)])] if mode == "same" else z
 
 
 def upfirdn(

@@ -31,11 +31,10 @@ from ..rules.special import lambertw as lambert
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-OURS = [
-    "lambertw", "logsumexp", "multigammaln", "polygamma", "spherical_in", "spherical_jn", "spherical_kn",
-    "spherical_yn",
+__all__ = [  # noqa: F822 - four of them are SciPy's own bodies
+    "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
+    "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
-__all__ = [*OURS, "diric", "factorial", "log_softmax", "softmax"]  # noqa: F822 - SciPy's own bodies
 
 # ---------------------------------------------------------------- sums of exponentials
 
@@ -138,4 +137,4 @@ spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.
 spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
 
 
-__getattr__, __dir__ = mirrored(globals(), OURS)
+__getattr__, __dir__ = mirrored(globals(), __all__)

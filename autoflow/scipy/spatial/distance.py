@@ -105,7 +105,10 @@ def of_vectors(name: str) -> Callable[..., Any]:
     """The distance of two vectors."""
 
     def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
-        return METRICS[name](as_array(u), as_array(v), *args, **options)
+        u, v = as_array(u), as_array(v)
+        if u.ndim != 1 or v.ndim != 1:
+            raise NoRuleError(f"af.scipy.spatial.distance.{name} of nodes is for two vectors: use cdist for all pairs")
+        return METRICS[name](u, v, *args, **options)
 
     distance.__name__ = distance.__qualname__ = name
     distance.__doc__ = f"``scipy.spatial.distance.{name}``."
