@@ -76,7 +76,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     array([1., 4.])
     """
     data, rows, columns = elements(A)
-    return sparse_solve(data, as_array(b), rows, columns)
+    z = sparse_solve(data, as_array(b), rows, columns)
+    return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
 
 
 def iterative(name: str) -> Callable[..., Any]:

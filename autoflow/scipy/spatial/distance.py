@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.spatial import distance as theirs
 
 from ...base.errors import NoRuleError
-from ...table.shapes import Array, as_array
+from ...table.shapes import Array, as_array, numbers_of
 from ..mirrors import mirrored
 
 
@@ -93,6 +94,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: N803
     """From the distances of pairs, as of :func:`pdist`, to the symmetric matrix, and back."""
     x = as_array(X)
+    theirs.squareform(numbers_of(x), force, checks)  # it raises what is to be raised
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int((1 + np.sqrt(1 + 8 * x.shape[0])) / 2)
