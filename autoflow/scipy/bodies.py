@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop.snapshots import MISSING, cell_value
+from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
 from ..table.shapes import as_array
 
@@ -176,6 +177,14 @@ def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
 
 
 KERNELS[id(np.lib.stride_tricks.sliding_window_view)] = windows
+def refuse_matrix(x: Any, *args: Any) -> Any:
+    """``np.asmatrix``, which of nodes takes the numbers."""
+    if is_ours(x):
+        raise NoRuleError("np.matrix of a node has no derivative: use SciPy's arrays, such as csr_array")
+    return np.asmatrix(x, *args)
+
+
+KERNELS[id(np.asmatrix)] = refuse_matrix
 MAKERS = {
     "r_": Rows(), "array": as_new_array, **{name: allocator(name) for name in ALLOCATORS},
     **dict.fromkeys(("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite"), asarray),
@@ -267,7 +276,9 @@ def copied(x: Any) -> Any:
             copy_function(x)
         elif isinstance(x, type) and home.startswith("scipy.") and not issubclass(x, KEPT):
             copy_class(x)
-        elif kind.__name__.endswith(("cython_function", "function_or_method")) and home.startswith("scipy."):
+        elif kind.__name__.endswith(("cython_function", "function_or_method")) and (
+            home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
+        ):
             COPIES[key] = x, with_memory(x)
         elif kind is functools.partial:
             COPIES[key] = x, functools.partial(copied(x.func), *x.args, **x.keywords)
@@ -291,7 +302,7 @@ def with_memory(f: Any) -> Any:
 
     def run(*args: Any, **options: Any) -> Any:
         if is_ours([*args, *options.values()]):
-            return f(*args, **options)
+            raise NoRuleError(f"{f.__name__} of a node is SciPy's in C, and has no derivative here")
         return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
 
     return run

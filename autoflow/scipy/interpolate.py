@@ -20,6 +20,7 @@ from ..table.shapes import Array, as_array, numbers_of
 from .bodies import KERNELS, copied, load_rules
 from .linalg import solve_banded
 from .mirrors import mirrored
+from .proofs import never_lost
 
 CLASSES = [
     "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
@@ -178,6 +179,7 @@ KERNELS |= {
     id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.find_indices): find_indices,
     id(_rgi.evaluate_linear_2d): evaluate_linear_2d, id(_rgi.make_ndbspl): Tensor,
 }  # fmt: skip
-globals().update({name: copied(getattr(theirs, name)) for name in __all__})
+globals().update({name: never_lost(copied(getattr(theirs, name))) for name in CLASSES})
+globals().update({name: copied(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()

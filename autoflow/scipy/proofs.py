@@ -7,6 +7,9 @@ finds other numbers there (``transforms/shadow.py``); and in some direction its 
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -61,6 +64,31 @@ def on_nodes(theirs: Any, name: str) -> Any:
     run.__module__ = "autoflow." + name.rpartition(".")[0]
     run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
     return run
+
+
+def never_lost(kind: type) -> type:
+    """A copied class, whose public methods raise NoRuleError if of an object with nodes they give numbers alone."""
+
+    def checked(method: Any, name: str) -> Any:
+        @functools.wraps(method)
+        def run(self: Any, *args: Any, **options: Any) -> Any:
+            z = method(self, *args, **options)
+            if modes().recording and is_ours([self, *args]) and (parts := list(leaves(z))) and not is_ours(parts):
+                raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
+            return z
+
+        return run
+
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        if type(method) is types.FunctionType and (name[0] != "_" or name in OPERATORS):
+            setattr(kind, name, checked(method, name))
+    return kind
+
+
+OPERATORS = [f"__{name}__" for name in (
+    "abs", "add", "call", "getitem", "matmul", "mul", "neg", "pow", "radd", "rmatmul", "rmul", "rsub", "sub", "truediv",
+)]  # fmt: skip
 
 
 def numbers(x: Any) -> Any:
@@ -172,6 +200,8 @@ def leaves(x: Any) -> Iterator[Any]:
     if isinstance(x, (float, complex, np.generic, np.ndarray)):
         if np.result_type(x).kind in "fc":
             yield x
+        elif np.result_type(x).kind == "O":
+            yield from leaves(np.asarray(x).tolist())
     elif isinstance(x, (list, tuple, dict)) or hasattr(x, "__dict__"):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
         for key, v in named or (x if isinstance(x, dict) else vars(x)).items():

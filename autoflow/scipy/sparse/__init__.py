@@ -20,6 +20,7 @@ from ...table.indexing import put_back
 from ...table.shapes import Array
 from ..bodies import KERNELS, check_precision, copied
 from ..mirrors import mirrored
+from ..proofs import never_lost
 
 CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr") for kind in ("array", "matrix")]
 __all__ = [*CLASSES]
@@ -119,5 +120,5 @@ for _kernel, _place in {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_d
     KERNELS[id(getattr(kernels, _kernel))] = moving(getattr(kernels, _kernel), _place)
 copied(theirs._base._spbase).__array_ufunc__ = None  # x * matrix is the matrix' to answer
 for _name in CLASSES:
-    globals()[_name] = copied(getattr(theirs, _name))
+    globals()[_name] = never_lost(copied(getattr(theirs, _name)))
 __getattr__, __dir__ = mirrored(globals())
