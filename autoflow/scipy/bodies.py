@@ -276,9 +276,7 @@ def copied(x: Any) -> Any:
             copy_function(x)
         elif isinstance(x, type) and home.startswith("scipy.") and not issubclass(x, KEPT):
             copy_class(x)
-        elif kind.__name__.endswith(("cython_function", "function_or_method")) and (
-            home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
-        ):
+        elif is_in_c(x, home):
             COPIES[key] = x, with_memory(x)
         elif kind is functools.partial:
             COPIES[key] = x, functools.partial(copied(x.func), *x.args, **x.keywords)
@@ -297,12 +295,20 @@ def copied(x: Any) -> Any:
     return COPIES[key][1]
 
 
+def is_in_c(x: Any, home: str) -> bool:
+    """Is it a function of SciPy's in C, Cython or Fortran?"""
+    kind = type(x).__name__
+    if not kind.endswith(("cython_function", "function_or_method")):
+        return kind == "fortran"
+    return home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
+
+
 def with_memory(f: Any) -> Any:
     """A function in C, which may write into arrays that nodes could be written into, as long as none was."""
 
     def run(*args: Any, **options: Any) -> Any:
         if is_ours([*args, *options.values()]):
-            raise NoRuleError(f"{f.__name__} of a node is SciPy's in C, and has no derivative here")
+            raise NoRuleError(f"{getattr(f, '__name__', f)} of a node is SciPy's in C, and has no derivative here")
         return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
 
     return run

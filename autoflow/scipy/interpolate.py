@@ -80,6 +80,7 @@ def bsplines(x: Array, t: Array, k: int, i: Array) -> Array:
 
 def evaluate_spline(t: Array, c: Array, k: int, x: Array, nu: int, extrapolate: bool) -> Array:
     """``_dierckx.evaluate_spline``. Shapes: c (n, d), x (p,) -> (p, d)."""
+    c = c[: t.size - k - 1]  # those behind are 0, and belong to no spline
     first, last = t[k], t[c.shape[0]]
     for _ in range(min(nu, k + 1)):  # the derivative is a spline of the next lower degree
         if not k:

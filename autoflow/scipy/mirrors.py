@@ -20,7 +20,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..nodes.nodes import NodeRole
 from .bodies import OWN, is_ours
-from .proofs import ADVICE, REMEDIES, numbers, on_nodes
+from .proofs import ADVICE, REMEDIES, in_ours, numbers, on_nodes
 
 # Keywords that say how SciPy's functions in C work, not what they compute.
 HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
@@ -64,7 +64,7 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
-            return getattr(theirs(), name)(*args, **options)
+            return in_ours(getattr(theirs(), name)(*args, **options))
         return ours(*args, **{k: v for k, v in options.items() if k in known or k not in HOW})
 
     return run
@@ -135,7 +135,7 @@ def refusing(kind: type, name: str) -> type:
         def run(self: Any, *args: Any, **options: Any) -> Any:
             if any(map(is_ours, (*args, *options.values()))):
                 raise NoRuleError(f"{name} of a node has no derivative here: {REMEDIES.get(name, ADVICE)}")
-            return method(self, *map(numbers, args), **{k: numbers(v) for k, v in options.items()})
+            return in_ours(method(self, *map(numbers, args), **{k: numbers(v) for k, v in options.items()}))
 
         return run
 

@@ -7,11 +7,13 @@ finds other numbers there (``transforms/shadow.py``); and in some direction its 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,7 @@ def on_nodes(theirs: Any, name: str) -> Any:
 
     def run(*args: Any, **options: Any) -> Any:
         if not modes().recording or not any(map(is_ours, (*args, *options.values()))):
-            return theirs(*map(numbers, args), **{k: numbers(v) for k, v in options.items()})
+            return in_ours(theirs(*map(numbers, args), **{k: numbers(v) for k, v in options.items()}))
         if name in REMEDIES:
             raise NoRuleError(f"{name} of a node has no derivative here: {REMEDIES[name]}")
         key = id(theirs), tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
@@ -64,6 +66,18 @@ def on_nodes(theirs: Any, name: str) -> Any:
     run.__module__ = "autoflow." + name.rpartition(".")[0]
     run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
     return run
+
+
+def in_ours(x: Any) -> Any:
+    """An object of a public class of SciPy's as one of ours, which it is by that name; anything else as it is."""
+    home = type(x).__module__.partition("._")[0]
+    if not home.startswith("scipy.") or not hasattr(x, "__dict__") or isinstance(x, (tuple, dict)):
+        return x
+    with contextlib.suppress(ImportError, AttributeError, TypeError):
+        kind = getattr(import_module(f"autoflow.{home}"), type(x).__name__)
+        if issubclass(kind, type(x)):
+            return replaced(x, kind, lambda v: v)
+    return x
 
 
 def never_lost(kind: type) -> type:
