@@ -177,6 +177,8 @@ def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
 
 
 KERNELS[id(np.lib.stride_tricks.sliding_window_view)] = windows
+
+
 def refuse_matrix(x: Any, *args: Any) -> Any:
     """``np.asmatrix``, which of nodes takes the numbers."""
     if is_ours(x):
