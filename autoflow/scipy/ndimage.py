@@ -36,12 +36,22 @@ def beyond(x: Array, widths: Any, mode: str, cval: float) -> Array:
     return np.pad(x, widths, PADS[mode], **options)
 
 
-def given(z: Array, output: Any) -> Array:
-    """The result, in ``output`` if that is an array, else of that dtype."""
+def image(x: Any, output: Any) -> Array:
+    """The array to be filtered. SciPy's result has its dtype, unless ``output`` says another one."""
+    x = as_array(x)
+    if output is None and x.dtype.kind not in "fc":
+        raise NoRuleError("af.scipy.ndimage of whole numbers gives whole numbers: use x.astype(np.float64)")
+    return floats(x)
+
+
+def given(z: Array, x: Array, output: Any) -> Array:
+    """The result, in ``output`` if that is an array, else of that dtype, or that of x."""
     if output is None:
-        return z
+        return z.astype(x.dtype) if z.dtype.kind == "f" and z.dtype != x.dtype else z
     if isinstance(output, (type, str, np.dtype)):
         return z.astype(output)
+    if type(output) is np.ndarray:
+        raise NoRuleError("af.scipy.ndimage of a node does not write into a plain array: use the result")
     output[...] = z
     return output
 
@@ -50,13 +60,13 @@ def correlate(
     input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0,
     *, axes: Any = None,
 ) -> Any:  # fmt: skip
-    """z[i] = Σₖ x[i + k − middle] w[k], x continued as ``mode`` says.
+    """z[i] = Σₖ x[i + k − middle] conj(w[k]), x continued as ``mode`` says.
 
     >>> from autoflow.scipy import ndimage
     >>> ndimage.correlate(np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.0, 1.0]))
     array([3., 5., 6.])
     """
-    x, w = floats(input), floats(weights)
+    x, w = image(input, output), conjugate(floats(weights))
     axes = axes_of(axes, x.ndim)
     modes, origins = [[v] * w.ndim if isinstance(v, (str, int)) else list(v) for v in (mode, origin)]
     w = np.reshape(w, [w.shape[axes.index(a)] if a in axes else 1 for a in range(x.ndim)])
@@ -64,7 +74,7 @@ def correlate(
         left = w.shape[a] // 2 + shift
         pads = [(left, w.shape[a] - 1 - left) if b == a else (0, 0) for b in range(x.ndim)]
         x = beyond(x, pads, m, cval)
-    return given(convolution(x, np.flip(w), "valid", "direct"), output)
+    return given(convolution(x, np.flip(w), "valid", "direct"), x, output)
 
 
 def convolve(
@@ -77,7 +87,7 @@ def convolve(
     >>> ndimage.convolve(np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.0, 1.0]))
     array([1., 1., 2.])
     """
-    w = as_array(weights)
+    w = conjugate(as_array(weights))
     origins = [origin] * w.ndim if isinstance(origin, int) else origin
     turned = [-o - (n % 2 == 0) for o, n in zip(origins, w.shape, strict=True)]
     return correlate(input, np.flip(w), output, mode, cval, turned, axes=axes)
@@ -107,6 +117,11 @@ def uniform_filter1d(
     return correlate1d(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
 
 
+def conjugate(w: Array) -> Array:
+    """The conjugate; of real numbers they themselves."""
+    return np.conjugate(w) if w.dtype.kind == "c" else w
+
+
 def floats(x: Any) -> Array:
     """An array or node, of whole numbers floats."""
     x = as_array(x)
@@ -123,7 +138,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np
         theirs = load_package("scipy.ndimage", "af.scipy.ndimage needs SciPy")
         matrix = theirs.spline_filter1d(np.eye(x.shape[axis]), order, 0, mode=mode)
         x = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
-    return given(x, None if output is np.float64 else output)
+    return given(x, x, None if output is np.float64 else output)
 
 
 def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Any:
@@ -133,7 +148,7 @@ def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: st
         raise RuntimeError("spline order not supported")  # as SciPy says
     for axis in range(x.ndim):
         x = spline_filter1d(x, order, axis, mode=mode)
-    return given(x, None if output is np.float64 else output)
+    return given(x, x, None if output is np.float64 else output)
 
 
 def spline_weights(t: Array, order: int) -> list[Array]:
@@ -170,7 +185,7 @@ def map_coordinates(
     >>> ndimage.map_coordinates(np.array([[0.0, 1.0], [2.0, 3.0]]), [[0.5], [0.25]], order=1)
     array([1.25])
     """
-    x, places = floats(input), floats(coordinates)
+    x, places = image(input, output), floats(coordinates)
     if order not in (0, 1, 3) or mode == "wrap" or mode not in PADS:
         raise NoRuleError(
             f"af.scipy.ndimage of a node is differentiated for order 0, 1 and 3, and not for mode {mode!r}"
@@ -196,7 +211,7 @@ def map_coordinates(
     if mode == "constant":
         inside = [(p >= 0) & (p <= n - 1) for p, n in zip(numbers_of(places), x.shape, strict=True)]
         z = np.where(np.logical_and.reduce(inside), z, cval)
-    return given(z, output)
+    return given(z, x, output)
 
 
 def affine_transform(
@@ -204,7 +219,7 @@ def affine_transform(
     mode: str = "constant", cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
     """x at the places matrix @ i + offset of the result's elements i. Gradients flow to matrix and offset, too."""
-    x, m = floats(input), floats(matrix)
+    x, m = image(input, output), floats(matrix)
     if m.shape[-1] == x.ndim + 1 and m.ndim == 2:
         m, offset = m[: x.ndim, :-1], m[: x.ndim, -1]
     shape = tuple(output_shape or x.shape)
@@ -220,7 +235,7 @@ def shift(
     prefilter: bool = True,
 ) -> Any:  # fmt: skip
     """x moved by ``shift`` elements along each axis. Gradients flow to that as well."""
-    x = floats(input)
+    x = image(input, output)
     return affine_transform(x, np.ones(x.ndim), -as_array(shift), None, output, order, mode, cval, prefilter)
 
 

@@ -72,6 +72,12 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
     return lambda u, v: METRICS[name](u, v, **options)
 
 
+def refuse_out(out: Any) -> None:
+    """Raise NoRuleError: the memory of a plain array has no history."""
+    if out is not None:
+        raise NoRuleError("af.scipy.spatial.distance of nodes has no out=: use the result")
+
+
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:  # noqa: N803
     """The distances of all rows of XA from all of XB. Shapes: (n, d), (m, d) -> (n, m).
 
@@ -81,11 +87,13 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     array([[4.],
            [5.]])
     """
+    refuse_out(out)
     return of_metric(metric, options)(as_array(XA)[:, None, :], as_array(XB)[None, :, :])
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:  # noqa: N803
     """The distances of all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
+    refuse_out(out)
     x = as_array(X)
     i, j = np.triu_indices(x.shape[0], 1)
     return of_metric(metric, options)(x[i], x[j])
