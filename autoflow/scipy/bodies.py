@@ -36,21 +36,10 @@ from ..table.shapes import as_array
 KERNELS: dict[int, Any] = {}  # id of a function of SciPy's or NumPy's -> what stands for it in the copies
 COPIES: dict[int, tuple[Any, Any]] = {}  # id -> what was copied, which is held here, and the copy
 OWN: dict[str, dict[str, Any]] = {}  # module of SciPy's -> its functions that have rules of ours
-MODULES = [
-    f"scipy.{name}"
-    for name in (
-        "fft",
-        "integrate",
-        "interpolate",
-        "linalg",
-        "ndimage",
-        "signal",
-        "sparse",
-        "sparse.linalg",
-        "spatial.distance",
-        "special",
-    )
-]
+MODULES = [f"scipy.{name}" for name in (
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance",
+    "special",
+)]  # fmt: skip
 PLAIN = (str, int, float, type(None))
 KEPT = (tuple, BaseException, np.generic, np.ndarray, enum.Enum)  # classes that are not copied
 
@@ -199,15 +188,8 @@ def of_number(theirs: Any, ours: Any) -> Any:
     return lambda *x: ours(*x) if is_ours(x) else theirs(*x)
 
 
-for name, ufunc in {
-    "cos": np.cos,
-    "exp": np.exp,
-    "log": np.log,
-    "pow": np.power,
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-}.items():
-    KERNELS[id(getattr(math, name))] = of_number(getattr(math, name), ufunc)
+for name in ("cos", "exp", "log", "pow", "sin", "sqrt"):
+    KERNELS[id(getattr(math, name))] = of_number(getattr(math, name), getattr(np, "power" if name == "pow" else name))
 
 
 # ---------------------------------------------------------------- copies

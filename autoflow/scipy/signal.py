@@ -6,7 +6,7 @@ from the last element to the first; and a change of aₖ acts as if −yₙ₋�
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -154,6 +154,10 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 # fmt: on
 
 
+@overload
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: None = None) -> Node: ...
+@overload
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = ...) -> tuple[Node, Node]: ...
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
 
@@ -190,6 +194,10 @@ def lfilter_zi(b: Any, a: Any) -> Node:
     return NP.linalg.solve(np.eye(n - 1) - companion(a).T, b[1:] - a[1:] * b[0])
 
 
+@overload
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: None = None) -> Node: ...
+@overload
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = ...) -> tuple[Node, Node]: ...
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
