@@ -189,7 +189,7 @@ def of_number(theirs: Any, ours: Any) -> Any:
 
 
 for name in ("cos", "exp", "log", "pow", "sin", "sqrt"):
-    KERNELS[id(getattr(math, name))] = of_number(getattr(math, name), getattr(np, "power" if name == "pow" else name))
+    KERNELS[id(getattr(math, name))] = of_number(getattr(math, name), getattr(np, name))
 
 
 # ---------------------------------------------------------------- copies

@@ -87,7 +87,11 @@ def never_lost(kind: type) -> type:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **options: Any) -> Any:
             z = method(self, *args, **options)
-            if modes().recording and is_ours([self, *args]) and (parts := list(leaves(z))) and not is_ours(parts):
+            if not modes().recording or not is_ours([self, *args, *options.values()]):
+                return z
+            made = name == "__init__"  # what is made of nodes holds some
+            parts = list(leaves(self if made and type(self) is kind else z))
+            if parts and not is_ours(parts):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
             return z
 
@@ -101,7 +105,8 @@ def never_lost(kind: type) -> type:
 
 
 OPERATORS = [f"__{name}__" for name in (
-    "abs", "add", "call", "getitem", "matmul", "mul", "neg", "pow", "radd", "rmatmul", "rmul", "rsub", "sub", "truediv",
+    "abs", "add", "call", "getitem", "init", "matmul", "mul", "neg", "pow", "radd", "rmatmul", "rmul", "rsub", "sub",
+    "truediv",
 )]  # fmt: skip
 
 
@@ -216,7 +221,7 @@ def leaves(x: Any) -> Iterator[Any]:
             yield x
         elif np.result_type(x).kind == "O":
             yield from leaves(np.asarray(x).tolist())
-    elif isinstance(x, (list, tuple, dict)) or hasattr(x, "__dict__"):
+    elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and type(x) is not types.ModuleType):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
         for key, v in named or (x if isinstance(x, dict) else vars(x)).items():
             if key != "pvalue" and not callable(v):
