@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import interpolate as theirs
-from scipy.interpolate import _bsplines, _dierckx, _ppoly, _rgi
+from scipy.interpolate import _bsplines, _dierckx, _interpolate, _ppoly, _rgi
 
 from ..nodes.nodes import constant_from
 from ..table.indexing import put_back
@@ -180,7 +180,8 @@ KERNELS |= {
     id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.find_indices): find_indices,
     id(_rgi.evaluate_linear_2d): evaluate_linear_2d, id(_rgi.make_ndbspl): Tensor,
 }  # fmt: skip
-globals().update({name: never_lost(copied(getattr(theirs, name))) for name in CLASSES})
-globals().update({name: copied(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
+if not hasattr(_interpolate, "_PPoly"):  # from SciPy 1.18 on its splines hand their work on, and refuse nodes
+    globals().update({name: never_lost(copied(getattr(theirs, name))) for name in CLASSES})
+    globals().update({name: copied(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()
