@@ -224,5 +224,5 @@ def leaves(x: Any) -> Iterator[Any]:
     elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and type(x) is not types.ModuleType):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
         for key, v in named or (x if isinstance(x, dict) else vars(x)).items():
-            if key != "pvalue" and not callable(v):
+            if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
                 yield from leaves(v)
