@@ -7,20 +7,18 @@ B-splines", 1972.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 from scipy import interpolate as theirs
-from scipy.interpolate import _bsplines, _dierckx, _interpolate, _ppoly, _rgi
+from scipy.interpolate import _bsplines, _dierckx, _ppoly, _rgi
 
 from ..nodes.nodes import constant_from
 from ..table.indexing import put_back
 from ..table.shapes import Array, as_array, numbers_of
-from .bodies import KERNELS, copied, load_rules
+from .bodies import COPIES, load_rules
 from .linalg import solve_banded
-from .mirrors import mirrored
-from .proofs import never_lost
+from .mirrors import mirrored, never_lost
 
 CLASSES = [
     "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
@@ -135,34 +133,16 @@ def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
 
 
 class Tensor:
-    """``make_ndbspl``: products of splines along all axes."""
+    """``make_ndbspl``: along each axis the splines through (1, 0, 0 ...), (0, 1, 0 ...) and so on."""
 
     def __init__(self, points: Any, values: Array, k: int = 3, **how: Any) -> None:
-        self.k, self.ndim, self.t, c = k, len(points), [], values
-        for axis, x in enumerate(points):
-            spline = copied(theirs.make_interp_spline)(x, np.moveaxis(c, axis, 0), k)
-            c = np.moveaxis(spline.c, 0, axis)
-            self.t.append(spline.t)
-        self.c = c
+        self.points, self.values, self.k = points, values, k
 
     def __call__(self, xi: Array, nu: Any = None) -> Array:
-        parts = []
-        for axis, t in enumerate(self.t):
-            x, n = xi[:, axis], self.c.shape[axis]
-            i = interval(x, t, self.k, n - 1)
-            places = i[:, None] - self.k + np.arange(self.k + 1)
-            if nu is None or not nu[axis]:
-                weights = bsplines(x, t, self.k, i)
-            else:
-                weights = np.take_along_axis(evaluate_spline(t, np.eye(n), self.k, x, nu[axis], True), places, 1)
-            parts.append([(places[:, m], weights[:, m]) for m in range(self.k + 1)])
-        z: Any = 0.0
-        more = (slice(None),) + (None,) * (self.c.ndim - self.ndim)
-        for corner in itertools.product(*parts):
-            term = self.c[tuple([i for i, _ in corner])]
-            for _, w in corner:
-                term = term * w[more]
-            z = z + term
+        z = self.values[None]
+        for axis, x in enumerate(self.points):
+            w = COPIES.find(theirs.make_interp_spline)(x, np.eye(len(x)), self.k)(xi[:, axis], nu[axis] if nu else 0)
+            z = np.sum(np.reshape(w, (*w.shape, *[1] * (z.ndim - 2))) * z, axis=1)
         return z
 
 
@@ -173,15 +153,14 @@ def evaluate_linear_2d(values: Array, indices: Any, distances: Any, grid: Any, o
     return rows[0] * (1 - s) + rows[1] * s
 
 
-KERNELS |= {
+COPIES |= {
     id(_ppoly.evaluate): evaluate_polynomials, id(_ppoly.integrate): integrate_polynomials,
     id(_dierckx.evaluate_spline): evaluate_spline,
     id(_dierckx._coloc): fill_collocation, id(_dierckx.evaluate_all_bspl): all_bsplines,
     id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.find_indices): find_indices,
     id(_rgi.evaluate_linear_2d): evaluate_linear_2d, id(_rgi.make_ndbspl): Tensor,
 }  # fmt: skip
-if not hasattr(_interpolate, "_PPoly"):  # from SciPy 1.18 on its splines hand their work on, and refuse nodes
-    globals().update({name: never_lost(copied(getattr(theirs, name))) for name in CLASSES})
-    globals().update({name: copied(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
+globals().update({name: never_lost(COPIES.find(getattr(theirs, name))) for name in CLASSES})
+globals().update({name: COPIES.find(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()

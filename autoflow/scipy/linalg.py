@@ -26,10 +26,9 @@ from .bodies import check_precision
 from .mirrors import mirrored
 
 __all__ = [  # noqa: F822 - block_diag is SciPy's own body
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "expm",
-    "fractional_matrix_power", "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve",
-    "solve_banded", "solve_continuous_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular",
-    "solveh_banded", "sqrtm", "svd", "toeplitz",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "expm", "fractional_matrix_power", "inv",
+    "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded", "solve_continuous_lyapunov",
+    "solve_sylvester", "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 
@@ -168,36 +167,16 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
     return cholesky(as_array(a), lower), lower
 
 
-@kernel
-def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
-    """scipy.linalg.cho_solve."""
-    scipy, (c, y) = scipy_linalg(c, y)
-    return scipy.cho_solve((c, lower), y, check_finite=False)
-
-
-def factor_c(g: Array, c: Array, z: Array, y_shape: Shape, lower: bool) -> Array:
-    """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ, of which the triangle counts that is read."""
-    u = factor_solve(c, g, lower)
-    if len(y_shape) == 1:
-        u, z = u[..., None], z[..., None]
-    sent = -(u @ adjoint(z))
-    both = sent + adjoint(sent)
-    return np.tril(both @ np.tril(c)) if lower else np.triu(np.triu(c) @ both)
-
-
-rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=False, name="cho_solve", domain=(1.0, 2.0),
-     c=factor_c, y=lambda g, c, lower: factor_solve(c, g, lower))  # fmt: skip
-
-
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
-    """a⁻¹ b by the Cholesky factor of a.
+    """a⁻¹ b by the Cholesky factor of a, in two triangular systems.
 
     >>> from autoflow import linalg
     >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]]), [2.0, 1.0])
     array([0.5, 0. ])
     """
     c, lower = c_and_lower
-    return factor_solve(as_array(c), as_array(b), lower)
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
 rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,
@@ -409,38 +388,6 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))
     return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
-
-
-def hankel(c: Any, r: Any = None) -> Node:
-    """The matrix with the first column c and the last row r, constant across its diagonals."""
-    c = np.ravel(as_array(c))
-    r = np.zeros_like(c) if r is None else np.ravel(as_array(r))
-    return NP.concatenate([c, r[1:]])[np.arange(c.size)[:, None] + np.arange(r.size)]
-
-
-def circulant(c: Any) -> Node:
-    """The matrix whose columns are c, each moved on by one."""
-    c = as_array(c)
-    k = np.arange(c.shape[-1])
-    return c[..., (k[:, None] - k) % len(k)]
-
-
-def solve_toeplitz(c_or_cr: Any, b: Any) -> Node:
-    """The x with ``toeplitz(c, r) @ x == b``."""
-    return NP.linalg.solve(toeplitz(*(c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,))), as_array(b))
-
-
-def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Node:
-    """a⁻¹ b of a Hermitian positive definite a, of which the diagonals on one side are given."""
-    x = as_array(ab)
-    above = x.shape[0] - 1
-    others = []
-    for k in range(1, above + 1):
-        row = np.conjugate(x[k if lower else above - k])
-        n = row.shape[0]
-        others.append(NP.concatenate([row[n - k :] * 0, row[: n - k]] if lower else [row[k:], row[:k] * 0]))
-    full = [*others[::-1], *x] if lower else [*x, *others]
-    return solve_banded((above, above), np.stack(full), b)
 
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Node:

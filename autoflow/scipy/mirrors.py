@@ -18,9 +18,10 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package
+from ..base.modes import modes
 from ..nodes.nodes import NodeRole
 from .bodies import OWN, is_ours
-from .proofs import ADVICE, REMEDIES, in_ours, numbers, on_nodes
+from .proofs import ADVICE, guarded, in_ours, leaves, numbers, on_nodes, remedy
 
 # Keywords that say how SciPy's functions in C work, not what they compute.
 HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
@@ -52,8 +53,10 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         names[name] = made = for_nodes(found, f"{home}.{name}")
         return made
 
-    OWN[home] = {name: with_plain(names[name], theirs, name) for name in functions if name in names}
-    names.update({name: f for name, f in OWN[home].items() if not hasattr(names[name], "compute")})
+    OWN[home] = [name for name in functions if name in names]
+    names.update(
+        {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
+    )
     return find, lambda: sorted({*names["__all__"], *getattr(theirs(), "__all__", ())})
 
 
@@ -85,66 +88,74 @@ def for_nodes(x: Any, name: str) -> Any:
 
 
 class Methods:
-    """An object of SciPy's, such as a distribution, whose methods are for nodes as well."""
+    """An object of SciPy's, such as a distribution, whose methods are for nodes as well; with these parameters."""
 
-    def __init__(self, theirs: Any, name: str) -> None:
-        self._theirs, self._name = theirs, name
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._theirs, name)
-        if name[0] == "_" or not callable(found):
-            return found
-        vars(self)[name] = made = on_nodes(found, f"{self._name}.{name}")
-        return made
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The distribution with these parameters."""
-        return Frozen(self, args, named)
-
-    def __repr__(self) -> str:
-        return f"<af.{self._name}>"
-
-    def __reduce__(self) -> Any:
-        return named, (self._name,)
-
-
-def named(name: str) -> Any:
-    """What stands for ``scipy.stats.alpha``, by that name."""
-    home, _, last = name.rpartition(".")
-    return getattr(import_module(f"autoflow.{home}"), last)
-
-
-class Frozen:
-    """Its methods, with parameters."""
-
-    def __init__(self, dist: Methods, args: Any, named: Any) -> None:
-        self.dist, self.args, self.kwds = dist, args, named
+    def __init__(self, theirs: Any, name: str, args: Any = (), options: Any = None) -> None:
+        self.theirs, self.name, self.args, self.kwds = theirs, name, args, options or {}
+        self.made: dict[str, Any] = {}  # its methods for nodes, with or without parameters
 
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
             raise AttributeError(name)
-        method = getattr(self.dist, name)
+        found = getattr(self.theirs, name)
+        if not callable(found):
+            return found
+        method = self.made[name] = self.made.get(name) or on_nodes(found, f"{self.name}.{name}")
         return lambda *x, **options: method(*x, *self.args, **self.kwds, **options)
 
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The distribution with these parameters."""
+        frozen = Methods(self.theirs, self.name, args, options)
+        frozen.made = self.made
+        return frozen
 
-def refusing(kind: type, name: str) -> type:
-    """A class of SciPy's that says no to nodes."""
+    def as_scipys(self) -> Any:
+        """What a function of SciPy's is given in its place."""
+        return self.theirs(*self.args, **self.kwds) if self.args or self.kwds else self.theirs
 
-    def checked(method: Any) -> Any:
+    def __reduce__(self) -> Any:
+        return Methods, (self.theirs, self.name, self.args, self.kwds)
+
+    def __repr__(self) -> str:
+        return f"<af.{self.name}>"
+
+
+def never_lost(kind: type, refused: str = "") -> type:
+    """A class, whose public methods raise NoRuleError if of an object with nodes they give numbers alone; or, with the
+    name of a class that is ``refused``, if they are given a node."""
+
+    def checked(method: Any, name: str) -> Any:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **options: Any) -> Any:
-            if any(map(is_ours, (*args, *options.values()))):
-                raise NoRuleError(f"{name} of a node has no derivative here: {REMEDIES.get(name, ADVICE)}")
-            return in_ours(method(self, *map(numbers, args), **{k: numbers(v) for k, v in options.items()}))
+            nothing = not modes().recording or not is_ours([self, *args, *options.values()])
+            if refused and nothing:
+                given = {k: guarded(numbers(v), refused) for k, v in options.items()}
+                return in_ours(method(self, *[guarded(numbers(x), refused) for x in args], **given))
+            if refused:
+                raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
+            z = method(self, *args, **options)
+            if nothing:
+                return z
+            made = name == "__init__"  # what is made of nodes holds some
+            parts = list(leaves(self if made and type(self) is kind else z))
+            if parts and not is_ours(parts):
+                raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
+            return z
 
         return run
 
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
+        if type(method) is types.FunctionType and (name[0] != "_" or special):
+            setattr(kind, name, checked(method, name))
+    return kind
+
+
+def refusing(kind: type, name: str) -> type:
+    """A class derived from one of SciPy's that says no to nodes."""
     home = name.rpartition(".")[0]
-    names = [n for n in dir(kind) if n[0] != "_" or n in ("__init__", "__call__")]
-    methods = {n: checked(f) for n in names if type(f := inspect.getattr_static(kind, n)) is types.FunctionType}
     try:
-        return types.new_class(
-            kind.__name__, (kind,), {}, lambda space: space.update(methods, __module__=f"autoflow.{home}")
-        )
+        return never_lost(type(kind)(kind.__name__, (kind,), {"__module__": f"autoflow.{home}"}), name)
     except TypeError:  # it may have no classes derived from it
         return kind

@@ -6,7 +6,7 @@ from the last element to the first; and a change of aₖ acts as if −yₙ₋�
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from .mirrors import mirrored
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = [
-    "convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "lfilter", "lfilter_zi", "sosfilt", "upfirdn",
-]  # fmt: skip
+__all__ = ["convolve", "convolve2d", "correlate", "lfilter", "sosfilt"]
 
 
 @kernel
@@ -82,14 +80,6 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
     return convolve(x, np.flip(np.conjugate(y)), mode, method)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Node:
-    """:func:`convolve` by Fourier transforms."""
-    x, y = as_array(in1), as_array(in2)
-    if axes is not None and len(axes_of(axes, x.ndim)) < x.ndim:
-        raise NoRuleError("af.scipy.signal.fftconvolve of a node is over all axes")
-    return convolve(x, y, mode, "fft")
-
-
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Node:
     """:func:`convolve` of matrices, which are continued beyond their edges with zeros."""
     if boundary != "fill" or fillvalue:
@@ -97,29 +87,6 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
             "af.scipy.signal.convolve2d of a node is for boundary='fill', fillvalue=0: use np.pad, mode='valid'"
         )
     return convolve(in1, in2, mode, "direct")
-
-
-def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Node:
-    """The same with the second one turned round, and conjugated; "same" are the sums in which its middle meets an
-    element of the first."""
-    x, y = as_array(in1), as_array(in2)
-    if mode == "valid" and any([n < m for n, m in zip(x.shape, y.shape, strict=True)]):  # SciPy exchanges them
-        return NP.flip(correlate2d(y, x, mode, boundary, fillvalue))
-    z: Any = convolve2d(x, np.flip(np.conjugate(y)), "full" if mode == "same" else mode, boundary, fillvalue)
-    return z[tuple([slice(m // 2, m // 2 + n) for n, m in zip(x.shape, y.shape, strict=True)])] if mode == "same" else z
-
-
-def upfirdn(
-    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
-) -> Node:
-    """x with up − 1 zeros behind each element, convolved with h, of which every ``down``-th is taken."""
-    if mode != "constant" or cval:
-        raise NoRuleError("af.scipy.signal.upfirdn of a node is for mode='constant', cval=0: use np.pad first")
-    x, h = np.moveaxis(as_array(x), axis, -1), as_array(h)
-    n = x.shape[-1]
-    spread = put_back(x, (..., slice(0, n * up, up)), (*x.shape[:-1], (n - 1) * up + 1))
-    z = convolve(spread, np.reshape(h, (1,) * (x.ndim - 1) + h.shape), "full", "direct")
-    return np.moveaxis(z[..., ::down], -1, axis)
 
 
 # ---------------------------------------------------------------- filters
@@ -154,11 +121,7 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 # fmt: on
 
 
-@overload
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: None = None) -> Node: ...
-@overload
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = ...) -> tuple[Node, Node]: ...
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
 
     Returns y, or with zi the pair of y and the state after it.
@@ -184,21 +147,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tu
     return y[(*first, slice(n))], recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
 
 
-def lfilter_zi(b: Any, a: Any) -> Node:
-    """The state of a filter that has been given ones for ever."""
-    from .linalg import companion
-
-    b, a = [np.reshape(as_array(v), -1) for v in (b, a)]
-    n = max(a.size, b.size)
-    b, a = [np.pad(v, (0, n - v.size)) / a[0] for v in (b, a)]
-    return NP.linalg.solve(np.eye(n - 1) - companion(a).T, b[1:] - a[1:] * b[0])
-
-
-@overload
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: None = None) -> Node: ...
-@overload
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = ...) -> tuple[Node, Node]: ...
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
     states = []

@@ -81,18 +81,6 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
 # ---------------------------------------------------------------- gamma
 
 
-def polygamma(n: int, x: Any) -> Node:
-    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
-
-    >>> from autoflow import special
-    >>> special.polygamma(1, [1.0, 2.0]).round(4)  # π²/6, and 1 less
-    array([1.6449, 0.6449])
-    """
-    if n == 0:
-        return scipy_special.psi(as_array(x))
-    return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
-
-
 def multigammaln(a: Any, d: int) -> Node:
     """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
 

@@ -18,9 +18,8 @@ from scipy.sparse import _sparsetools as kernels
 from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
-from ..bodies import KERNELS, check_precision, copied
-from ..mirrors import mirrored
-from ..proofs import never_lost
+from ..bodies import COPIES, check_precision, copied
+from ..mirrors import mirrored, never_lost
 
 CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr") for kind in ("array", "matrix")]
 __all__ = [*CLASSES]
@@ -110,14 +109,14 @@ def combined(sign: float) -> Any:
     return run
 
 
-KERNELS |= {id(getattr(kernels, f"csr_{name}_csr")): combined(sign) for name, sign in (("plus", 1), ("minus", -1))}
-KERNELS |= {id(kernels.coo_matvec): coo_matvec, id(kernels.csr_sort_indices): sort_indices}
-KERNELS[id(kernels.csr_sum_duplicates)] = sum_duplicates
+COPIES |= {id(getattr(kernels, f"csr_{name}_csr")): combined(sign) for name, sign in (("plus", 1), ("minus", -1))}
+COPIES |= {id(kernels.coo_matvec): coo_matvec, id(kernels.csr_sort_indices): sort_indices}
+COPIES[id(kernels.csr_sum_duplicates)] = sum_duplicates
 for _name in ("csr", "csc"):
     for _kernel in (f"{_name}_matvec", f"{_name}_matvecs"):
-        KERNELS[id(getattr(kernels, _kernel))] = matvec(_name == "csc")
+        COPIES[id(getattr(kernels, _kernel))] = matvec(_name == "csc")
 for _kernel, _place in {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_diagonal": 5}.items():
-    KERNELS[id(getattr(kernels, _kernel))] = moving(getattr(kernels, _kernel), _place)
+    COPIES[id(getattr(kernels, _kernel))] = moving(getattr(kernels, _kernel), _place)
 copied(theirs._base._spbase).__array_ufunc__ = None  # x * matrix is the matrix' to answer
 for _name in CLASSES:
     globals()[_name] = never_lost(copied(getattr(theirs, _name)))

@@ -1,4 +1,5 @@
-"""scipy.spatial.distance for nodes: distances of vectors, of all pairs (``cdist``, ``pdist``), by metrics with slopes.
+"""scipy.spatial.distance for nodes: distances of all pairs (``cdist``, ``pdist``), by metrics with slopes; those of two
+vectors are SciPy's own code.
 
 At a kink, where vectors are equal, the slope of a distance is 0.
 """
@@ -9,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 from scipy.spatial import distance as theirs
 
 from ...base.errors import NoRuleError
@@ -17,7 +17,7 @@ from ...table.shapes import Array, as_array, numbers_of
 from ..mirrors import mirrored
 
 
-def cosine(u: Array, v: Array, w: Any = None) -> Array:
+def cosine_distance(u: Array, v: Array, w: Any = None) -> Array:
     """1 − cos of the angle."""
     return 1.0 - weighted(u * v, w) / np.sqrt(weighted(u * u, w) * weighted(v * v, w))
 
@@ -32,23 +32,15 @@ def weighted(x: Array, w: Any) -> Array:
     return np.sum(x if w is None else w * x, axis=-1)
 
 
-def jensenshannon(u: Array, v: Array, base: Any = None) -> Array:
-    """The root of the mean divergence from the mean of both."""
-    p, q = u / np.sum(u, axis=-1, keepdims=True), v / np.sum(v, axis=-1, keepdims=True)
-    both = np.sum(special.rel_entr(p, (p + q) / 2) + special.rel_entr(q, (p + q) / 2), axis=-1) / 2
-    return np.sqrt(both if base is None else both / np.log(base))
-
-
 # Metric -> of vectors along the last axis.
 METRICS: dict[str, Callable[..., Any]] = {
     "braycurtis": lambda u, v, w=None: weighted(np.abs(u - v), w) / weighted(np.abs(u + v), w),
     "canberra": lambda u, v, w=None: weighted(np.abs(u - v) / (np.abs(u) + np.abs(v)), w),
     "chebyshev": lambda u, v, w=None: np.max(np.abs(u - v) * (1 if w is None else np.asarray(w) > 0), axis=-1),
     "cityblock": lambda u, v, w=None: weighted(np.abs(u - v), w),
-    "correlation": lambda u, v, w=None: cosine(centred(u, w), centred(v, w), w),
-    "cosine": cosine,
+    "correlation": lambda u, v, w=None: cosine_distance(centred(u, w), centred(v, w), w),
+    "cosine": cosine_distance,
     "euclidean": lambda u, v, w=None: np.linalg.norm((u - v) * (1 if w is None else np.sqrt(w)), axis=-1),
-    "jensenshannon": jensenshannon,
     "mahalanobis": lambda u, v, VI: np.sqrt(np.sum(((u - v) @ as_array(VI)) * (u - v), axis=-1)),  # noqa: N803
     "minkowski": lambda u, v, p=2, w=None: np.linalg.norm(
         (u - v) * (1 if w is None else as_array(w) ** (1 / p)), p, axis=-1
@@ -56,7 +48,7 @@ METRICS: dict[str, Callable[..., Any]] = {
     "seuclidean": lambda u, v, V: np.linalg.norm((u - v) / np.sqrt(V), axis=-1),  # noqa: N803
     "sqeuclidean": lambda u, v, w=None: weighted((u - v) ** 2, w),
 }
-__all__ = [*METRICS, "cdist", "pdist", "squareform"]
+__all__ = ["cdist", "pdist", "squareform"]
 
 
 def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], Array]:
@@ -72,13 +64,7 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
     return lambda u, v: METRICS[name](u, v, **options)
 
 
-def refuse_out(out: Any) -> None:
-    """Raise NoRuleError: the memory of a plain array has no history."""
-    if out is not None:
-        raise NoRuleError("af.scipy.spatial.distance of nodes has no out=: use the result")
-
-
-def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:  # noqa: N803
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
     """The distances of all rows of XA from all of XB. Shapes: (n, d), (m, d) -> (n, m).
 
     >>> import autoflow as af
@@ -87,13 +73,11 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     array([[4.],
            [5.]])
     """
-    refuse_out(out)
     return of_metric(metric, options)(as_array(XA)[:, None, :], as_array(XB)[None, :, :])
 
 
-def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:  # noqa: N803
+def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
     """The distances of all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
-    refuse_out(out)
     x = as_array(X)
     i, j = np.triu_indices(x.shape[0], 1)
     return of_metric(metric, options)(x[i], x[j])
@@ -111,19 +95,4 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: 
     return x[places + places.T] * (1 - np.eye(n, dtype=x.dtype))
 
 
-def of_vectors(name: str) -> Callable[..., Any]:
-    """The distance of two vectors."""
-
-    def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
-        u, v = as_array(u), as_array(v)
-        if u.ndim != 1 or v.ndim != 1:
-            raise NoRuleError(f"af.scipy.spatial.distance.{name} of nodes is for two vectors: use cdist for all pairs")
-        return METRICS[name](u, v, *args, **options)
-
-    distance.__name__ = distance.__qualname__ = name
-    distance.__doc__ = f"``scipy.spatial.distance.{name}``."
-    return distance
-
-
-globals().update({name: of_vectors(name) for name in METRICS})
 __getattr__, __dir__ = mirrored(globals(), __all__)
