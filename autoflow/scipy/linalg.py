@@ -167,16 +167,36 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
     return cholesky(as_array(a), lower), lower
 
 
+@kernel
+def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
+    """scipy.linalg.cho_solve."""
+    scipy, (c, y) = scipy_linalg(c, y)
+    return scipy.cho_solve((c, lower), y, check_finite=False)
+
+
+def factor_c(g: Array, c: Array, z: Array, y_shape: Shape, lower: bool) -> Array:
+    """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ, of which the triangle counts that is read."""
+    u = factor_solve(c, g, lower)
+    if len(y_shape) == 1:
+        u, z = u[..., None], z[..., None]
+    sent = -(u @ adjoint(z))
+    both = sent + adjoint(sent)
+    return np.tril(both @ np.tril(c)) if lower else np.triu(np.triu(c) @ both)
+
+
+rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=False, name="cho_solve", domain=(1.0, 2.0),
+     c=factor_c, y=lambda g, c, lower: factor_solve(c, g, lower))  # fmt: skip
+
+
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
-    """a⁻¹ b by the Cholesky factor of a, in two triangular systems.
+    """a⁻¹ b by the Cholesky factor of a.
 
     >>> from autoflow import linalg
     >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]]), [2.0, 1.0])
     array([0.5, 0. ])
     """
     c, lower = c_and_lower
-    first, second = (0, 2) if lower else (2, 0)
-    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+    return factor_solve(as_array(c), as_array(b), lower)
 
 
 rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,

@@ -30,6 +30,7 @@ MANY = 10_000  # of these are remembered
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
+PACKAGES = ("scipy.", "autoflow.scipy.")
 INTEGRATE = "ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
 
 
@@ -86,9 +87,7 @@ def check_proof(theirs: Any, name: str, args: Any, options: Any) -> None:
 def guarded(f: Any, name: str) -> Any:
     """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy; anything
     else as it is."""
-    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(
-        ("scipy.", "autoflow.scipy.")
-    )
+    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
     if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
         return f
 
@@ -116,13 +115,15 @@ def kind(x: Any) -> Any:
         return type(x), *map(kind, x)
     if hasattr(x, "dtype"):
         return x.shape, x.dtype, is_ours(x), type(x).__name__
-    return (type(x), x) if isinstance(x, (str, int, float, type(None))) else (type(x), id(x) if callable(x) else 0)
+    return type(x), x if isinstance(x, (str, int, float)) else getattr(x, "__code__", None)
 
 
 def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
     """An argument of a call that is tried: numbers in double precision, those of nodes wrapped."""
     if not is_ours(x):
         return numbers(x)
+    if isinstance(x, dict):
+        return {name: example(v, wrap) for name, v in x.items()}
     if isinstance(x, (list, tuple)):
         return type(x)([example(v, wrap) for v in x])
     if is_copy(x):

@@ -31,6 +31,7 @@ PLACES = np.arange(8)
 
 ROWS = [
     linalg.packed_lu,
+    linalg.factor_solve,
     fft.orthogonal,
     sparse.product,
     sparse_linalg.sparse_solve,

@@ -8,7 +8,7 @@ import numpy as np
 from row_examples_matrices import dominant
 from scipy import special
 
-from autoflow.linalg import banded, cholesky, general, packed_lu, triangular
+from autoflow.linalg import banded, cholesky, factor_solve, general, packed_lu, triangular
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
@@ -139,6 +139,7 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
     banded: (of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
         of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)),
     packed_lu: (of((3, 3), prepare=dominant), of((1, 1), prepare=dominant)),
+    factor_solve: (of((3, 3), (3,)), of((3, 3), (3, 2), lower=True)),
     # fft
     orthogonal: tuple([of((4,), name=name, type=k) for name in ("dct", "dst") for k in (1, 2, 3, 4)]
         + [of((3, 2), type=2, axis=0)]),
