@@ -290,7 +290,7 @@ def public_functions():
             for key, part in parts.items():
                 function = inspect.unwrap(getattr(part, "fget", getattr(part, "__func__", part)))
                 home = function.__globals__["__name__"] if inspect.isfunction(function) else ""
-                if home.startswith("autoflow") and home != "autoflow.scipy.proofs":  # there they are SciPy's
+                if home.startswith("autoflow") and home != "autoflow.scipy.mirrors":  # there they are SciPy's
                     yield key, function
 
 

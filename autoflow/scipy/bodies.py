@@ -11,7 +11,6 @@ was proved: ``proofs.py``.
 from __future__ import annotations
 
 import builtins
-import copy
 import enum
 import functools
 import math
@@ -26,7 +25,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
-from ..table.bodies import Copies, home_of, keeping
+from ..table.bodies import Copies, home_of, is_kept, keeping
 from ..table.shapes import as_array
 
 OWN: dict[str, Iterable[str]] = {}  # module of SciPy's -> its functions that have rules of ours
@@ -63,7 +62,7 @@ def is_ours(x: Any) -> bool:
     if isinstance(x, NodeRole):
         return gradient_target(x) is not None or type(x._value) is not np.ndarray
     if is_copy(x):
-        return is_ours(list(vars(x).values()))
+        return is_ours(attributes(x))
     return hasattr(x, "takes_primitives") or hasattr(x, "expr")
 
 
@@ -87,10 +86,20 @@ def in_copies(x: Any) -> Any:
 
 def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     """A copy of an object, of that class, with all attributes changed."""
-    new = copy.copy(x)
-    new.__class__ = kind
-    vars(new).update({name: change(v) for name, v in vars(x).items()})
-    return new
+    return with_attributes(object.__new__(kind), {name: change(v) for name, v in attributes(x).items()})
+
+
+def attributes(x: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots too."""
+    slots = [name for kind in type(x).__mro__ for name in vars(kind).get("__slots__", ()) if hasattr(x, name)]
+    return {**vars(x), **{name: getattr(x, name) for name in slots}}
+
+
+def with_attributes(x: Any, found: dict[str, Any]) -> Any:
+    """The object, with these as its attributes."""
+    for name, v in found.items():
+        setattr(x, name, v)
+    return x
 
 
 # ---------------------------------------------------------------- what stands for NumPy's functions
@@ -105,13 +114,18 @@ class Seen(threading.local):
 SEEN = Seen()
 
 
-def noted(keep: Callable[..., Any]) -> Callable[..., Any]:
-    """``np.asarray`` or ``np.array`` that keep nodes, and nodes in lists."""
+def keeper(name: str) -> Callable[..., Any]:
+    """``np.asarray``, or one of its kin, that keeps nodes, and nodes in lists."""
+    theirs, keep = getattr(np, name), keeping(np.asarray, name == "array", None)
 
-    def make(*args: Any, **options: Any) -> Any:
-        x = keep(*args, **options)
+    def make(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+        if not is_kept(a) or (isinstance(a, np.ndarray) and not isinstance(a, NodeRole)):
+            return theirs(a, dtype, *args, **options)
+        x = keep(a, dtype, **options)
         if hasattr(value := value_of(x), "takes_primitives"):
             SEEN.array = weakref.ref(value)
+        elif name == "ascontiguousarray" and not value.flags.c_contiguous:
+            x = x.copy()
         return x
 
     return make
@@ -150,11 +164,8 @@ def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
     return np.lib.stride_tricks.sliding_window_view(x, *args, **options)
 
 
-MAKERS = {
-    "r_": Rows(), "array": noted(keeping(np.array, True, None)), **{name: allocator(name) for name in ALLOCATORS},
-    **dict.fromkeys(("asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite"),
-        noted(keeping(np.asarray, None, None))),
-}  # fmt: skip
+KEEPERS = ["array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"]
+MAKERS = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}, **{name: keeper(name) for name in KEEPERS}}
 
 
 def of_number(theirs: Any, ours: Any) -> Any:
@@ -289,12 +300,22 @@ def is_in_c(x: Any, home: str) -> bool:
     return home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
 
 
-def with_memory(f: Any) -> Any:
-    """A function in C, which may write into arrays that nodes could be written into, as long as none was."""
+def with_memory(f: Any, ours: Any = None) -> Any:
+    """A function in C, which may write into arrays that nodes could be written into, as long as none was. With nodes
+    ``ours`` is called; without it they are refused."""
 
     def run(*args: Any, **options: Any) -> Any:
-        if is_ours([*args, *options.values()]):
+        if not is_ours([*args, options]):
+            return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
+        if ours is None:
             raise NoRuleError(f"{getattr(f, '__name__', f)} of a node is SciPy's in C, and has no derivative here")
-        return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
+        return ours(*args, **options)
 
     return run
+
+
+def stand_for(module: Any, functions: dict[str, Any]) -> None:
+    """Let functions of ours stand for those of these names where copies give them nodes."""
+    for name, ours in functions.items():
+        theirs = getattr(module, name)
+        COPIES[id(theirs)] = with_memory(theirs, ours)

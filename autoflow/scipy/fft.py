@@ -17,7 +17,7 @@ from scipy.fft import _basic_backend
 
 from ..rules import kernel, rule
 from ..table.shapes import Array, as_array
-from .bodies import COPIES
+from .bodies import stand_for
 from .mirrors import mirrored
 
 __all__: list[str] = []
@@ -87,7 +87,6 @@ def trigonometric(name: str) -> Callable[..., Array]:
 
 
 basic = (getattr(_basic_backend, "_pocketfft", None) or _basic_backend._duccfft).basic  # from SciPy 1.18 on: DUCC
-COPIES[id(basic._asfarray)] = as_floats
-COPIES |= {id(getattr(basic.pfft, f.__name__)): f for f in (c2c, r2c, c2r)}
-COPIES |= {id(getattr(basic.pfft, name)): trigonometric(name) for name in ("dct", "dst")}
+stand_for(basic, {"_asfarray": as_floats})
+stand_for(basic.pfft, {"c2c": c2c, "r2c": r2c, "c2r": c2r, "dct": trigonometric("dct"), "dst": trigonometric("dst")})
 __getattr__, __dir__ = mirrored(globals())

@@ -7,6 +7,7 @@ B-splines", 1972.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from scipy.interpolate import _bsplines, _dierckx, _ppoly, _rgi
 from ..nodes.nodes import constant_from
 from ..table.indexing import put_back
 from ..table.shapes import Array, as_array, numbers_of
-from .bodies import COPIES, load_rules
+from .bodies import COPIES, is_ours, load_rules, stand_for
 from .linalg import solve_banded
 from .mirrors import mirrored, never_lost
+from .proofs import numbers
 
 CLASSES = [
     "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
@@ -137,8 +139,11 @@ class Tensor:
 
     def __init__(self, points: Any, values: Array, k: int = 3, **how: Any) -> None:
         self.points, self.values, self.k = points, values, k
+        self.theirs = functools.cache(lambda: _rgi.make_ndbspl(*numbers([points, values]), k, **how))
 
     def __call__(self, xi: Array, nu: Any = None) -> Array:
+        if not is_ours([xi, self.values, *self.points]):
+            return self.theirs()(numbers(xi), nu)
         z = self.values[None]
         for axis, x in enumerate(self.points):
             w = COPIES.find(theirs.make_interp_spline)(x, np.eye(len(x)), self.k)(xi[:, axis], nu[axis] if nu else 0)
@@ -153,14 +158,10 @@ def evaluate_linear_2d(values: Array, indices: Any, distances: Any, grid: Any, o
     return rows[0] * (1 - s) + rows[1] * s
 
 
-COPIES |= {
-    id(_ppoly.evaluate): evaluate_polynomials, id(_ppoly.integrate): integrate_polynomials,
-    id(_dierckx.evaluate_spline): evaluate_spline,
-    id(_dierckx._coloc): fill_collocation, id(_dierckx.evaluate_all_bspl): all_bsplines,
-    id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.find_indices): find_indices,
-    id(_rgi.evaluate_linear_2d): evaluate_linear_2d, id(_rgi.make_ndbspl): Tensor,
-}  # fmt: skip
+stand_for(_ppoly, {"evaluate": evaluate_polynomials, "integrate": integrate_polynomials})
+stand_for(_dierckx, {"evaluate_spline": evaluate_spline, "_coloc": fill_collocation, "evaluate_all_bspl": all_bsplines})
+stand_for(_rgi, {"find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d})
+COPIES |= {id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.make_ndbspl): Tensor}
 globals().update({name: never_lost(COPIES.find(getattr(theirs, name))) for name in CLASSES})
-globals().update({name: COPIES.find(getattr(theirs, name)) for name in __all__ if name not in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop.second_runs import reachable
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
-from ..nodes.nodes import NodeRole
-from .bodies import OWN, is_ours
-from .proofs import ADVICE, guarded, in_ours, leaves, numbers, on_nodes, remedy
+from ..nodes.nodes import NodeRole, value_of
+from .bodies import COPIES, OWN, attributes, in_copies, is_ours, replaced, with_attributes
+from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
+PACKAGES = ("scipy.", "autoflow.scipy.")
 # Keywords that say how SciPy's functions in C work, not what they compute.
 HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
 
@@ -120,25 +122,79 @@ class Methods:
         return f"<af.{self.name}>"
 
 
+def on_nodes(theirs: Any, name: str) -> Any:
+    """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        given, named = args, options
+        if modes().recording:
+            given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
+            if is_ours([*given, named]):
+                check_proof(theirs, name, given, named)
+                return COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
+        return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
+
+    run.__name__ = run.__qualname__ = name.rpartition(".")[2]
+    run.__module__ = "autoflow." + name.rpartition(".")[0]
+    run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
+    return run
+
+
+def guarded(f: Any, name: str) -> Any:
+    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy; anything
+    else as it is."""
+    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
+    if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
+        return f
+
+    @functools.wraps(f)
+    def run(*args: Any, **options: Any) -> Any:
+        if is_ours(z := f(*args, **options)):
+            raise NoRuleError(f"a function that is given to {name} returns a node: {remedy(name) or ADVICE}")
+        return z
+
+    return run
+
+
+def in_ours(x: Any) -> Any:
+    """An object of SciPy's as one of our class of that name, or of one that refuses nodes; anything else as it is."""
+    kind, home = type(x), type(x).__module__.partition("._")[0]
+    if kind.__name__ == "SuperLU":
+        return Methods(x, "scipy.sparse.linalg.SuperLU")
+    is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")
+    if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
+        return x
+    with contextlib.suppress(ImportError, TypeError, AttributeError):
+        found = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
+        is_same = isinstance(found, type) and issubclass(found, kind)
+        return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
+    return x
+
+
 def never_lost(kind: type, refused: str = "") -> type:
-    """A class, whose public methods raise NoRuleError if of an object with nodes they give numbers alone; or, with the
-    name of a class that is ``refused``, if they are given a node."""
+    """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
+    NoRuleError if they give numbers alone; or, with the name of a class that is ``refused``, in any case."""
+    (base,) = kind.__bases__[-1:]
 
     def checked(method: Any, name: str) -> Any:
         @functools.wraps(method)
         def run(self: Any, *args: Any, **options: Any) -> Any:
-            nothing = not modes().recording or not is_ours([self, *args, *options.values()])
-            if refused and nothing:
-                given = {k: guarded(numbers(v), refused) for k, v in options.items()}
-                return in_ours(method(self, *[guarded(numbers(x), refused) for x in args], **given))
-            if refused:
+            if not is_ours([self, *args, options]):
+                given = [guarded(numbers(x), kind.__name__) for x in args]
+                named = {k: guarded(numbers(v), kind.__name__) for k, v in options.items()}
+                theirs = self if refused else numbers(self)
+                z = (method if refused else getattr(base, name))(theirs, *given, **named)
+                if refused or not any([hasattr(v, "__dict__") for v in attributes(theirs).values()]):
+                    with_attributes(self, attributes(theirs))
+                    return self if z is theirs else in_ours(z)
+                z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
+                return value_of(z) if isinstance(z, NodeRole) else z
+            if refused and modes().recording:
                 raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
             z = method(self, *args, **options)
-            if nothing:
-                return z
             made = name == "__init__"  # what is made of nodes holds some
             parts = list(leaves(self if made and type(self) is kind else z))
-            if parts and not is_ours(parts):
+            if modes().recording and parts and not is_ours(parts):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
             return z
 
@@ -152,6 +208,7 @@ def never_lost(kind: type, refused: str = "") -> type:
     return kind
 
 
+@functools.cache
 def refusing(kind: type, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
     home = name.rpartition(".")[0]

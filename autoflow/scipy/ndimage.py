@@ -15,7 +15,7 @@ from scipy.ndimage import _nd_image
 
 from ..base.errors import NoRuleError
 from ..table.shapes import Array, as_array, numbers_of
-from .bodies import COPIES
+from .bodies import stand_for
 from .mirrors import mirrored
 from .signal import convolution
 
@@ -126,8 +126,8 @@ def zoom_shift(x: Array, zoom: Any, shift: Any, out: Array, *how: Any) -> None:
     sample(x, places - middle, out, *how[:4])
 
 
-COPIES |= {id(getattr(_nd_image, name)): function for name, function in {
+stand_for(_nd_image, {
     "correlate": correlation, "correlate1d": correlation_along, "uniform_filter1d": mean_along,
     "spline_filter1d": spline_coefficients, "geometric_transform": transform, "zoom_shift": zoom_shift,
-}.items()}  # fmt: skip
+})  # fmt: skip
 __getattr__, __dir__ = mirrored(globals())

@@ -7,30 +7,25 @@ values. (Where the differences to both sides disagree there is a kink, and the d
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import itertools
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ..backprop.second_runs import reachable
 from ..base.errors import NoRuleError
-from ..base.modes import modes, switched
+from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
 from ..transforms.shadow import checked_run
-from .bodies import COPIES, SEEN, in_copies, is_copy, is_ours, load_rules, replaced
+from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_ours, load_rules, replaced
 
 PROVED: set[Any] = set()  # functions and kinds of arguments
 MANY = 10_000  # of these are remembered
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
-PACKAGES = ("scipy.", "autoflow.scipy.")
 INTEGRATE = "ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
 
 
@@ -40,36 +35,6 @@ def remedy(name: str) -> str:
     if home == "scipy.optimize":
         return "" if last.startswith("rosen") else SEARCH
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
-
-
-def on_nodes(theirs: Any, name: str) -> Any:
-    """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
-
-    def run(*args: Any, **options: Any) -> Any:
-        given, named = args, options
-        if modes().recording:
-            given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
-            if is_ours([*given, named]):
-                check_proof(theirs, name, given, named)
-                return COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
-        return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
-
-    run.__name__ = run.__qualname__ = name.rpartition(".")[2]
-    run.__module__ = "autoflow." + name.rpartition(".")[0]
-    run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
-    return run
-
-
-def in_ours(x: Any) -> Any:
-    """An object of a public class of SciPy's as one of ours, which it is by that name; anything else as it is."""
-    home = type(x).__module__.partition("._")[0]
-    if not home.startswith("scipy.") or not hasattr(x, "__dict__") or isinstance(x, (tuple, dict)):
-        return x
-    with contextlib.suppress(ImportError, AttributeError, TypeError):
-        kind = getattr(import_module(f"autoflow.{home}"), type(x).__name__)
-        if issubclass(kind, type(x)):
-            return replaced(x, kind, lambda v: v)
-    return x
 
 
 def check_proof(theirs: Any, name: str, args: Any, options: Any) -> None:
@@ -82,22 +47,6 @@ def check_proof(theirs: Any, name: str, args: Any, options: Any) -> None:
         if len(PROVED) > MANY:
             PROVED.clear()
         PROVED.add(key)
-
-
-def guarded(f: Any, name: str) -> Any:
-    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy; anything
-    else as it is."""
-    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
-    if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
-        return f
-
-    @functools.wraps(f)
-    def run(*args: Any, **options: Any) -> Any:
-        if is_ours(z := f(*args, **options)):
-            raise NoRuleError(f"a function that is given to {name} returns a node: {remedy(name) or ADVICE}")
-        return z
-
-    return run
 
 
 def numbers(x: Any) -> Any:
@@ -207,6 +156,6 @@ def leaves(x: Any) -> Iterator[Any]:
             yield from leaves(np.asarray(x).tolist())
     elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and not isinstance(x, types.ModuleType)):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
-        for key, v in named or (x if isinstance(x, dict) else vars(x)).items():
+        for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
             if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
                 yield from leaves(v)

@@ -274,6 +274,17 @@ def test_a_function_that_captures_a_node_is_refused(name):
     assert np.all(np.isfinite(f(lambda x, *rest: x - w.value if last == "brentq" else (x - 0.5) ** 2, *args)))
 
 
+@pytest.mark.parametrize("call", [
+    lambda m, x: m.splu(scipy.sparse.csc_array(OTHER)).solve(x), lambda m, x: m.aslinearoperator(OTHER) @ x,
+    lambda m, x: m.spilu(scipy.sparse.csc_array(OTHER)).solve(x), lambda m, x: m.aslinearoperator(OTHER).matvec(x),
+])  # fmt: skip
+def test_objects_of_classes_that_are_not_public_refuse_nodes(call):
+    ours = importlib.import_module("autoflow.scipy.sparse.linalg")
+    np.testing.assert_array_equal(call(ours, np.ones(4)), call(scipy.sparse.linalg, np.ones(4)))
+    with pytest.raises(NoRuleError, match="no derivative"):
+        call(ours, af.Variable(np.ones(4)))
+
+
 def test_codes_of_copies_are_their_own():
     """Whoever watches SciPy's code would see nodes in the copies."""
     from autoflow.scipy.bodies import COPIES

@@ -17,7 +17,7 @@ import scipy.stats  # noqa: E402
 import autoflow as af  # noqa: E402
 from autoflow.errors import LoopWarning, NoRuleError  # noqa: E402
 from autoflow.scipy import fft, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats  # noqa: E402
-from autoflow.scipy.proofs import on_nodes  # noqa: E402
+from autoflow.scipy.mirrors import on_nodes  # noqa: E402
 from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402
 from autoflow.scipy.spatial import distance  # noqa: E402
 from autoflow.table.table import RULES  # noqa: E402

@@ -18,7 +18,7 @@ from scipy.sparse import _sparsetools as kernels
 from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
-from ..bodies import COPIES, check_precision, copied
+from ..bodies import check_precision, copied, stand_for
 from ..mirrors import mirrored, never_lost
 
 CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr") for kind in ("array", "matrix")]
@@ -109,14 +109,13 @@ def combined(sign: float) -> Any:
     return run
 
 
-COPIES |= {id(getattr(kernels, f"csr_{name}_csr")): combined(sign) for name, sign in (("plus", 1), ("minus", -1))}
-COPIES |= {id(kernels.coo_matvec): coo_matvec, id(kernels.csr_sort_indices): sort_indices}
-COPIES[id(kernels.csr_sum_duplicates)] = sum_duplicates
-for _name in ("csr", "csc"):
-    for _kernel in (f"{_name}_matvec", f"{_name}_matvecs"):
-        COPIES[id(getattr(kernels, _kernel))] = matvec(_name == "csc")
-for _kernel, _place in {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_diagonal": 5}.items():
-    COPIES[id(getattr(kernels, _kernel))] = moving(getattr(kernels, _kernel), _place)
+places = {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_diagonal": 5}  # of the data among the arguments
+stand_for(kernels, {
+    "csr_plus_csr": combined(1), "csr_minus_csr": combined(-1), "coo_matvec": coo_matvec,
+    "csr_sort_indices": sort_indices, "csr_sum_duplicates": sum_duplicates,
+    **{f"{kind}_{word}": matvec(kind == "csc") for kind in ("csr", "csc") for word in ("matvec", "matvecs")},
+    **{name: moving(getattr(kernels, name), place) for name, place in places.items()},
+})  # fmt: skip
 copied(theirs._base._spbase).__array_ufunc__ = None  # x * matrix is the matrix' to answer
 for _name in CLASSES:
     globals()[_name] = never_lost(copied(getattr(theirs, _name)))
