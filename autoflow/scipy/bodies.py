@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -97,8 +97,9 @@ def attributes(x: Any) -> dict[str, Any]:
 
 def with_attributes(x: Any, found: dict[str, Any]) -> Any:
     """The object, with these as its attributes."""
-    for name, v in found.items():
-        setattr(x, name, v)
+    vars(x).update(found)
+    for name in [name for name in found if isinstance(getattr(type(x), name, None), MemberDescriptorType)]:
+        setattr(x, name, vars(x).pop(name))
     return x
 
 

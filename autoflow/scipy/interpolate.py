@@ -143,7 +143,7 @@ class Tensor:
 
     def __call__(self, xi: Array, nu: Any = None) -> Array:
         if not is_ours([xi, self.values, *self.points]):
-            return self.theirs()(numbers(xi), nu)
+            return self.theirs()(numbers(xi), nu=nu)
         z = self.values[None]
         for axis, x in enumerate(self.points):
             w = COPIES.find(theirs.make_interp_spline)(x, np.eye(len(x)), self.k)(xi[:, axis], nu[axis] if nu else 0)
