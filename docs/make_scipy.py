@@ -30,6 +30,8 @@ MODULES = (
     "linalg", "special", "stats", "signal", "integrate", "interpolate", "ndimage", "fft", "spatial.distance", "sparse",
     "sparse.linalg", "optimize",
 )  # fmt: skip
+# Signs and triangles that SciPy leaves open: tests/test_scipy_linalg.py, tests/test_scipy_twins.py
+OPEN = {"linalg.cho_factor", "linalg.eigh"}
 KINDS = {"rule": "rule", "code": "SciPy's own code", "plain": "plain", "refused": "refused", "untried": "not tried"}
 RNG = np.random.default_rng(0)
 
@@ -63,7 +65,8 @@ def parts(z: Any) -> list[Any]:
         return parts(z.toarray())
     if type(z).__name__.endswith("Result"):
         return [part for key, x in vars(z).items() if key[0] != "_" and key != "pvalue" for part in parts(x)]
-    return [z] if getattr(z, "dtype", np.asarray(z).dtype).kind in "fc" else []
+    is_number = isinstance(z, (np.ndarray, np.generic, float, complex)) and np.result_type(z).kind in "fc"
+    return [z] if is_number else []
 
 
 def same_bits(a: list[Any], b: list[Any]) -> bool:
@@ -73,9 +76,11 @@ def same_bits(a: list[Any], b: list[Any]) -> bool:
     return all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
 
 
-def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, rtol: float = 1e-8) -> str:
+def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, exact: bool = True) -> str:
     """What a call does with x as a node: "gradient", "plain", "refused"; "nothing" if SciPy itself raises. Raises
-    AssertionError if it has not SciPy's values, or their differences."""
+    AssertionError if it has not SciPy's values, or their differences; ``exact``: or if plain arrays have not its bits.
+    """
+    rtol = 1e-8
     v = af.Variable(x)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -84,7 +89,8 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, rt
         except Exception as error:
             expected, why = [], error
         try:
-            if why is None and not same_bits(parts(ours(x)), expected) and same_bits(parts(theirs(x)), expected):
+            plain = expected if why or not exact else parts(ours(x))
+            if not same_bits(plain, expected) and same_bits(parts(theirs(x)), expected):
                 raise AssertionError("plain arrays have not SciPy's bits")
             found = parts(ours(v))
         except Exception as error:
@@ -112,7 +118,14 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, rt
             moved = [float(loss(parts(theirs(x + h * d)))) for h in (1e-6, -1e-6)]
         except Exception:  # SciPy takes no numbers beside these
             return "nothing"
-        np.testing.assert_allclose(slope, (moved[0] - moved[1]) / 2e-6, rtol=2e-4, atol=1e-5)
+        if np.isnan(slope) and not all([np.all(np.isfinite(z)) for z in expected]):
+            return "gradient"  # where there is no number, there is no slope
+        expected_slope = (moved[0] - moved[1]) / 2e-6
+        if not np.isclose(slope, expected_slope, rtol=2e-4, atol=1e-5):
+            further = [float(loss(parts(theirs(x + h * d)))) for h in (4e-6, -4e-6)]
+            if not np.isclose((further[0] - further[1]) / 8e-6, expected_slope, rtol=1e-3, atol=1e-5):
+                return "nothing"  # a jump, or numbers of an iteration, which are not exact
+        np.testing.assert_allclose(slope, expected_slope, rtol=2e-4, atol=1e-5)
     return "gradient" if v.grad is not None else "plain"
 
 
@@ -126,7 +139,9 @@ def calls(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 def of_distribution(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
     """The same of the logarithm of a density, by the place or by a parameter."""
-    shapes = [np.array(0.6 + 0.3 * k) for k in range(theirs.numargs or 0)]
+    shapes = [np.array(0.6 + 0.3 * k) for k in range(getattr(theirs, "numargs", 0))]
+    if not hasattr(theirs, "numargs"):  # of vectors or matrices, each in its own way
+        return
     if hasattr(theirs, "logpmf"):
         for k in range(len(shapes)):
             of = [lambda v, f=f, k=k: f.logpmf(1, *shapes[:k], v, *shapes[k + 1 :]) for f in (theirs, ours)]
@@ -139,16 +154,18 @@ def kind_of(module: str, name: str, most: int = 100) -> tuple[str, list[str]]:
     """What a function does, and what was found wrong, in ``most`` calls without a gradient, or up to one with it."""
     theirs, home = getattr(importlib.import_module(f"scipy.{module}"), name), f"autoflow.scipy.{module}"
     ours, wrong, seen = getattr(importlib.import_module(home), name), [], []
-    tried = of_distribution(theirs, ours) if hasattr(theirs, "numargs") else calls(theirs, ours)
+    tried = of_distribution(theirs, ours) if hasattr(theirs, "rvs") else calls(theirs, ours)
+    has_rule = isinstance(theirs, np.ufunc) or name in importlib.import_module(home).__all__
     for f, g, x in tried:
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                seen.append(outcome(f, g, x))
+                seen.append(outcome(f, g, x, not (has_rule and module == "stats")))
         except AssertionError as error:
+            if f"{module}.{name}" in OPEN:
+                continue
             wrong.append(f"{module}.{name}: {' '.join(str(error).split())[:200]}")
         if len(seen) - seen.count("nothing") >= most or (most < 100 and "gradient" in seen):
             break
-    has_rule = isinstance(theirs, np.ufunc) or name in importlib.import_module(home).__all__
     if "gradient" in seen:
         return ("rule" if has_rule else "code"), wrong
     return next((kind for kind in ("refused", "plain") if kind in seen), "untried"), wrong

@@ -21,7 +21,8 @@ from .bodies import stand_for
 from .mirrors import mirrored
 
 __all__: list[str] = []
-FORWARD, INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")  # by SciPy's numbers of scales
+FORWARD: Any = ("backward", "ortho", "forward")  # by SciPy's numbers of scales
+INVERSE: Any = FORWARD[::-1]
 
 
 def as_floats(x: Any) -> Array:

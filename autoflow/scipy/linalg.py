@@ -412,8 +412,8 @@ def toeplitz(c: Any, r: Any = None) -> Node:
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
     """The x with a x + x aᴴ = q."""
-    x = as_array(a)
-    return sylvester(x, adjoint(x), as_array(q))
+    x = np.atleast_2d(as_array(a))
+    return sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
 
 
 __getattr__, __dir__ = mirrored(globals(), __all__)

@@ -126,7 +126,7 @@ def on_nodes(theirs: Any, name: str) -> Any:
     """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
 
     def run(*args: Any, **options: Any) -> Any:
-        given, named = args, options
+        given, named = list(args), options
         if modes().recording:
             given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
             if is_ours([*given, named]):
@@ -165,7 +165,7 @@ def in_ours(x: Any) -> Any:
     if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
         return x
     with contextlib.suppress(ImportError, TypeError, AttributeError):
-        found = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
+        found: Any = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
         return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
     return x
@@ -208,11 +208,13 @@ def never_lost(kind: type, refused: str = "") -> type:
     return kind
 
 
-@functools.cache
-def refusing(kind: type, name: str) -> type:
+def refusing_class(kind: type, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
     home = name.rpartition(".")[0]
     try:
         return never_lost(type(kind)(kind.__name__, (kind,), {"__module__": f"autoflow.{home}"}), name)
     except TypeError:  # it may have no classes derived from it
         return kind
+
+
+refusing: Any = functools.cache(refusing_class)  # a class has one such

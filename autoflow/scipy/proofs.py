@@ -27,6 +27,7 @@ ADVICE = "write it with functions that have a derivative, or use x.value if only
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
 INTEGRATE = "ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
+FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 
 
 def remedy(name: str) -> str:
@@ -34,6 +35,8 @@ def remedy(name: str) -> str:
     home, _, last = name.rpartition(".")
     if home == "scipy.optimize":
         return "" if last.startswith("rosen") else SEARCH
+    if home == "scipy.stats" and last in FITS.split():
+        return SEARCH
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
 
 

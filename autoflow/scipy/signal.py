@@ -86,6 +86,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
         raise NoRuleError(
             "af.scipy.signal.convolve2d of a node is for boundary='fill', fillvalue=0: use np.pad, mode='valid'"
         )
+    if np.ndim(in1) != 2 or np.ndim(in2) != 2:
+        raise ValueError("convolve2d takes two matrices")
     return convolve(in1, in2, mode, "direct")
 
 
@@ -150,6 +152,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError(f"sosfilt takes rows of six coefficients, not an array of shape {sos.shape}")
     states = []
     for k in range(sos.shape[0]):
         x = lfilter(sos[k, :3], sos[k, 3:], x, axis, None if zi is None else as_array(zi)[k])
