@@ -117,6 +117,8 @@ def calls():
     for axis, keepdims in itertools.product((None, 0, -1), (False, True)):
         yield "special.logsumexp", (draw(3, 4), axis), {"keepdims": keepdims, "b": draw(3, 4)}
         yield "special.softmax", (draw(3, 4), axis), {}
+    for name, n in itertools.product(("jn", "yn", "in", "kn"), (0, 1.5, 2)):
+        yield f"special.spherical_{name}", (n, draw(3)), {}
     for n, name in itertools.product(
         (1, 2, 3, 6), names("trapezoid simpson cumulative_trapezoid cumulative_simpson romb")
     ):
