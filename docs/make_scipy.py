@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import io
 import itertools
 import sys
@@ -23,6 +24,7 @@ import scipy
 
 import autoflow as af
 from autoflow.errors import AutoflowError
+from autoflow.scipy.proofs import remedy
 
 PAGE = Path(__file__).parent / "scipy.md"
 MARK = "<!-- What follows is written by docs/make_scipy.py -->\n"
@@ -150,12 +152,21 @@ def of_distribution(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield *[lambda v, f=f: f.logpdf(v, *shapes) for f in (theirs, ours)], np.array([0.4, 0.7])
 
 
+def takes_function(theirs: Any) -> bool:
+    """Is its first argument a function? (That it is refused if it captures nodes is tested.)"""
+    with contextlib.suppress(ValueError, TypeError):
+        return next(iter(inspect.signature(theirs).parameters), "") in ("f", "fun", "func", "function")
+    return False
+
+
 def kind_of(module: str, name: str, most: int = 100) -> tuple[str, list[str]]:
     """What a function does, and what was found wrong, in ``most`` calls without a gradient, or up to one with it."""
     theirs, home = getattr(importlib.import_module(f"scipy.{module}"), name), f"autoflow.scipy.{module}"
     ours, wrong, seen = getattr(importlib.import_module(home), name), [], []
     tried = of_distribution(theirs, ours) if hasattr(theirs, "rvs") else calls(theirs, ours)
     has_rule = isinstance(theirs, np.ufunc) or name in importlib.import_module(home).__all__
+    if takes_function(theirs):
+        return ("rule" if has_rule else "refused" if remedy(f"scipy.{module}.{name}") else "untried"), wrong
     for f, g, x in tried:
         try:
             with contextlib.redirect_stdout(io.StringIO()):

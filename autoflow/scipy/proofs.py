@@ -26,7 +26,7 @@ MANY = 10_000  # of these are remembered
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
-INTEGRATE = "ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
+INTEGRATE = "cubature ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
 FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
 
 
