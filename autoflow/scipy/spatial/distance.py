@@ -79,7 +79,8 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  
 def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
     """The distances of all pairs of rows, (0, 1), (0, 2) ... Shapes: (n, d) -> (n (n − 1) / 2,)."""
     x = as_array(X)
-    i, j = np.triu_indices(x.shape[0], 1)
+    n, _ = x.shape
+    i, j = np.triu_indices(n, 1)
     return of_metric(metric, options)(x[i], x[j])
 
 
