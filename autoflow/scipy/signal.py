@@ -123,7 +123,7 @@ rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name=
 # fmt: on
 
 
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
 
     Returns y, or with zi the pair of y and the state after it.
@@ -149,7 +149,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     return y[(*first, slice(n))], recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
 
 
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
     """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
     sos, x = as_array(sos), as_array(x)
     if sos.ndim != 2 or sos.shape[1] != 6:
