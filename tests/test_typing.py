@@ -289,7 +289,8 @@ def public_functions():
                 parts = {key: value for key, value in members.items() if "._" not in key or key.endswith("__getitem__")}
             for key, part in parts.items():
                 function = inspect.unwrap(getattr(part, "fget", getattr(part, "__func__", part)))
-                if inspect.isfunction(function) and function.__globals__["__name__"].startswith("autoflow"):
+                home = function.__globals__["__name__"] if inspect.isfunction(function) else ""
+                if home.startswith("autoflow") and home != "autoflow.scipy.mirrors":  # there they are SciPy's
                     yield key, function
 
 

@@ -49,7 +49,7 @@ HALFWAY = {
     "scipy.integrate._quadpack_py": "use af.integrate.quad",
     "scipy.integrate._quad_vec": "use af.integrate.quad",
     "scipy.integrate._ivp": "use af.integrate.solve_ivp",
-    "scipy.sparse": "write it with matrix.toarray(), or with x.value if no gradient is wanted",
+    "scipy.sparse": "use autoflow.scipy.sparse, matrix.toarray(), or x.value if no gradient is wanted",
 }
 
 # Package and class (or a base of it) -> its ``__carries_nodes__``. None of them is a subclass of ndarray: such an array

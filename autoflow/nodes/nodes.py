@@ -393,22 +393,26 @@ set_flags: Any = np.ndarray.setflags  # called on nodes: set_flags(node, False) 
 
 
 def on_memory(array: Array, cls: Any) -> Any:
-    """``array`` as a node of that class. The memory is then read-only for all but the node."""
-    node = (shadow_of(array) if modes().shadow else array).view(cls)
+    """``array`` as a node of that class. The memory is then read-only for all but the node. (In a proof it is memory of
+    its own, with other numbers, unless nothing is lost when they are read: those of a Constant.)"""
+    if modes().shadow:
+        array = shadow_of(array, TRUE) if issubclass(cls, ConstantRole) else shadow_of(array)
+    node = array.view(cls)
     if cls.family is NUMPY:
         set_flags(node, False)
     return node
 
 
-def shadow_of(array: Array) -> Array:
+def shadow_of(array: Array, n: int = 0) -> Array:
     """What nodes show in their memory while ``modes().shadow`` is n (see ``transforms/shadow.py``). 1: their numbers,
     in memory of their own. More: others of the same signs and in the same order, changed by 2**-n of their size and, as
     ratios have to change too, the larger ones by up to half as much again."""
     if type(array) is not np.ndarray or array.dtype.kind not in "fc":
         return array
-    if modes().shadow == TRUE:
+    n = n or modes().shadow
+    if n == TRUE:
         return array.copy(order="K")
-    step, zero = 2.0 ** -modes().shadow, array == 0
+    step, zero = 2.0**-n, array == 0
     with np.errstate(all="ignore"):
         factor = np.asarray(np.absolute(array))
         factor += 1

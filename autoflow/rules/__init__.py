@@ -19,7 +19,7 @@ matrix_functions.py, e^x and √x of matrices. How a row is written is in ``auto
 """
 
 from ..table import indexing
-from ..table.table import RULES, Example, Rule, of, primitive, rule
+from ..table.table import RULES, Example, Rule, kernel, of, primitive, rule
 from . import (
     arithmetic,
     building,
@@ -38,6 +38,6 @@ from . import (
 
 __all__ = [
     "RULES", "Example", "Rule", "arithmetic", "building", "calculus", "decompositions", "fourier", "indexing",
-    "joining", "linalg", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
+    "joining", "kernel", "linalg", "of", "ordering", "polynomials", "primitive", "reductions", "rule", "solving",
     "statistics", "structure", "ufuncs", "variants",
 ]  # fmt: skip

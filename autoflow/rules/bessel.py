@@ -111,7 +111,7 @@ COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), spec
 
 def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
     """(n zₙ₋₁ ± (n + 1) zₙ₊₁) / (2n + 1): the derivative of a spherical Bessel function (DLMF 10.51.2)."""
-    n = np.asarray(n)
+    n = np.trunc(n)  # as SciPy takes it
     below = np.where(n > 0, n * function(x, np.maximum(n - 1, 0)), 0)
     return (below + sign * (n + 1) * function(x, n + 1)) / (2 * n + 1)
 

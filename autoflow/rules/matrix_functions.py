@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..table.shapes import Array, like_argument, numbers_of
-from ..table.table import primitive, rule
+from ..table.table import kernel, rule
 from ..table.vjps import adjoint
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
     return scipy.linalg, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
 
 
-@primitive
+@kernel
 def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
     """The exponential of a matrix, 1 + A + A²/2 + ..., or of every matrix of a stack.
 
@@ -65,7 +65,7 @@ def expm(A: Array) -> Node:  # noqa: N803 - SciPy's name
     return scipy.expm(A)
 
 
-@primitive
+@kernel
 def sqrtm(A: Array) -> Node:  # noqa: N803
     """The square root of a matrix, z z = A; complex if A has negative eigenvalues. NaN may come back for a singular A.
 
@@ -78,7 +78,7 @@ def sqrtm(A: Array) -> Node:  # noqa: N803
     return scipy.sqrtm(A)
 
 
-@primitive
+@kernel
 def logm(A: Array) -> Node:  # noqa: N803
     """The principal logarithm of a matrix, e^z = A; complex if A has negative eigenvalues. A must not be singular.
 
@@ -91,7 +91,7 @@ def logm(A: Array) -> Node:  # noqa: N803
     return each(lambda a: in_double(scipy.logm, a), A)
 
 
-@primitive
+@kernel
 def power(x: Array, t: Array) -> Array:
     """scipy.linalg.fractional_matrix_power."""
     scipy, (x,) = scipy_linalg(x)
@@ -114,7 +114,7 @@ def each(function: Any, x: Array) -> Array:
     return np.stack(found).reshape(x.shape) if found else x
 
 
-@primitive
+@kernel
 def sylvester(a: Array, b: Array, q: Array) -> Array:
     """The x with a x + x b = q, also for stacks of one shape; NaN where none of a's eigenvalues may be added to b's."""
     scipy, operands = scipy_linalg(*[np.asarray(x, np.result_type(a, b, q)) for x in (a, b, q)])

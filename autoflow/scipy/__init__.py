@@ -1,14 +1,22 @@
-"""SciPy for nodes, under SciPy's names: what SciPy's own functions do not record.
+"""SciPy for nodes, under SciPy's names: a gradient, or an error.
 
-:mod:`.linalg`, solving, and functions of matrices; :mod:`.special`, what is no ufunc there; :mod:`.stats`,
-distributions; :mod:`.signal`, convolution; :mod:`.integrate`, differential equations and integrals. ``af.linalg`` and
-its kin are these modules.
+    from autoflow import scipy
+    scipy.linalg.solve(a, b), scipy.signal.lfilter(b, a, x), scipy.stats.skew(x)
+
+The modules have all public names of SciPy's. Plain arrays go to SciPy itself. For nodes a function has a rule of its
+own (those that a module lists in ``__all__``), or SciPy's own code runs on them, which is proved (:mod:`.bodies`,
+:mod:`.proofs`); what has no derivative, a place or a truth value, is computed of the numbers, and everything else is
+refused by name.
+``af.linalg`` and its kin are these modules.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["integrate", "linalg", "signal", "special", "stats"]
+__all__ = [
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
+    "stats",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -8,7 +8,7 @@ way. Source: L. S. Pontryagin et al., "The mathematical theory of optimal proces
 
 An event is where e(t, y(t)) = 0. That holds also after a small change, so dt = −de / (∂e/∂t + ∂e/∂y f).
 
-Areas: under a function (``quad``, ``fixed_quad``), and under samples of one (``trapezoid``, ``simpson``).
+Areas under a function: ``quad``, ``fixed_quad``. (Those under samples, ``simpson`` and its kin, are SciPy's own code.)
 
 The derivative of ∫ f(x, θ) dx by θ is ∫ ∂f/∂θ dx, by the upper limit f(b), by the lower one −f(a): G. W. Leibniz. So
 what goes back is an integral again, of a vector: one element for each parameter.
@@ -27,8 +27,9 @@ from ..base.lazy import publish
 from ..extending.function import Function
 from ..implicit.linear import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
 from ..nodes.nodes import Node, value_of
-from ..table.shapes import Array, as_array, axes_of, has_gradient
+from ..table.shapes import Array, as_array, has_gradient
 from ..transforms.vjp_jvp import vjp
+from .mirrors import mirrored
 
 
 @dataclass(frozen=True)
@@ -387,83 +388,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     return (b - a) / 2.0 * np.sum(w * stack_if_list(func(y, *args)), axis=-1), None
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Node:
-    """The area under the line through the points (x, y): ``np.trapezoid``.
-
-    >>> trapezoid([1.0, 2.0, 4.0], dx=0.5)
-    np.float64(2.25)
-    """
-    z: Any = np.trapezoid(stack_if_list(y), x if x is None else stack_if_list(x), dx, axis)
-    return z
-
-
-def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Node:
-    """The areas up to each point; with ``initial=0`` that of the first one, too.
-
-    >>> cumulative_trapezoid([1.0, 2.0, 4.0], initial=0)
-    array([0. , 1.5, 4.5])
-    """
-    if initial not in (None, 0):
-        raise ValueError("`initial` must be 0 or None.")
-    y = stack_if_list(y)
-    (axis,) = axes_of(axis, y.ndim)
-    d = dx if x is None else distances(x, y.ndim, axis)
-    z: Any = np.cumsum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
-    if initial is not None:
-        z = np.concatenate([np.zeros_like(cut(z, axis, None, 1)), z], axis=axis)
-    return z
-
-
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Node:
-    """The area under parabolas through three neighbours each: scipy.integrate.simpson.
-
-    With an even number of points one interval is left over, the last. Its area is that under the parabola through the
-    last three points (K. V. Cartwright, "Simpson's rule cumulative integration with MS Excel and irregularly-spaced
-    data", 2017).
-
-    >>> float(simpson([0.0, 1.0, 4.0]))  # of x²: exact
-    2.6666666666666665
-    """
-    y = stack_if_list(y)
-    (axis,) = axes_of(axis, y.ndim)
-    n = y.shape[axis]
-    d = np.full(n - 1, 1.0) * dx if x is None else distances(x, y.ndim, axis)
-    d = np.reshape(d, [-1 if a == axis else 1 for a in range(y.ndim)]) if np.ndim(d) == 1 else d
-    z: Any
-    if n < 3:
-        z = np.sum(d * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis=axis)
-        return z
-    pairs = n - 1 - (n - 1) % 2
-    h0, h1 = every_other(d, axis, 0, pairs), every_other(d, axis, 1, pairs)
-    y0, y1, y2 = (every_other(y, axis, k, pairs + k) for k in (0, 1, 2))
-    ratio, total = h0 / h1, h0 + h1
-    area = total / 6.0 * (y0 * (2.0 - 1.0 / ratio) + y1 * (total * (total / (h0 * h1))) + y2 * (2.0 - ratio))
-    z = np.sum(area, axis=axis)
-    if pairs == n - 1:
-        return z
-    h0, h1 = (np.take(d, k, axis=axis) for k in (-2, -1))
-    y0, y1, y2 = (np.take(y, k, axis=axis) for k in (-3, -2, -1))
-    last = y2 * (2 * h1**2 + 3 * h0 * h1) / (6 * (h0 + h1)) + y1 * (h1**2 + 3 * h0 * h1) / (6 * h0)
-    return z + last - y0 * h1**3 / (6 * h0 * (h0 + h1))
-
-
-def distances(x: Any, ndim: int, axis: int) -> Array:
-    """Between neighbours, with axes for an array of so many."""
-    x = stack_if_list(x)
-    if x.ndim > 1:
-        return np.diff(x, axis=axis)
-    return np.reshape(np.diff(x), [-1 if a == axis else 1 for a in range(ndim)])
-
-
-def cut(x: Array, axis: int, start: Any, stop: Any, step: Any = None) -> Array:
-    """``x[start:stop:step]`` along an axis."""
-    return x[(slice(None),) * axis + (slice(start, stop, step),)]
-
-
-def every_other(x: Array, axis: int, start: int, stop: int) -> Array:
-    """One element of each pair of intervals; of one distance for all of them, that one."""
-    return x if np.ndim(x) <= axis or x.shape[axis] == 1 else cut(x, axis, start, stop, 2)
-
-
-__all__ = ["cumulative_trapezoid", "fixed_quad", "odeint", "quad", "simpson", "solve_ivp", "trapezoid"]
-publish(globals(), __all__)
+# Three of them are SciPy's own bodies.
+__all__ = ["cumulative_trapezoid", "fixed_quad", "odeint", "quad", "simpson", "solve_ivp", "trapezoid"]  # noqa: F822
+publish(globals(), ["fixed_quad", "odeint", "quad", "solve_ivp"])
+__getattr__, __dir__ = mirrored(globals())

@@ -3,10 +3,9 @@
     from autoflow import linalg
     linalg.expm(x), linalg.solve_triangular(x, y, lower=True)
 
-Same names, same arguments (except overwrite_a, overwrite_b and check_finite, which is off), SciPy's values; plain
-arrays give plain results. The derivatives of functions of matrices (expm, sqrtm, logm, fractional_matrix_power), of
-every order, are right for negative, repeated and complex eigenvalues, too: ``rules/solving.py`` says how.
-SciPy is imported at the first call. What NumPy has as well (inv, det, svd ...) is ``np.linalg``.
+Same names, same arguments, SciPy's values; plain arrays go to SciPy itself. The derivatives of functions of matrices
+(expm, sqrtm, logm, fractional_matrix_power), of every order, are right for negative, repeated and complex eigenvalues,
+too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) has the rows of ``np.linalg``.
 """
 
 from __future__ import annotations
@@ -15,20 +14,22 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.duck_arrays import NP
 from ..base.errors import NoRuleError
-from ..base.lazy import list_public
 from ..nodes.nodes import Node
-from ..rules import primitive, rule
+from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, solve_x, solve_y
-from ..table.shapes import Array, Shape, as_array, sum_to
+from ..table.shapes import Array, Shape, as_array, numbers_of, sum_to
 from ..table.vjps import adjoint, mask
+from .bodies import check_precision
+from .mirrors import mirrored
 
-__all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "expm", "fractional_matrix_power", "logm", "solve",
-    "solve_banded", "solve_sylvester", "solve_triangular", "sqrtm",
+__all__ = [  # noqa: F822 - block_diag is SciPy's own body
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "expm", "fractional_matrix_power", "inv",
+    "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded", "solve_continuous_lyapunov",
+    "solve_sylvester", "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
-__dir__ = list_public(__all__)
 
 
 # ---------------------------------------------------------------- functions of a matrix
@@ -52,13 +53,13 @@ def fractional_matrix_power(A: Any, t: Any) -> Node:  # noqa: N803 - SciPy's nam
 # ---------------------------------------------------------------- linear systems
 
 
-@primitive
-def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False) -> Array:
-    """scipy.linalg.solve of a matrix that is all there."""
+@kernel
+def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turned: bool = False) -> Array:
+    """scipy.linalg.solve of a matrix that is all there. ``turned``: it is the transpose of what SciPy is given."""
     if np.float16 in (x.dtype, y.dtype):  # its derivative is computed by np.linalg.solve, which refuses them as well
         raise TypeError("af.linalg.solve computes in single and double precision: use x.astype(np.float32)")
     scipy, (x, y) = scipy_linalg(x, y)
-    return scipy.solve(x, y, lower, assume_a=assume_a, check_finite=False)
+    return scipy.solve(x.mT if turned else x, y, lower, assume_a=assume_a, check_finite=False, transposed=turned)
 
 
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Node:
@@ -66,9 +67,9 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
     symmetric matrix, the upper one unless ``lower``.
 
-    >>> from autoflow import linalg
-    >>> a = np.array([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
-    >>> linalg.solve(a, [2.0, 1.0], assume_a="pos")
+    >>> import autoflow as af
+    >>> a = af.Variable([[4.0, 2.0], [np.nan, 5.0]])  # its lower triangle is not read
+    >>> af.linalg.solve(a, [2.0, 1.0], assume_a="pos").value
     array([0.5, 0. ])
     """
     x, y = as_array(a), as_array(b)
@@ -81,7 +82,7 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     elif kind not in ("None", "gen", "general", "banded"):
         known = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
         raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {known}")
-    return general(x.mT if transposed else x, y, TURNED.get(kind, assume_a) if transposed else assume_a, lower)
+    return general(x.mT if transposed else x, y, assume_a, lower, bool(transposed))
 
 
 READ: dict[str, Any] = {
@@ -90,13 +91,15 @@ READ: dict[str, Any] = {
     "upper triangular": np.triu,
     "lower triangular": np.tril,
 }
-TURNED = {"upper triangular": "lower triangular", "lower triangular": "upper triangular"}
 
 
-@primitive
-def triangular(x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Array:
-    """scipy.linalg.solve_triangular."""
+@kernel
+def triangular(
+    x: Array, y: Array, trans: int = 0, lower: bool = False, unit_diagonal: bool = False, conjugated: bool = False
+) -> Array:  # fmt: skip
+    """scipy.linalg.solve_triangular. ``conjugated``: it is the conjugate of the one that SciPy is given."""
     scipy, (x, y) = scipy_linalg(x, y)
+    x, trans = (np.conjugate(x), 2) if conjugated else (x, trans)
     return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
@@ -112,7 +115,8 @@ def solve_triangular(
     x, trans = as_array(a), {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     if trans not in (0, 1, 2):
         raise ValueError(f"trans is 0, 1 or 2 (or 'N', 'T', 'C'), not {trans!r}")
-    return triangular(np.conjugate(x) if trans == 2 else x, as_array(b), min(trans, 1), lower, unit_diagonal)
+    turned = trans == 2
+    return triangular(np.conjugate(x) if turned else x, as_array(b), min(trans, 1), lower, unit_diagonal, turned)
 
 
 def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
@@ -131,13 +135,14 @@ def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower
 
 
 # fmt: off
-rule(general, "x y | assume_a=None lower=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, name="solve")
-rule(triangular, "x y | trans=0 lower=False unit_diagonal=False", "solve", r"$x^{-1} $y", x=triangular_x,
-     y=triangular_y, name="solve_triangular")
+rule(general, "x y | assume_a=None lower=False turned=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y,
+     name="solve")
+rule(triangular, "x y | trans=0 lower=False unit_diagonal=False conjugated=False", "solve", r"$x^{-1} $y",
+     x=triangular_x, y=triangular_y, name="solve_triangular")
 # fmt: on
 
 
-@primitive
+@kernel
 def cholesky(a: Array, lower: bool = False) -> Node:
     """The Cholesky factor of a positive definite matrix: uᴴ u, or l lᴴ with ``lower``; that triangle of a is read.
 
@@ -151,27 +156,47 @@ def cholesky(a: Array, lower: bool = False) -> Node:
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Node, bool]:
-    """The pair that :func:`cho_solve` takes. The other triangle is zero (SciPy leaves arbitrary numbers there).
+    """The pair that :func:`cho_solve` takes. Of a node the other triangle is zero; SciPy leaves any numbers there.
 
-    >>> from autoflow import linalg
-    >>> c, lower = linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]])
-    >>> c
+    >>> import autoflow as af
+    >>> c, lower = af.linalg.cho_factor(af.Variable([[4.0, 2.0], [2.0, 5.0]]))
+    >>> c.value
     array([[2., 1.],
            [0., 2.]])
     """
     return cholesky(as_array(a), lower), lower
 
 
+@kernel
+def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
+    """scipy.linalg.cho_solve."""
+    scipy, (c, y) = scipy_linalg(c, y)
+    return scipy.cho_solve((c, lower), y, check_finite=False)
+
+
+def factor_c(g: Array, c: Array, z: Array, y_shape: Shape, lower: bool) -> Array:
+    """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ, of which the triangle counts that is read."""
+    u = factor_solve(c, g, lower)
+    if len(y_shape) == 1:
+        u, z = u[..., None], z[..., None]
+    sent = -(u @ adjoint(z))
+    both = sent + adjoint(sent)
+    return np.tril(both @ np.tril(c)) if lower else np.triu(np.triu(c) @ both)
+
+
+rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=False, name="cho_solve", domain=(1.0, 2.0),
+     c=factor_c, y=lambda g, c, lower: factor_solve(c, g, lower))  # fmt: skip
+
+
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
-    """a⁻¹ b by the Cholesky factor of a, in two triangular systems.
+    """a⁻¹ b by the Cholesky factor of a.
 
     >>> from autoflow import linalg
     >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]]), [2.0, 1.0])
     array([0.5, 0. ])
     """
     c, lower = c_and_lower
-    first, second = (0, 2) if lower else (2, 0)
-    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+    return factor_solve(as_array(c), as_array(b), lower)
 
 
 rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,
@@ -193,7 +218,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
 # ---------------------------------------------------------------- banded and block matrices
 
 
-@primitive
+@kernel
 def banded(x: Array, y: Array, below: int = 0, above: int = 0) -> Array:
     """scipy.linalg.solve_banded."""
     scipy, (x, y) = scipy_linalg(x, y)
@@ -239,22 +264,156 @@ rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=band
      name="solve_banded", domain=(1.0, 2.0))  # fmt: skip
 
 
-def block_diag(*arrs: Any) -> Node:
-    """Matrices along the diagonal, zeros elsewhere; numbers and vectors are rows.
+# ---------------------------------------------------------------- what NumPy has, too
 
-    >>> block_diag(np.ones((1, 2)), 3.0)
-    array([[1., 1., 0.],
-           [0., 0., 3.]])
+
+def det(a: Any) -> Node:
+    """The determinant."""
+    return NP.linalg.det(as_array(a))
+
+
+def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
+    """a⁻¹; of what ``assume_a`` says :func:`solve` reads the same elements."""
+    x = as_array(a)
+    return NP.linalg.inv(x) if assume_a is None else solve(x, np.eye(x.shape[-1]), lower, assume_a=assume_a)
+
+
+def hermitian(x: Array, lower: bool) -> Array:
+    """The matrix of which one triangle is given."""
+    half = np.tril(x) if lower else np.triu(x)
+    off = np.tril(x, -1) if lower else np.triu(x, 1)
+    return half + adjoint(off)
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
+    """``np.linalg.norm``."""
+    return NP.linalg.norm(as_array(a), ord, axis, keepdims)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tuple[Node, Node, Node]:
+    """Singular values, with the singular vectors on both sides unless ``compute_uv`` is False."""
+    return NP.linalg.svd(as_array(a), full_matrices, compute_uv)
+
+
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
+    """Eigenvalues, and eigenvectors on the right."""
+    if left or b is not None:
+        raise NoRuleError("af.linalg.eig of a node gives the eigenvectors on the right, of one matrix")
+    if not right:
+        return NP.linalg.eigvals(as_array(a)).astype(complex)
+    w, v = NP.linalg.eig(as_array(a))
+    return w.astype(complex), v
+
+
+def eigh(
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, type: int = 1,
+    subset_by_index: Any = None, subset_by_value: Any = None,
+) -> Node | tuple[Node, Node]:  # fmt: skip
+    """Eigenvalues and eigenvectors of a v = λ v for a Hermitian a, or of a v = λ b v with a positive definite b, scaled
+    so that vᴴ b v = 1: with b = l lᴴ these are l⁻ᴴ times the eigenvectors of l⁻¹ a l⁻ᴴ.
+
+    >>> from autoflow import linalg
+    >>> linalg.eigh(np.diag([2.0, 6.0]), np.diag([1.0, 2.0]), eigvals_only=True)
+    array([2., 3.])
     """
-    blocks = [np.atleast_2d(as_array(x)) for x in arrs] or [np.zeros((1, 0))]
-    if any([x.ndim != 2 for x in blocks]):
-        raise NoRuleError("af.linalg.block_diag takes matrices, not stacks of them")
-    dtype = np.result_type(*[x.dtype for x in blocks])
-    width, left, bands = sum([x.shape[1] for x in blocks]), 0, []
-    for x in blocks:
-        rows, columns = x.shape
-        sides = np.zeros((rows, left), dtype), np.zeros((rows, width - left - columns), dtype)
-        bands.append(np.concatenate([sides[0], x, sides[1]], axis=1))
-        left += columns
-    z: Any = np.concatenate(bands, axis=0)
-    return z
+    if type != 1 or subset_by_value is not None:
+        raise NoRuleError("af.linalg.eigh of a node takes type=1, and no subset_by_value")
+    x = as_array(a)
+    if b is not None:
+        half = cholesky(hermitian(as_array(b), lower), True)
+        x = solve_triangular(half, adjoint(solve_triangular(half, hermitian(x, lower), lower=True)), lower=True)
+    w, v = NP.linalg.eigh(x, "L" if lower else "U")
+    if b is not None:
+        v = solve_triangular(half, v, "C", lower=True)
+    if subset_by_index is not None:
+        part = slice(subset_by_index[0], subset_by_index[1] + 1)
+        w, v = w[..., part], v[..., part]
+    return w if eigvals_only else (w, v)
+
+
+def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
+    """The factors q r = a. ``mode``: "full", "economic" or "r"."""
+    if pivoting or mode == "raw":
+        raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
+    q, r = NP.linalg.qr(as_array(a), "reduced" if mode == "economic" else "complete")
+    return (r,) if mode == "r" else (q, r)
+
+
+def lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Node, Node, int, Node]:
+    """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values."""
+    x, y = as_array(a), as_array(b)
+    z, left, rank, s = NP.linalg.lstsq(x, y, np.finfo(np.result_type(x, y, np.float32)).eps if cond is None else cond)
+    return z, left[0] if y.ndim == 1 and left.size else left, rank, s
+
+
+# ---------------------------------------------------------------- LU
+
+
+@kernel
+def packed_lu(x: Array) -> Array:
+    """The first result of scipy.linalg.lu_factor: l without its diagonal and u, in one matrix."""
+    check_precision(x)
+    scipy, (x,) = scipy_linalg(x)
+    return scipy.lu_factor(x, check_finite=False)[0]
+
+
+def packed_x(g: Array, x: Array, z: Array) -> Array:
+    """With p x = l u: x⁻ᴴ uᴴ (tril(lᴴ g, −1) + triu(g uᴴ)) u⁻ᴴ. (pᵀ l⁻ᴴ is (x u⁻¹)⁻ᴴ, so p is not needed.)"""
+    upper, one = np.triu(z), np.eye(x.shape[-1], dtype=z.dtype)
+    inner = np.tril(adjoint(np.tril(z, -1) + one) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ adjoint(upper))
+    right = adjoint(triangular(upper, adjoint(adjoint(upper) @ inner), 0, False, False))
+    return np.linalg.solve(adjoint(x), right)
+
+
+rule(packed_lu, "x", "lu", r"\operatorname{lu} $x", holomorphic=False, x=packed_x)
+
+
+def lu_factor(a: Any) -> tuple[Any, Any]:
+    """The pair that :func:`lu_solve` takes: both factors in one matrix, and which rows were exchanged.
+
+    >>> from autoflow import linalg
+    >>> linalg.lu_factor(np.array([[1.0, 2.0], [4.0, 4.0]]))[1]
+    array([1, 1], dtype=int32)
+    """
+    x = as_array(a)
+    scipy, (plain,) = scipy_linalg(numbers_of(x))
+    return packed_lu(x), scipy.lu_factor(plain, check_finite=False)[1]
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
+    """a⁻¹ b by the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
+    lu, piv = lu_and_piv
+    b, order = as_array(b), np.arange(lu.shape[-1])
+    for k, other in enumerate(piv):
+        order[[k, other]] = order[[other, k]]
+    if trans == 0:
+        return solve_triangular(lu, solve_triangular(lu, b[order], lower=True, unit_diagonal=True))
+    return solve_triangular(lu, solve_triangular(lu, b, trans), trans, True, True)[np.argsort(order)]
+
+
+# ---------------------------------------------------------------- matrices of one or two vectors
+
+
+def toeplitz(c: Any, r: Any = None) -> Node:
+    """The matrix with the first column c and the first row r, constant along its diagonals.
+
+    >>> from autoflow import linalg
+    >>> linalg.toeplitz([1.0, 2.0], [1.0, 3.0, 4.0])
+    array([[1., 3., 4.],
+           [2., 1., 3.]])
+    """
+    c = as_array(c)
+    r = np.conjugate(c) if r is None else as_array(r)
+    n, m = c.shape[-1], r.shape[-1]
+    stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))
+    return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
+    """The x with a x + x aᴴ = q."""
+    x = np.atleast_2d(as_array(a))
+    return sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
+
+
+__getattr__, __dir__ = mirrored(globals(), __all__)

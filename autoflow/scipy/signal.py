@@ -1,4 +1,8 @@
-"""scipy.signal.convolve for nodes, in any number of dimensions. (Of one dimension it is np.convolve.)"""
+"""scipy.signal for nodes: convolution in any number of dimensions, and recursive filters.
+
+A filter says a₀ yₙ = Σₖ bₖ xₙ₋ₖ − Σₖ₌₁ aₖ yₙ₋ₖ, which is linear in x and in b. Backwards it is the same filter, run
+from the last element to the first; and a change of aₖ acts as if −yₙ₋ₖ had been put into a filter with b = 1.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.lazy import list_public, load_package
-from ..rules import primitive, rule
+from ..backends.duck_arrays import NP
+from ..base.errors import NoRuleError
+from ..base.lazy import load_package
+from ..rules import kernel, rule
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array
+from ..table.shapes import Array, Shape, as_array, axes_of
+from .bodies import check_precision
+from .mirrors import mirrored
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = ["convolve"]
-__dir__ = list_public(__all__)
+__all__ = ["convolve", "convolve2d", "correlate", "lfilter", "sosfilt"]
 
 
-@primitive
+@kernel
 def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") -> Array:
     """``scipy.signal.convolve``."""
     signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
@@ -59,3 +66,101 @@ rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", preceden
      x=lambda g, x_shape, y, mode, method: slide(in_full(g, x_shape, y.shape, mode), y, method),
      y=lambda g, x, y_shape, mode, method: slide(in_full(g, x.shape, y_shape, mode), x, method))
 # fmt: on
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
+    """z[k] = Σᵢ x[i + k] conj(y[i]), counted from where the arrays meet first: a convolution with y turned round.
+
+    >>> correlate(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 0.5]))
+    array([0.5, 2. , 4. , 4. , 0. ])
+    """
+    x, y = as_array(in1), as_array(in2)
+    if mode == "valid" and any([n < m for n, m in zip(x.shape, y.shape, strict=True)]):  # SciPy exchanges them
+        return NP.flip(np.conjugate(correlate(y, x, mode, method)))
+    return convolve(x, np.flip(np.conjugate(y)), mode, method)
+
+
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Node:
+    """:func:`convolve` of matrices, which are continued beyond their edges with zeros."""
+    if boundary != "fill" or fillvalue:
+        raise NoRuleError(
+            "af.scipy.signal.convolve2d of a node is for boundary='fill', fillvalue=0: use np.pad, mode='valid'"
+        )
+    if np.ndim(in1) != 2 or np.ndim(in2) != 2:
+        raise ValueError("convolve2d takes two matrices")
+    return convolve(in1, in2, mode, "direct")
+
+
+# ---------------------------------------------------------------- filters
+
+
+@kernel
+def recursive(x: Array, b: Array, a: Array, axis: int = -1) -> Array:
+    """``scipy.signal.lfilter``."""
+    signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
+    check_precision(x, b, a)
+    return signal.lfilter(b, a, x, axis)
+
+
+def backwards(g: Array, b: Array, a: Array, axis: int) -> Array:
+    """The filter from the last element to the first."""
+    return np.flip(recursive(np.flip(g, axis), b, a, axis), axis)
+
+
+def products(g: Array, x: Array, shape: Shape, axis: int) -> Array:
+    """Σₙ gₙ xₙ₋ₖ for all k."""
+    g, x = np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1)
+    n = x.shape[-1]
+    sums = [np.sum(g[..., k:] * x[..., : max(n - k, 0)]) for k in range(shape[0])]
+    return np.stack(sums)
+
+
+# fmt: off
+rule(recursive, "x b a | axis=-1", "filter", r"\operatorname{filter}($x)", name="lfilter", domain=(0.5, 1.5),
+     x=lambda g, b, a, axis: backwards(g, b, a, axis),
+     b=lambda g, x, b_shape, a, axis: products(backwards(g, np.ones_like(a[:1]), a, axis), x, b_shape, axis),
+     a=lambda g, a, z, axis: -products(backwards(g, np.ones_like(a[:1]), a, axis), z, a.shape, axis))
+# fmt: on
+
+
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
+    """x after a filter with the coefficients b and a, along an axis. Gradients flow to all of them, and to zi.
+
+    Returns y, or with zi the pair of y and the state after it.
+
+    >>> import autoflow as af
+    >>> decay = af.Variable([1.0, -0.5])
+    >>> lfilter([1.0], decay, np.array([1.0, 0.0, 0.0])).value
+    array([1.  , 0.5 , 0.25])
+    """
+    x, b, a = as_array(x), *[np.reshape(as_array(v), -1) for v in (b, a)]
+    dtype = np.result_type(x.dtype, b.dtype, a.dtype, np.float32)
+    x, b, a = x.astype(dtype), b.astype(dtype), a.astype(dtype)
+    y = recursive(x, b, a, axis)
+    if zi is None:
+        return y
+    (axis,), order = axes_of(axis, x.ndim), max(b.size, a.size) - 1
+    n = x.shape[axis]
+    beyond = (*[(0, 0)] * axis, (0, order), *[(0, 0)] * (x.ndim - axis - 1))  # what the filter says after the last x
+    state = np.pad(as_array(zi).astype(dtype), [(0, 0)] * axis + [(0, n)] + [(0, 0)] * (x.ndim - axis - 1))
+    y = recursive(np.pad(x, beyond), b, a, axis) + recursive(state, a[:1], a, axis)
+    first = (slice(None),) * axis
+    tail = y[(*first, slice(n, None))]
+    return y[(*first, slice(n))], recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
+
+
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:
+    """x after a chain of filters of second order: rows (b₀, b₁, b₂, a₀, a₁, a₂) of ``sos``, of shape (m, 6)."""
+    sos, x = as_array(sos), as_array(x)
+    if sos.ndim != 2 or sos.shape[1] != 6:
+        raise ValueError(f"sosfilt takes rows of six coefficients, not an array of shape {sos.shape}")
+    states = []
+    for k in range(sos.shape[0]):
+        x = lfilter(sos[k, :3], sos[k, 3:], x, axis, None if zi is None else as_array(zi)[k])
+        if zi is not None:
+            x, after = x
+            states.append(after)
+    return x if zi is None else (x, NP.stack(states))
+
+
+__getattr__, __dir__ = mirrored(globals(), __all__)

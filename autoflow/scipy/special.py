@@ -5,7 +5,7 @@ SciPy's special functions are ufuncs, and those of nodes are differentiated unde
 numbers halfway. Those are here, with SciPy's names, arguments and values.
 
     from autoflow import special
-    special.logsumexp(x, axis=1), special.polygamma(1, x), special.spherical_jn(2, x)
+    special.logsumexp(x, axis=1), special.softmax(x), special.polygamma(1, x), special.spherical_jn(2, x)
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.lazy import list_public
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import primitive, rule
+from .mirrors import mirrored
 
 try:
     from scipy import special as scipy_special
@@ -31,11 +31,10 @@ from ..rules.special import lambertw as lambert
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = [
+__all__ = [  # noqa: F822 - four of them are SciPy's own bodies
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
-__dir__ = list_public(__all__)
 
 # ---------------------------------------------------------------- sums of exponentials
 
@@ -79,43 +78,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
 
 
-def softmax(x: Any, axis: Axis = None) -> Node:
-    """eˣ / Σ eˣ, over all elements unless ``axis`` says along which.
-
-    >>> from autoflow import special
-    >>> special.softmax([0.0, 0.0])
-    array([0.5, 0.5])
-    """
-    x = as_array(x)
-    e = np.exp(x - np.max(numbers_of(x), axis=axis, keepdims=True))
-    return e / np.sum(e, axis=axis, keepdims=True)
-
-
-def log_softmax(x: Any, axis: Axis = None) -> Node:
-    """x − log Σ eˣ, over all elements unless ``axis`` says along which.
-
-    >>> from autoflow import special
-    >>> special.log_softmax([0.0, 0.0]).round(4)
-    array([-0.6931, -0.6931])
-    """
-    x = as_array(x)
-    shifted = x - np.max(numbers_of(x), axis=axis, keepdims=True)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
-
-
 # ---------------------------------------------------------------- gamma
-
-
-def polygamma(n: int, x: Any) -> Node:
-    """The n-th derivative of ψ: (−1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12). Real x.
-
-    >>> from autoflow import special
-    >>> special.polygamma(1, [1.0, 2.0]).round(4)  # π²/6, and 1 less
-    array([1.6449, 0.6449])
-    """
-    if n == 0:
-        return scipy_special.psi(as_array(x))
-    return ((-1.0) ** (n + 1) * math.factorial(n)) * scipy_special.zeta(n + 1.0, as_array(x))
 
 
 def multigammaln(a: Any, d: int) -> Node:
@@ -134,18 +97,6 @@ def multigammaln(a: Any, d: int) -> Node:
     return z
 
 
-def factorial(x: Any) -> Node:
-    """Γ(x + 1), and 0 for negative x, as ``scipy.special.factorial(x, extend="zero")``.
-
-    >>> from autoflow import special
-    >>> special.factorial([-1.0, 0.0, 3.0])
-    array([0., 1., 6.])
-    """
-    x = as_array(x)
-    z: Any = np.where(x < 0, 0, scipy_special.gamma(np.where(x < 0, 0, x) + 1))
-    return z
-
-
 def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
     """The k-th branch of the inverse of w eʷ; complex.
 
@@ -157,20 +108,6 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
 
 
 # ---------------------------------------------------------------- others
-
-
-def diric(x: Any, n: int) -> Node:
-    """sin(nx/2) / (n sin(x/2)); ±1 where both are 0.
-
-    >>> from autoflow import special
-    >>> special.diric([0.0, 1.0], 3).round(4)
-    array([1.    , 0.6935])
-    """
-    half = as_array(x) / 2
-    pole = np.absolute(np.sin(half)) < 1e-7
-    sign = (-1.0) ** np.round(half * (n - 1) / math.pi)
-    z: Any = np.where(pole, sign, np.sin(n * half) / (n * np.where(pole, 1, np.sin(half))))
-    return z
 
 
 def _spherical(function: Any) -> Callable[[Any, Any], Node]:
@@ -186,3 +123,6 @@ def _spherical(function: Any) -> Callable[[Any, Any], Node]:
 
 spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
 spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
+
+
+__getattr__, __dir__ = mirrored(globals(), __all__)

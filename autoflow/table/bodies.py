@@ -1,5 +1,5 @@
 """NumPy's own functions, run on nodes: copies of those that are written in Python and compute with functions of the
-table, but would lose a node where they say ``np.asarray``.
+table, but would lose a node where they say ``np.asarray``. (``scipy/bodies.py`` copies SciPy's in the same way.)
 
 A copy has the code of the function. Its globals are NumPy's, except that ``asarray``, ``asanyarray`` and ``array`` keep
 arrays of other classes than ndarray, and nodes in lists; private functions of NumPy's that it calls are copied as well.
@@ -11,11 +11,12 @@ keywords are those of the NumPy that is installed. What would take many more ope
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 from operator import index
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ import numpy as np
 from .shapes import as_dtype, is_numpys, join_list, like_argument
 from .table import COMPOSED, composed
 
-Copies = dict[int, Any]  # id of what is NumPy's, which stays -> what stands for it
 OWN: set[Any] = set()  # functions of NumPy's that are run in this way
 ARGUMENTS: ContextVar[Any] = ContextVar("ARGUMENTS", default=())  # of the copy that runs
 
@@ -97,7 +97,7 @@ def on_library(theirs: Any) -> Callable[..., Any]:
 def stand_ins() -> Copies:
     """What copies call instead of functions that take the numbers, or that make arrays to be written into."""
     makers = ((np.array, True), (np.asarray, None), (np.asanyarray, None))
-    found: Copies = {id(theirs): keeping(theirs, copies) for theirs, copies in makers}
+    found = Copies({id(theirs): keeping(theirs, copies) for theirs, copies in makers})
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
     found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
     found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
@@ -110,22 +110,46 @@ def stand_ins() -> Copies:
     return found
 
 
-def copied(x: Any, copies: Copies) -> Any:
-    """What stands for ``x`` in copies: ``x`` itself, unless it is a function in Python or a module of NumPy's."""
-    if type(x) is type(np.sum) and x in OWN:
-        return COMPOSED[x]
-    home = getattr(x, "__module__", None) or getattr(x, "__name__", None) or ""
-    if id(x) not in copies and home.partition(".")[0] == "numpy":
+class Copies(dict[int, Any]):
+    """The id of what is a library's, which stays -> what stands for it in copies, made when it is first asked for."""
+
+    def find(self, x: Any) -> Any:
+        """What stands for ``x`` in copies: ``x`` itself, unless it is a function in Python or a module of NumPy's."""
+        if type(x) is type(np.sum) and x in OWN:
+            return COMPOSED[x]
+        if id(x) not in self:
+            self.add(x)
+        return self.get(id(x), x)
+
+    def add(self, x: Any) -> None:
+        """Make a copy of ``x``, if there is to be one."""
+        if home_of(x).partition(".")[0] != "numpy":
+            return
         if isinstance(x, ModuleType):
-            made = ModuleType(x.__name__)
-            vars(made).update({name: copies.get(id(value), value) for name, value in vars(x).items()})
-            copies[id(x)] = made
+            self[id(x)] = made = ModuleType(x.__name__)
+            vars(made).update({name: self.get(id(value), value) for name, value in vars(x).items()})
         elif isinstance(x, FunctionType):
             space: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
-            new = copies[id(x)] = FunctionType(x.__code__.replace(), space, x.__name__, x.__defaults__, x.__closure__)
-            new.__kwdefaults__ = x.__kwdefaults__
-            space |= {name: copied(x.__globals__[name], copies) for name in names_in(x.__code__) & x.__globals__.keys()}
-    return copies.get(id(x), x)
+            self.add_function(x, space)
+            space |= {name: self.find(x.__globals__[name]) for name in names_in(x.__code__) & x.__globals__.keys()}
+
+    def add_function(self, f: FunctionType, space: dict[str, Any]) -> None:
+        """A function with the same code, in an object of its own, whose globals are ``space``. What it has in its
+        closure and attributes is copied as well, so decorators are followed."""
+        cells = tuple([CellType() for _ in f.__closure__ or ()])
+        self[id(f)] = new = FunctionType(f.__code__.replace(), space, f.__name__, f.__defaults__, cells or None)
+        self[id(new)] = new  # which is not copied again
+        new.__kwdefaults__ = f.__kwdefaults__
+        for name, old, cell in zip(f.__code__.co_freevars, f.__closure__ or (), cells, strict=True):
+            with contextlib.suppress(ValueError):  # an empty cell
+                held, own = old.cell_contents, self.find(old.cell_contents)
+                cell.cell_contents = held if name == "__class__" and own.__bases__ == (held,) else own  # for super()
+        vars(new).update({name: self.find(x) for name, x in vars(f).items()})
+
+
+def home_of(x: Any) -> str:
+    """The module of a function or class, or the name of a module."""
+    return getattr(x, "__module__", None) or getattr(x, "__name__", None) or ""
 
 
 def names_in(code: CodeType) -> set[str]:
@@ -147,7 +171,7 @@ def with_copies(theirs: Any) -> Any:
     @functools.wraps(theirs)
     def run(*args: Any, **options: Any) -> Any:
         if not made:
-            made.append(copied(theirs, COPIES))
+            made.append(COPIES.find(theirs))
         before = ARGUMENTS.set((*args, *options.values()) if options else args)
         try:
             return made[0](*args, **options)

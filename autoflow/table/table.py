@@ -373,6 +373,13 @@ def primitive(compute: F) -> F:
     return made
 
 
+def kernel(compute: F) -> F:
+    """A :func:`primitive` that ends in C, not in NumPy's functions: a program has it as one call."""
+    made: Any = primitive(compute)
+    made.compute = made  # so arrays that write a program are asked, too
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """Shapes of the operands, and the options, of a call that tests a row. ``prepare`` makes of the first operand what

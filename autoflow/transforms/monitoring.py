@@ -235,11 +235,10 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
     place: Any = frame
     while is_library(place.f_code.co_filename) and place.f_back is not None:
         place = place.f_back
-    module = module.partition("._")[0]
-    room, advice = module.partition(".")[2], "write it with NumPy's functions"
+    module, advice = module.partition("._")[0], "write it with NumPy's functions"
     with contextlib.suppress(ImportError):
-        has = hasattr(importlib.import_module(f"{PACKAGE}.{room}"), name)
-        advice = f"use af.{room}.{name}" if has else f"{advice}, or with those of af.{room}"
+        has = hasattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+        advice = f"use {PACKAGE}.{module}.{name}" if has else f"{advice}, or with those of {PACKAGE}.{module}"
     return (
         f"{module}.{name} was given a node with a history ({argument}), and returned {result}, at "
         f"{where(place)}: {advice}; or give it x.value, if no gradient is wanted"

@@ -15,7 +15,7 @@ import pytest
 from support import same_bits
 
 import autoflow as af
-from autoflow.table.bodies import ARGUMENTS, OWN, copied, names_in, place, stand_ins, with_copies
+from autoflow.table.bodies import ARGUMENTS, OWN, names_in, place, stand_ins, with_copies
 from autoflow.table.outside import CONSTRUCTORS
 from autoflow.table.table import COMPOSED
 
@@ -27,7 +27,7 @@ HARMLESS = {"asarray", "asanyarray", "array", "empty", "zeros", "arange", "ident
 def copies_of(function: Any) -> list[FunctionType]:
     """The copy of a function, and those of the private functions that it calls."""
     made = stand_ins()
-    copied(function._implementation, made)
+    made.find(function._implementation)
     return [f for f in made.values() if isinstance(f, FunctionType) and f.__globals__.get("__builtins__")]
 
 
@@ -44,7 +44,7 @@ def test_a_copy_takes_what_numpys_function_takes(function: Any) -> None:
     before = dict(function._implementation.__globals__)
     copies_of(function)
     assert function._implementation.__globals__ == before, "NumPy itself stays as it is"
-    code = copied(function._implementation, stand_ins()).__code__
+    code = stand_ins().find(function._implementation).__code__
     assert code == function._implementation.__code__
     assert code is not function._implementation.__code__, "who watches NumPy's code would see nodes in it"
 

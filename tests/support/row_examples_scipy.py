@@ -8,12 +8,15 @@ import numpy as np
 from row_examples_matrices import dominant
 from scipy import special
 
-from autoflow.linalg import banded, cholesky, general, triangular
+from autoflow.linalg import banded, cholesky, factor_solve, general, packed_lu, triangular
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
-from autoflow.signal import convolution
+from autoflow.scipy.fft import orthogonal
+from autoflow.scipy.sparse import product
+from autoflow.scipy.sparse.linalg import sparse_solve
+from autoflow.signal import convolution, recursive
 from autoflow.special import sum_of_exponentials
 from autoflow.table.parameters import zeta
 from autoflow.table.table import Example, of
@@ -29,6 +32,7 @@ ORDERS = (of((3,), v=1.5), of((2, 3), v=0.0), of((), v=2.0))
 WHOLE_ORDERS = (of((3,), n=2), of((), n=0))
 DEGREES = (of((3,), n=3), of((), n=0), of((2,), n=1.5))
 WHOLE_DEGREES = (of((3,), n=3), of((), n=0), of((2,), n=1))
+ROWS, COLUMNS = np.array([0, 2, 1, 2]), np.array([1, 0, 2, 2])
 TWO = (of((2, 1), (3,)), of((), ()))  # each time all of them, and broadcasting
 THREE = (of((2, 1), (), (3,)), of((), (), ()))
 
@@ -134,7 +138,17 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
     cholesky: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
     banded: (of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
         of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)),
+    packed_lu: (of((3, 3), prepare=dominant), of((1, 1), prepare=dominant)),
+    factor_solve: (of((3, 3), (3,)), of((3, 3), (3, 2), lower=True)),
+    # fft
+    orthogonal: tuple([of((4,), name=name, type=k) for name in ("dct", "dst") for k in (1, 2, 3, 4)]
+        + [of((3, 2), type=2, axis=0)]),
+    # sparse
+    product: (of((4,), (3,), rows=ROWS, columns=COLUMNS, m=3), of((4,), (3, 2), rows=ROWS, columns=COLUMNS, m=4)),
+    sparse_solve: (of((4,), (3,), rows=np.array([0, 1, 2, 2]), columns=np.array([0, 1, 2, 0])),
+        of((4,), (3, 2), rows=np.array([0, 1, 2, 2]), columns=np.array([0, 1, 2, 0]))),
     # signal
+    recursive: (of((5,), (2,), (3,)), of((2, 4), (3,), (2,)), of((4, 2), (1,), (2,), axis=0)),
     convolution: (of((4,), (2,)), of((2, 3), (3, 2)), of((3, 4), (2, 2), mode="same"),
         of((3, 4), (2, 3), mode="valid", method="direct"), of((2, 2), (3, 4), mode="valid"),
         of((2, 3), (3, 3), mode="same", method="direct")),

@@ -104,8 +104,8 @@ def test_it_says_who_what_where_and_what_to_use():
 
     y = af.Variable(V) * 1.0
     for call, words in {
-        lambda: linalg.solve(M, y): ["scipy.linalg.solve", "(b)", "use af.linalg.solve", "x.value"],
-        lambda: stats.norm.logpdf(0.3, loc=y): ["logpdf", "af.stats"],
+        lambda: linalg.solve(M, y): ["scipy.linalg.solve", "(b)", "use autoflow.scipy.linalg.solve", "x.value"],
+        lambda: stats.norm.logpdf(0.3, loc=y): ["logpdf", "autoflow.scipy.stats"],
         lambda: stats.norm(loc=y).logpdf(0.3): ["logpdf", "(self)"],
         lambda: linalg.block_diag([y, y], M): ["scipy.linalg.block_diag"],
         lambda: integrate.simpson(y, x=y * 2): ["scipy.integrate.simpson", "part of the history"],

@@ -88,6 +88,7 @@ class Traced(DuckArray):
         "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under",
         "viewed",
     )  # fmt: skip
+    takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: place_of
@@ -190,6 +191,8 @@ class Traced(DuckArray):
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if any([issubclass(t, NodeRole) or hasattr(t, "batch_layer") for t in types]):
             return NotImplemented
+        if (compute := getattr(function, "compute", function)) is not function:  # NumPy's functions in it ask us
+            return compute(*args, **options)
         tape = self.tape
         x = args[0] if args else None
         if function in MEMORY:

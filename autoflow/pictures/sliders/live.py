@@ -287,7 +287,7 @@ class Letter(NDArrayOperatorsMixin):
         """The function's template filled in; of a function of ours that has none, what it computes."""
         if function in KNOWN:
             return KNOWN[function]
-        if function not in TEMPLATES and hasattr(function, "compute"):
+        if function not in TEMPLATES and getattr(function, "compute", function) is not function:
             return function.compute(*args, **options)
         if function not in TEMPLATES or options:
             raise NoFormulaError(f"JavaScript has no {function}")

@@ -24,12 +24,11 @@ Counts do not move: there ``rvs`` refuses nodes.
 
 from __future__ import annotations
 
-from ...base.lazy import list_public
-
 try:
     import scipy.special  # noqa: F401 - scipy.stats itself, which takes a second to load, is for draws only
 except ImportError as error:
     raise ImportError("af.stats computes with SciPy, which is not installed: pip install scipy") from error
+from ..mirrors import mirrored
 from .counts import bernoulli, binom, dirichlet, geom, multivariate_normal, nbinom, poisson, wishart
 
 from .elementary import (  # isort: skip - in rows, as in __all__ below
@@ -42,4 +41,4 @@ __all__ = [
     "laplace", "logistic", "lognorm", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "t", "uniform",
     "weibull_min", "wishart",
 ]  # fmt: skip
-__dir__ = list_public(__all__)
+__getattr__, __dir__ = mirrored(globals())

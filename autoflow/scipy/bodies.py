@@ -1,0 +1,322 @@
+"""SciPy's own functions, run on nodes: copies of them whose names stand for functions that keep nodes.
+
+Many functions of SciPy are written with NumPy's, and lose a gradient only where they say ``np.asarray``. A copy of such
+a function (``table/bodies.py``) finds our ``asarray`` there, copies of the other functions, classes and objects of
+SciPy that it uses, and our rules where SciPy goes on in C. What is in C and has no rule refuses nodes.
+
+A copy may still lose something: SciPy has more than one way to read a number. So its result is handed out only if it
+was proved: ``proofs.py``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import functools
+import math
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import NoRuleError
+from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..table.bodies import Copies, home_of, keeping, kept_in
+from ..table.shapes import as_array
+
+OWN: dict[str, Iterable[str]] = {}  # module of SciPy's -> its functions that have rules of ours
+MODULES = [f"scipy.{name}" for name in (
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance",
+    "special",
+)]  # fmt: skip
+PLAIN = (str, int, float, type(None))
+KEPT = (tuple, BaseException, np.generic, np.ndarray, enum.Enum)  # classes that are not copied
+
+
+@functools.cache
+def load_rules() -> None:
+    """Let all rules of ours stand for SciPy's functions in copies."""
+    for home in MODULES:
+        ours, theirs = import_module(f"autoflow.{home}"), import_module(home)
+        COPIES.update({id(getattr(theirs, name)): getattr(ours, name) for name in OWN.get(home, ())})
+    arrays, util, signal = [import_module(f"scipy.{name}") for name in ("_lib._array_api", "_lib._util", "signal")]
+    COPIES[id(arrays.is_lazy_array)] = is_lazy
+    asks = COPIES.find(util._contains_nan)
+    COPIES[id(util._contains_nan)] = lambda x, *args, **how: not is_lazy(x) and asks(x, *args, **how)
+    COPIES[id(signal.get_window)] = signal.get_window  # of numbers, and its result is to be read-only
+
+
+def is_lazy(x: Any) -> bool:
+    """Has it no numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
+    return type(value_of(x)) is not np.ndarray
+
+
+def is_ours(x: Any) -> bool:
+    """A node with a history, or an array that hides a batch or writes a program; in lists and dicts, too."""
+    if isinstance(x, (list, tuple, dict)):
+        return any([is_ours(v) for v in (x.values() if isinstance(x, dict) else x)])
+    if isinstance(x, NodeRole):
+        return gradient_target(x) is not None or type(x._value) is not np.ndarray
+    if is_copy(x):
+        return is_ours(attributes(x))
+    return hasattr(x, "takes_primitives") or hasattr(x, "expr")
+
+
+def check_precision(*arrays: Any) -> None:
+    """Raise TypeError for half and extended precision, which SciPy's functions in C do not have."""
+    if any([x.dtype.char in "egG" for x in arrays]):
+        raise TypeError("SciPy computes this in single and double precision: use x.astype(np.float64)")
+
+
+def is_copy(x: Any) -> bool:
+    """Is it an object of a class that is a copy?"""
+    return type(x).__module__ == __name__ and hasattr(x, "__dict__") and not isinstance(x, ModuleType)
+
+
+def in_copies(x: Any) -> Any:
+    """An argument as copies know it: an object of SciPy's as one of the copied class."""
+    if type(x).__module__.startswith("scipy.") and hasattr(x, "__dict__") and (kind := copied(type(x))) is not type(x):
+        return replaced(x, kind, lambda v: v)
+    return x
+
+
+def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """A copy of an object, of that class, with all attributes changed."""
+    return with_attributes(object.__new__(kind), {name: change(v) for name, v in attributes(x).items()})
+
+
+def attributes(x: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots too."""
+    slots = [name for kind in type(x).__mro__ for name in vars(kind).get("__slots__", ()) if hasattr(x, name)]
+    return {**vars(x), **{name: getattr(x, name) for name in slots}}
+
+
+def with_attributes(x: Any, found: dict[str, Any]) -> Any:
+    """The object, with these as its attributes."""
+    vars(x).update(found)
+    for name in [name for name in found if isinstance(getattr(type(x), name, None), MemberDescriptorType)]:
+        setattr(x, name, vars(x).pop(name))
+    return x
+
+
+# ---------------------------------------------------------------- what stands for NumPy's functions
+
+
+class Seen(threading.local):
+    """The last array that hides a batch or writes a program: arrays to be filled are made like it."""
+
+    array: Any = None
+
+
+SEEN = Seen()
+
+
+def keeper(name: str) -> Callable[..., Any]:
+    """``np.asarray``, or one of its kin, that keeps nodes, and nodes in lists."""
+    theirs, keep = getattr(np, name), keeping(np.asarray, name == "array")
+
+    def make(a: Any, dtype: Any = None, *args: Any, **options: Any) -> Any:
+        if not kept_in(a) or (isinstance(a, np.ndarray) and not isinstance(a, NodeRole)):
+            return theirs(a, dtype, *args, **options)
+        x = keep(a, dtype, **options)
+        if hasattr(value := value_of(x), "takes_primitives"):
+            SEEN.array = weakref.ref(value)
+        elif name == "ascontiguousarray" and not value.flags.c_contiguous:
+            x = x.copy()
+        return x
+
+    return make
+
+
+def allocator(name: str) -> Callable[..., Any]:
+    """``np.zeros`` and its kin: of floats what nodes can be written into."""
+    theirs = getattr(np, name)
+
+    def allocate(x: Any, *args: Any, **options: Any) -> Any:
+        z = theirs(value_of(x), *args, **options)
+        if z.dtype.kind not in "fc":
+            return z
+        like = SEEN.array and SEEN.array()
+        if like is not None and (getattr(like, "tape", None) or like.batch_layer).open:
+            z = np.zeros_like(like, z.dtype, shape=z.shape) + z
+        return constant_from(z)
+
+    return allocate
+
+
+ALLOCATORS = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+
+
+class Rows:
+    """``np.r_``, of nodes as well."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if not is_ours([*key] if isinstance(key, tuple) else [key]):
+            return np.r_[key]
+        return np.concatenate([np.r_[x] if isinstance(x, slice) else np.atleast_1d(as_array(x)) for x in key])
+
+
+def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
+    """``sliding_window_view``, which of nodes is no view."""
+    return np.lib.stride_tricks.sliding_window_view(x, *args, **options)
+
+
+KEEPERS = ["array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"]
+MAKERS = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}, **{name: keeper(name) for name in KEEPERS}}
+
+
+def of_number(theirs: Any, ours: Any) -> Any:
+    """A function of ``math``, of nodes as well."""
+    return lambda *x: ours(*x) if is_ours(x) else theirs(*x)
+
+
+# ---------------------------------------------------------------- copies
+
+
+class KindOfFloat(type):
+    """That of :class:`Float`."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, float)
+
+
+class Float(float, metaclass=KindOfFloat):
+    """``float``, which lets nodes through."""
+
+    dtype = np.dtype(float)
+
+    def __new__(cls, x: Any = 0.0) -> Any:
+        return np.reshape(x, ()).astype(float) if is_ours(x) and x.size == 1 else float(x)
+
+
+def imported(name: str, names: Any = None, *args: Any) -> Any:
+    """``import`` in the body of a copy."""
+    return COPIES.find(__import__(name, getattr(names, "names", names), *args))
+
+
+BUILTINS = {**vars(builtins), "float": Float, "__import__": imported}
+
+
+class Space(dict[str, Any]):
+    """The globals of copies: those of SciPy's module, copied when they are first used."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__(__name__=__name__, __builtins__=BUILTINS)
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = found = COPIES.find(self.names[name]) if name in self.names else BUILTINS[name]
+        return found
+
+
+class Library(ModuleType):
+    """A module of SciPy's or NumPy's, in copies."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module.__name__)
+        self.module = module
+
+    def __getattr__(self, name: str) -> Any:
+        _, of_numpy, inside = self.module.__name__.partition("array_api_compat.numpy")  # NumPy's, partly written again
+        theirs = import_module(f"numpy{inside}") if of_numpy and inside in ("", ".linalg", ".fft") else self.module
+        found = COPIES.find(getattr(theirs if hasattr(theirs, name) else self.module, name))
+        setattr(self, name, found)
+        return found
+
+
+class SciPysCopies(Copies):
+    """What stands for what is SciPy's: also for its classes, and objects of them."""
+
+    held: list[Any]  # what was copied, whose id stays its own
+
+    def add(self, x: Any) -> None:
+        kind, home = type(x), home_of(x)
+        if isinstance(x, ModuleType):
+            if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
+                self[id(x)] = Library(x)
+        elif kind is FunctionType:
+            if home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
+                names = x.__globals__
+                self.add_function(x, self.setdefault(id(names), Space(names)))
+        elif isinstance(x, type):
+            if home.startswith("scipy.") and not issubclass(x, KEPT):
+                self.add_class(x)
+        elif is_in_c(x, home):
+            self[id(x)] = with_memory(x)
+        elif hasattr(x, "cache_info") and "array_api" not in home:  # where modules are asked for, by their names
+            self[id(x)] = self.find(x.__wrapped__)
+        elif kind.__name__ == "_Function":  # of scipy.fft, which asks for backends; SciPy's is in a module beside
+            self[id(x)] = self.find(getattr(import_module(f"{home}_backend"), x.__name__))
+        elif kind is functools.partial:
+            self[id(x)] = functools.partial(self.find(x.func), *map(self.find, x.args), **x.keywords)
+        elif kind is MethodType and self.find(x.__self__) is not x.__self__:
+            self[id(x)] = MethodType(self.find(x.__func__), self.find(x.__self__))
+        elif kind.__module__.startswith("scipy.") and hasattr(x, "__dict__") and self.find(kind) is not kind:
+            self[id(x)] = new = replaced(x, self.find(kind), lambda v: v)
+            vars(new).update({name: self.find(f) for name, f in vars(x).items() if callable(f)})
+        elif kind in (dict, list, tuple) and 0 < len(x) < 100:
+            held = [*x.values()] if kind is dict else x
+            new = [v if isinstance(v, PLAIN) else self.find(v) for v in held]
+            if any([a is not b for a, b in zip(held, new, strict=True)]):
+                self[id(x)] = dict(zip(x, new, strict=True)) if kind is dict else kind(new)
+        if id(x) in self:
+            self.held.append(x)
+
+    def add_class(self, kind: type) -> None:
+        """A class derived from ``kind``, with copies of its methods and bases."""
+        self[id(kind)] = kind
+        members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
+        bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
+        if members or bases:
+            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"__module__": __name__})
+            for name, f in members.items():
+                setattr(new, name, MEMBERS[type(f)](f))
+
+
+COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAKERS.items()})
+COPIES.held = []
+COPIES[id(np.lib.stride_tricks.sliding_window_view)] = windows
+COPIES |= {
+    id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))
+    for name in ("cos", "exp", "log", "pow", "sin", "sqrt")
+}
+copied = COPIES.find
+MEMBERS: dict[Any, Callable[[Any], Any]] = {
+    FunctionType: copied,
+    classmethod: lambda f: classmethod(copied(f.__func__)),
+    staticmethod: lambda f: staticmethod(copied(f.__func__)),
+    property: lambda f: property(copied(f.fget), copied(f.fset), copied(f.fdel)),
+}
+
+
+def is_in_c(x: Any, home: str) -> bool:
+    """Is it a function of SciPy's in C, Cython or Fortran?"""
+    kind = type(x).__name__
+    if not kind.endswith(("cython_function", "function_or_method")):
+        return kind == "fortran"
+    return home.startswith("scipy.") or getattr(getattr(x, "__self__", None), "__name__", "").startswith("scipy.")
+
+
+def with_memory(f: Any, ours: Any = None) -> Any:
+    """A function in C, which may write into arrays that nodes could be written into, as long as none was. With nodes
+    ``ours`` is called; without it they are refused."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        if not is_ours([*args, options]):
+            return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
+        if ours is None:
+            raise NoRuleError(f"{getattr(f, '__name__', f)} of a node is SciPy's in C, and has no derivative here")
+        return ours(*args, **options)
+
+    return run
+
+
+def stand_for(module: Any, functions: dict[str, Any]) -> None:
+    """Let functions of ours stand for those of these names where copies give them nodes."""
+    for name, ours in functions.items():
+        theirs = getattr(module, name)
+        COPIES[id(theirs)] = with_memory(theirs, ours)

@@ -1,0 +1,220 @@
+"""What makes a module of ours SciPy's, with all of its names: ``__getattr__, __dir__ = mirrored(globals())``.
+
+A function of ours is called with nodes only; plain arrays go to SciPy's of the same name, so they have its bits and all
+of its keywords. Names that we lack are found in SciPy's module, and what they are for nodes is looked up once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..backprop.second_runs import reachable
+from ..base.errors import NoRuleError
+from ..base.lazy import load_package
+from ..base.modes import modes
+from ..nodes.nodes import NodeRole, value_of
+from .bodies import COPIES, OWN, attributes, in_copies, is_ours, replaced, with_attributes
+from .proofs import ADVICE, check_proof, leaves, numbers, remedy
+
+PACKAGES = ("scipy.", "autoflow.scipy.")
+# Keywords that say how SciPy's functions in C work, not what they compute.
+HOW = set("check_finite driver lapack_driver overwrite_a overwrite_ab overwrite_b overwrite_x plan workers".split())  # noqa: SIM905
+
+
+def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any, Any]:
+    """``__getattr__`` and ``__dir__`` of a module, whose ``globals()`` are ``names``.
+
+    functions : the names of functions of ours that plain arrays do not enter: SciPy's of that name is called instead.
+    """
+    home = names["__name__"].partition(".")[2]
+
+    @functools.cache
+    def theirs() -> Any:
+        short = home.partition(".")[2]
+        return load_package(home, f"af.{short} computes with SciPy, which is not installed: pip install scipy")
+
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}")
+        try:
+            found = getattr(theirs(), name)
+        except AttributeError:
+            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: scipy has none") from None
+        if isinstance(found, types.ModuleType):
+            with contextlib.suppress(ModuleNotFoundError):
+                return import_module(f"{names['__name__']}.{name}")
+            return found
+        names[name] = made = for_nodes(found, f"{home}.{name}")
+        return made
+
+    OWN[home] = [name for name in functions if name in names]
+    names.update(
+        {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
+    )
+    return find, lambda: sorted({*names["__all__"], *getattr(theirs(), "__all__", ())})
+
+
+def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
+    """Our function for nodes, SciPy's for plain arrays."""
+    known = set(inspect.signature(ours).parameters)
+
+    @functools.wraps(ours)
+    def run(*args: Any, **options: Any) -> Any:
+        if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
+            return in_ours(getattr(theirs(), name)(*args, **options))
+        return ours(*args, **{k: v for k, v in options.items() if k in known or k not in HOW})
+
+    return run
+
+
+def has_node(x: Any) -> bool:
+    """Is it a node, or an array of another class of ours, or a list with some?"""
+    return isinstance(x, NodeRole) or is_ours(x) or (isinstance(x, (list, tuple)) and any(map(has_node, x)))
+
+
+def for_nodes(x: Any, name: str) -> Any:
+    """What a name of SciPy's stands for."""
+    if isinstance(x, type):
+        return x if issubclass(x, (BaseException, tuple)) else refusing(x, name)
+    if isinstance(x, np.ufunc) or not callable(x):
+        return x
+    return Methods(x, name) if hasattr(x, "rvs") else on_nodes(x, name)
+
+
+class Methods:
+    """An object of SciPy's, such as a distribution, whose methods are for nodes as well; with these parameters."""
+
+    def __init__(self, theirs: Any, name: str, args: Any = (), options: Any = None) -> None:
+        self.theirs, self.name, self.args, self.kwds = theirs, name, args, options or {}
+        self.made: dict[str, Any] = {}  # its methods for nodes, with or without parameters
+
+    def __getattr__(self, name: str) -> Any:
+        if name[0] == "_":
+            raise AttributeError(name)
+        found = getattr(self.theirs, name)
+        if not callable(found):
+            return found
+        method = self.made[name] = self.made.get(name) or on_nodes(found, f"{self.name}.{name}")
+        return lambda *x, **options: method(*x, *self.args, **self.kwds, **options)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The distribution with these parameters."""
+        frozen = Methods(self.theirs, self.name, args, options)
+        frozen.made = self.made
+        return frozen
+
+    def as_scipys(self) -> Any:
+        """What a function of SciPy's is given in its place."""
+        return self.theirs(*self.args, **self.kwds) if self.args or self.kwds else self.theirs
+
+    def __reduce__(self) -> Any:
+        return Methods, (self.theirs, self.name, self.args, self.kwds)
+
+    def __repr__(self) -> str:
+        return f"<af.{self.name}>"
+
+
+def on_nodes(theirs: Any, name: str) -> Any:
+    """SciPy's function, for nodes and arrays: a gradient, or NoRuleError."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        given, named = list(args), options
+        if modes().recording:
+            given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
+            if is_ours([*given, named]):
+                check_proof(theirs, name, given, named)
+                return COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
+        return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
+
+    run.__name__ = run.__qualname__ = name.rpartition(".")[2]
+    run.__module__ = "autoflow." + name.rpartition(".")[0]
+    run.__doc__ = (theirs.__doc__ or "").partition(">>>")[0]  # SciPy's examples are SciPy's to run
+    return run
+
+
+def guarded(f: Any, name: str) -> Any:
+    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy; anything
+    else as it is."""
+    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
+    if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
+        return f
+
+    @functools.wraps(f)
+    def run(*args: Any, **options: Any) -> Any:
+        if is_ours(z := f(*args, **options)):
+            raise NoRuleError(f"a function that is given to {name} returns a node: {remedy(name) or ADVICE}")
+        return z
+
+    return run
+
+
+def in_ours(x: Any) -> Any:
+    """An object of SciPy's as one of our class of that name, or of one that refuses nodes; anything else as it is."""
+    kind, home = type(x), type(x).__module__.partition("._")[0]
+    if kind.__name__ == "SuperLU":
+        return Methods(x, "scipy.sparse.linalg.SuperLU")
+    is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")
+    if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
+        return x
+    with contextlib.suppress(ImportError, TypeError, AttributeError):
+        found: Any = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
+        is_same = isinstance(found, type) and issubclass(found, kind)
+        return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
+    return x
+
+
+def never_lost(kind: type, refused: str = "") -> type:
+    """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
+    NoRuleError if they give numbers alone; or, with the name of a class that is ``refused``, in any case."""
+    (base,) = kind.__bases__[-1:]
+
+    def checked(method: Any, name: str) -> Any:
+        @functools.wraps(method)
+        def run(self: Any, *args: Any, **options: Any) -> Any:
+            if not is_ours([self, *args, options]):
+                given = [guarded(numbers(x), kind.__name__) for x in args]
+                named = {k: guarded(numbers(v), kind.__name__) for k, v in options.items()}
+                theirs = self if refused else numbers(self)
+                z = (method if refused else getattr(base, name))(theirs, *given, **named)
+                if refused or not any([hasattr(v, "__dict__") for v in attributes(theirs).values()]):
+                    with_attributes(self, attributes(theirs))
+                    return self if z is theirs else in_ours(z)
+                z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
+                return value_of(z) if isinstance(z, NodeRole) else z
+            if refused and modes().recording:
+                raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
+            z = method(self, *args, **options)
+            made = name == "__init__"  # what is made of nodes holds some
+            parts = list(leaves(self if made and type(self) is kind else z))
+            if modes().recording and parts and not is_ours(parts):
+                raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
+            return z
+
+        return run
+
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
+        if type(method) is types.FunctionType and (name[0] != "_" or special):
+            setattr(kind, name, checked(method, name))
+    return kind
+
+
+def refusing_class(kind: type, name: str) -> type:
+    """A class derived from one of SciPy's that says no to nodes."""
+    home = name.rpartition(".")[0]
+    try:
+        return never_lost(type(kind)(kind.__name__, (kind,), {"__module__": f"autoflow.{home}"}), name)
+    except TypeError:  # it may have no classes derived from it
+        return kind
+
+
+refusing: Any = functools.cache(refusing_class)  # a class has one such

@@ -1,0 +1,164 @@
+"""A copy of a function of SciPy's is used if it was proved, once for each function and kind of arguments.
+
+It has SciPy's values; they stay what they are when whoever reads the memory of a node finds other numbers there, as
+``af.grad`` looks at its functions (``transforms/shadow.py``); and in some direction its derivative is that of SciPy's
+values. (Where the differences to both sides disagree there is a kink, and the derivative is between them.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import NoRuleError
+from ..base.modes import switched
+from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..transforms.shadow import checked_run
+from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_ours, load_rules, replaced
+
+PROVED: set[Any] = set()  # functions and kinds of arguments
+MANY = 10_000  # of these are remembered
+ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
+SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
+EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
+INTEGRATE = "cubature ode complex_ode solve_bvp dblquad nquad quad_vec tplquad"
+FITS = "boxcox boxcox_normmax fit ppcc_max yeojohnson yeojohnson_normmax"
+
+
+def remedy(name: str) -> str:
+    """What to use instead of a function that a copy would unroll; nothing for any other."""
+    home, _, last = name.rpartition(".")
+    if home == "scipy.optimize":
+        return "" if last.startswith("rosen") else SEARCH
+    if home == "scipy.stats" and last in FITS.split():
+        return SEARCH
+    return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
+
+
+def check_proof(theirs: Any, name: str, args: Any, options: Any) -> None:
+    """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments."""
+    if said := remedy(name):
+        raise NoRuleError(f"{name} of a node has no derivative here: {said}")
+    key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
+    if key not in PROVED:
+        prove(theirs, name, args, options)
+        if len(PROVED) > MANY:
+            PROVED.clear()
+        PROVED.add(key)
+
+
+def numbers(x: Any) -> Any:
+    """Plain arrays, of the numbers of nodes; SciPy's objects."""
+    if type(x) in (list, tuple) and any([isinstance(v, (NodeRole, list, tuple)) or is_copy(v) for v in x]):
+        return type(x)(map(numbers, x))
+    if is_copy(x):
+        return replaced(x, type(x).__bases__[-1], numbers)
+    return value_of(x) if isinstance(x, NodeRole) else x.as_scipys() if hasattr(x, "as_scipys") else x
+
+
+def kind(x: Any) -> Any:
+    """What two calls must have in common to be proved by one of them."""
+    if isinstance(x, (list, tuple)):
+        return type(x), *map(kind, x)
+    if hasattr(x, "dtype"):
+        return x.shape, x.dtype, is_ours(x), type(x).__name__
+    return type(x), x if isinstance(x, (str, int, float)) else getattr(x, "__code__", None)
+
+
+def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
+    """An argument of a call that is tried: numbers in double precision, those of nodes wrapped."""
+    if not is_ours(x):
+        return numbers(x)
+    if isinstance(x, dict):
+        return {name: example(v, wrap) for name, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return type(x)([example(v, wrap) for v in x])
+    if is_copy(x):
+        return replaced(x, type(x), lambda v: example(v, wrap))
+    y = value_of(x)
+    while type(y) is not np.ndarray and hasattr(y, "inner"):  # of a batch the first one
+        y = value_of(value_of(y.inner)[0])
+    if type(y) is not np.ndarray:  # it is being compiled, and has no numbers yet
+        y = np.random.default_rng(0).uniform(0.5, 1.5, x.shape)
+    return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y
+
+
+def prove(theirs: Any, name: str, args: Any, options: Any) -> None:
+    """Raise NoRuleError if a copy of the function loses a gradient."""
+    load_rules()
+    SEEN.array = None
+    inputs: list[Any] = []
+
+    def call(f: Any, wrap: Callable[[Any], Any]) -> list[Any]:
+        change = numbers if f is theirs else in_copies
+        given = [change(example(x, wrap)) for x in args]
+        return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()})))
+
+    def variable(x: Any) -> Any:
+        inputs.append(Variable(x))
+        return inputs[-1]
+
+    why, cause = "it goes on in C, or with the numbers alone", None
+    clean: dict[str, Any] = {"depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "autocast": None}
+    with switched(**clean, recording=True), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = call(theirs, np.array)
+        try:
+            found = checked_run(lambda: call(COPIES.find(theirs), variable))
+            if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
+                why = "its derivative is not that of its values"
+                if is_slope(found, inputs, lambda move: call(theirs, move)):
+                    return
+        except Exception as error:
+            why, cause = f"{type(error).__name__}: {error}".partition("\n")[0], error
+    raise NoRuleError(f"{name} of a node has no derivative here ({why}): {ADVICE}") from cause
+
+
+def has_values(x: Any, y: Any) -> bool:
+    """Are these the same numbers, up to rounding, which is in shares of the largest?"""
+    x, y = np.asarray(value_of(x)), np.asarray(y)
+    size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
+    return x.shape == y.shape and np.allclose(x, y, 0, 1e-9 * size, equal_nan=True)
+
+
+def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any]]) -> bool:
+    """Is the derivative of the results, in one direction, what differences of SciPy's say?"""
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=np.shape(x)) for x in found]
+    steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) for x in inputs]
+
+    def loss(results: list[Any]) -> Any:
+        pairs = zip(results, weights, strict=True)
+        return sum([np.sum(np.real(np.where(np.isfinite(value_of(z)), z, 0) * w)) for z, w in pairs])
+
+    def moved(h: float) -> float:
+        left = iter(steps)
+        return float(loss(call(lambda x: x + h * next(left))))
+
+    if gradient_target(total := loss(found)) is not None:
+        total.backward()
+    pairs = [(x.grad, step) for x, step in zip(inputs, steps, strict=True) if x.grad is not None]
+    sent = np.concatenate([[0.0], *[np.ravel(np.real(g) * step) for g, step in pairs]])
+    middle, slope = float(value_of(total)), float(np.sum(sent))
+    left, right = sorted([(middle - moved(-1e-6)) / 1e-6, (moved(1e-6) - middle) / 1e-6])
+    slack = 1e-5 * (np.sum(np.abs(sent)) + abs(left)) + 1e-8 * abs(middle) + 1e-9
+    return bool(left - slack <= slope <= right + slack)
+
+
+def leaves(x: Any) -> Iterator[Any]:
+    """The floating-point numbers in a result: in containers, and in attributes of objects. p-values are numbers."""
+    if isinstance(x, (float, complex, np.generic, np.ndarray)):
+        if np.result_type(x).kind in "fc":
+            yield x
+        elif np.result_type(x).kind == "O":
+            yield from leaves(np.asarray(x).tolist())
+    elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and not isinstance(x, types.ModuleType)):
+        named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
+        for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
+            if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
+                yield from leaves(v)

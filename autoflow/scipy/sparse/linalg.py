@@ -1,0 +1,103 @@
+"""scipy.sparse.linalg for nodes: the x with A x = b, by elimination or iteration, and what SciPy writes with products.
+
+Whatever found x, A x = b still holds after a small change: so Aᵀ u = g, solved in the same way, gives dL/db = u and
+dL/ddataₖ = −uᵣ xᶜ. Gradients flow to b and to the data of A, a sparse or a dense matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...base.errors import ConvergenceError, NoRuleError
+from ...base.lazy import load_package
+from ...rules import kernel, rule
+from ...table.shapes import Array, as_array
+from ..bodies import check_precision
+from ..mirrors import mirrored
+from . import product_data
+
+ITERATIVE = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
+__all__ = [*ITERATIVE, "factorized", "spsolve"]
+
+
+@kernel
+def sparse_solve(
+    data: Array, b: Array, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
+) -> Array:
+    """A⁻¹ b for a matrix given by its elements. Shapes: data, rows, columns (k,); b (n,) or (n, p)."""
+    check_precision(data, b)
+    linalg = load_package("scipy.sparse.linalg", "af.scipy.sparse.linalg needs SciPy")
+    matrix = sparse.csc_array((data, (rows, columns)), shape=(b.shape[0],) * 2)
+    if not method:
+        return np.reshape(linalg.spsolve(matrix, b), b.shape)
+    z, failed = getattr(linalg, method)(matrix, b, **(options or {}))
+    if failed:
+        raise ConvergenceError(
+            f"scipy.sparse.linalg.{method} did not converge, here or on the way back: set rtol, maxiter"
+        )
+    return z
+
+
+def solve_data(g: Array, data: Array, z: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
+    """−uᵣ xᶜ."""
+    return -product_data(sparse_solve(data, g, columns, rows, method, options), z, rows, columns)
+
+
+rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "A⁻¹", r"A^{-1} $b", name="spsolve",
+     domain=(1.0, 2.0),
+     data=solve_data,
+     b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
+     )  # fmt: skip
+
+
+def elements(matrix: Any) -> tuple[Any, Any, Any]:
+    """Data, rows and columns."""
+    if sparse.issparse(matrix):
+        found = matrix.tocoo()
+        return found.data, found.row, found.col
+    if not hasattr(matrix, "__array__") and not isinstance(matrix, (list, tuple)):
+        raise NoRuleError("of a LinearOperator and nodes: use af.implicit.linear_solve(matvec, b, theta)")
+    matrix = as_array(matrix)
+    return np.reshape(matrix, -1), *np.reshape(np.indices(matrix.shape), (2, -1))
+
+
+def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:  # noqa: N803 - SciPy's name
+    """The x with A x = b, for a sparse A and one or several b.
+
+    >>> import autoflow as af
+    >>> from autoflow.scipy import sparse
+    >>> from autoflow.scipy.sparse import linalg
+    >>> b = af.Variable([2.0, 4.0])
+    >>> linalg.spsolve(sparse.csc_array(np.diag([2.0, 1.0])), b).value
+    array([1., 4.])
+    """
+    data, rows, columns = elements(A)
+    z = sparse_solve(data, as_array(b), rows, columns)
+    return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
+
+
+def iterative(name: str) -> Callable[..., Any]:
+    """A solver by iteration. With a node in A or b, ``x0``, ``M`` and ``callback`` are not known."""
+
+    def solve(A: Any, b: Any, **options: Any) -> tuple[Any, int]:  # noqa: N803
+        data, rows, columns = elements(A)
+        return sparse_solve(data, as_array(b), rows, columns, name, options), 0
+
+    solve.__name__ = solve.__qualname__ = name
+    solve.__doc__ = (
+        f"The x with A x = b, as ``scipy.sparse.linalg.{name}`` finds it, and 0. The way back goes the same."
+    )
+    return solve
+
+
+def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803
+    """The function that solves A x = b."""
+    return lambda b: spsolve(A, b)
+
+
+globals().update({name: iterative(name) for name in ITERATIVE})
+__getattr__, __dir__ = mirrored(globals(), __all__)

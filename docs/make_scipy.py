@@ -1,0 +1,230 @@
+"""Write the lists of ``docs/scipy.md``: what every public function of SciPy does with a node, found by trying each.
+
+    python docs/make_scipy.py    (SciPy's functions differ from version to version: the page says which was tried)
+
+Each function is called with many arguments. Where SciPy takes them, the function under the same name in
+``autoflow.scipy`` is given them as nodes, one at a time: it has SciPy's values and their differences, or it raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import itertools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+import autoflow as af
+from autoflow.errors import AutoflowError
+from autoflow.scipy.proofs import remedy
+
+PAGE = Path(__file__).parent / "scipy.md"
+MARK = "<!-- What follows is written by docs/make_scipy.py -->\n"
+MODULES = (
+    "linalg", "special", "stats", "signal", "integrate", "interpolate", "ndimage", "fft", "spatial.distance", "sparse",
+    "sparse.linalg", "optimize",
+)  # fmt: skip
+# What SciPy leaves open: signs, triangles, matrices beside the symmetric ones; a check that its first call makes.
+OPEN = {"linalg.cho_factor", "linalg.eigh", "sparse.linalg.minres", "sparse.linalg.factorized"}
+KINDS = {"rule": "rule", "code": "SciPy's own code", "plain": "plain", "refused": "refused", "untried": "not tried"}
+RNG = np.random.default_rng(0)
+
+
+def draw(*shape: int) -> Any:
+    """Numbers between 0.5 and 1.5."""
+    return RNG.uniform(0.5, 1.5, shape)
+
+
+SQUARE, SIGNAL = draw(4, 4) + 4 * np.eye(4), draw(40)
+SYMMETRIC = SQUARE + SQUARE.T
+SOS = np.array([[0.2, 0.3, 0.1, 1.0, -0.4, 0.1]])
+ARGUMENTS: list[tuple[Any, ...]] = [
+    (draw(6),), (SYMMETRIC,), (SIGNAL,), (np.array(0.7),), (draw(6), draw(6)), (draw(6), 2), (SYMMETRIC, draw(4)),
+    (np.array(0.7), np.array(0.4)), (SQUARE, SYMMETRIC), (5, np.array(0.7)), (2, draw(6)), (draw(6), np.array(0.7)),
+    (SYMMETRIC, 2), (SIGNAL, 3), (draw(6), draw(6), draw(6)), (np.cumsum(draw(6)), draw(6), draw(3) + 1.5),
+    (np.array(0.7), np.array(0.4), np.array(0.6)), (0.2 * draw(2), np.array([1.0, -0.4]), SIGNAL), (SOS, SIGNAL),
+    (draw(3), draw(3, 3)), (draw(6), 3, 2), (SIGNAL, 7, 2),
+    (1, np.array([0.3]), np.array([1.0]), 1.0), (0.3 * draw(4) / 2, draw(4), draw(4)), (2, 1, draw(6)),
+    (SYMMETRIC, SYMMETRIC, SYMMETRIC), (5, 2, np.array(0.7)), (np.array(0.7), np.array(0.4), np.array(0.6), draw()),
+    (SQUARE, SQUARE, SYMMETRIC, SYMMETRIC), (SQUARE, draw(4, 1), draw(1, 4), draw(1, 1)),
+]  # fmt: skip
+
+
+def parts(z: Any) -> list[Any]:
+    """The arrays of floating-point numbers in a result."""
+    if isinstance(z, (tuple, list)):
+        named = getattr(z, "_fields", range(len(z)))
+        return [part for key, x in zip(named, z, strict=False) if key != "pvalue" for part in parts(x)]
+    if hasattr(z, "toarray"):
+        return parts(z.toarray())
+    if type(z).__name__.endswith("Result"):
+        return [part for key, x in vars(z).items() if key[0] != "_" and key != "pvalue" for part in parts(x)]
+    is_number = isinstance(z, (np.ndarray, np.generic, float, complex)) and np.result_type(z).kind in "fc"
+    return [z] if is_number else []
+
+
+def same_bits(a: list[Any], b: list[Any]) -> bool:
+    """Are these the same arrays, of the same classes?"""
+    if [type(x) for x in a] != [type(x) for x in b]:
+        return False
+    return all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
+
+
+def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, exact: bool = True) -> str:
+    """What a call does with x as a node: "gradient", "plain", "refused"; "nothing" if SciPy itself raises. Raises
+    AssertionError if it has not SciPy's values, or their differences; ``exact``: or if plain arrays have not its bits.
+    """
+    rtol = 1e-8
+    v = af.Variable(x)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            expected, why = parts(theirs(x)), None
+        except Exception as error:
+            expected, why = [], error
+        try:
+            plain = expected if why or not exact else parts(ours(x))
+            if not same_bits(plain, expected) and same_bits(parts(theirs(x)), expected):
+                raise AssertionError("plain arrays have not SciPy's bits")
+            found = parts(ours(v))
+        except Exception as error:
+            if why is None and not isinstance(error, AutoflowError):
+                raise AssertionError(f"{type(error).__name__}: {error}") from error
+            return "nothing" if why else "refused"
+        if why is not None or [np.shape(z) for z in found] != [np.shape(z) for z in expected]:
+            raise AssertionError(f"SciPy: {why or [np.shape(z) for z in expected]}")
+        for z, want in zip(found, expected, strict=True):
+            size = np.max(np.abs(want), initial=0, where=np.isfinite(want))
+            np.testing.assert_allclose(getattr(z, "value", z), want, rtol=rtol, atol=rtol * size)
+        weights = [RNG.normal(size=np.shape(z)) * np.isfinite(z) for z in expected]
+        d = RNG.normal(size=x.shape)
+
+        def loss(results: list[Any]) -> Any:
+            return sum([np.sum(np.real(np.where(w == 0, 0, z) * w)) for z, w in zip(results, weights, strict=True)])
+
+        try:
+            if isinstance(total := loss(found), af.Operation):
+                total.backward()
+        except Exception:  # of a call that nobody means, or of an array that was written into
+            return "refused"
+        slope = 0.0 if v.grad is None else float(np.sum(np.real(v.grad) * d))
+        try:
+            moved = [float(loss(parts(theirs(x + h * d)))) for h in (1e-6, -1e-6)]
+        except Exception:  # SciPy takes no numbers beside these
+            return "nothing"
+        if np.isnan(slope) and not all([np.all(np.isfinite(z)) for z in expected]):
+            return "gradient"  # where there is no number, there is no slope
+        expected_slope = (moved[0] - moved[1]) / 2e-6
+        if not np.isclose(slope, expected_slope, rtol=2e-4, atol=1e-5):
+            further = [float(loss(parts(theirs(x + h * d)))) for h in (4e-6, -4e-6)]
+            if not np.isclose((further[0] - further[1]) / 8e-6, expected_slope, rtol=1e-3, atol=1e-5):
+                return "nothing"  # a jump, or numbers of an iteration, which are not exact
+        np.testing.assert_allclose(slope, expected_slope, rtol=2e-4, atol=1e-5)
+    return "gradient" if v.grad is not None else "plain"
+
+
+def calls(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """SciPy's function and ours, as functions of one argument, and that argument."""
+    for args in ARGUMENTS:
+        for k, x in enumerate(args):
+            if isinstance(x, np.ndarray):
+                yield *[lambda v, f=f, k=k, args=args: f(*args[:k], v, *args[k + 1 :]) for f in (theirs, ours)], x
+
+
+def of_distribution(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """The same of the logarithm of a density, by the place or by a parameter."""
+    shapes = [np.array(0.6 + 0.3 * k) for k in range(getattr(theirs, "numargs", 0))]
+    if not hasattr(theirs, "numargs"):  # of vectors or matrices, each in its own way
+        return
+    if hasattr(theirs, "logpmf"):
+        for k in range(len(shapes)):
+            of = [lambda v, f=f, k=k: f.logpmf(1, *shapes[:k], v, *shapes[k + 1 :]) for f in (theirs, ours)]
+            yield *of, shapes[k]
+    else:
+        yield *[lambda v, f=f: f.logpdf(v, *shapes) for f in (theirs, ours)], np.array([0.4, 0.7])
+
+
+def takes_function(theirs: Any) -> bool:
+    """Is its first argument a function? (That it is refused if it captures nodes is tested.)"""
+    with contextlib.suppress(ValueError, TypeError):
+        return next(iter(inspect.signature(theirs).parameters), "") in ("f", "fun", "func", "function")
+    return False
+
+
+def kind_of(module: str, name: str, most: int = 100) -> tuple[str, list[str]]:
+    """What a function does, and what was found wrong, in ``most`` calls without a gradient, or up to one with it."""
+    theirs, home = getattr(importlib.import_module(f"scipy.{module}"), name), f"autoflow.scipy.{module}"
+    ours, wrong, seen = getattr(importlib.import_module(home), name), [], []
+    tried = of_distribution(theirs, ours) if hasattr(theirs, "rvs") else calls(theirs, ours)
+    has_rule = isinstance(theirs, np.ufunc) or name in importlib.import_module(home).__all__
+    if takes_function(theirs):
+        return ("rule" if has_rule else "refused" if remedy(f"scipy.{module}.{name}") else "untried"), wrong
+    for f, g, x in tried:
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                seen.append(outcome(f, g, x, not (has_rule and module == "stats")))
+        except AssertionError as error:
+            if f"{module}.{name}" in OPEN:
+                continue
+            wrong.append(f"{module}.{name}: {' '.join(str(error).split())[:200]}")
+        if len(seen) - seen.count("nothing") >= most or (most < 100 and "gradient" in seen):
+            break
+    if "gradient" in seen:
+        return ("rule" if has_rule else "code"), wrong
+    return next((kind for kind in ("refused", "plain") if kind in seen), "untried"), wrong
+
+
+def public_names(module: str) -> tuple[list[str], list[str]]:
+    """The names of functions, and those of classes."""
+    theirs = importlib.import_module(f"scipy.{module}")
+    found = {name: getattr(theirs, name) for name in theirs.__all__}
+    classes = [n for n, x in found.items() if isinstance(x, type) and not issubclass(x, (BaseException, tuple))]
+    return [n for n, x in found.items() if callable(x) and not isinstance(x, type)], classes
+
+
+def page() -> tuple[str, list[str]]:
+    """The lists, and what was found wrong."""
+    found: dict[tuple[str, str], list[str]] = {}
+    wrong: list[str] = []
+    classes: dict[str, list[str]] = {}
+    for module in MODULES:
+        functions, kinds = public_names(module)
+        for name in functions:
+            kind, errors = kind_of(module, name, 2)
+            print(module, name, kind, *errors, flush=True)
+            found.setdefault((module, kind), []).append(name)
+            wrong += errors
+        ours = importlib.import_module(f"autoflow.scipy.{module}")
+        classes[module] = [name for name in kinds if name in ours.__all__]
+    lines = [MARK, "## All functions\n", f"Tried with SciPy {scipy.__version__}.\n"]
+    lines += [f"| module | {' | '.join(KINDS.values())} |", "|---|" + "---|" * len(KINDS)]
+    for module in MODULES:
+        lines.append(f"| `{module}` | {' | '.join([str(len(found.get((module, k), ()))) for k in KINDS])} |")
+    total = [sum([len(found.get((m, k), ())) for m in MODULES]) for k in KINDS]
+    lines.append(f"| all | {' | '.join(map(str, total))} |")
+    lines.append("\n*Not tried*: no arguments that are tried fit. They are proved when they are called.\n")
+    for module, (kind, title) in itertools.product(MODULES, KINDS.items()):
+        if names := found.get((module, kind)):
+            lines.append(f"* `{module}`, {title}: {', '.join([f'`{name}`' for name in sorted(names)])}")
+        if kind == "rule" and classes[module]:
+            lines.append(f"* `{module}`, classes with rules: {', '.join([f'`{name}`' for name in classes[module]])}")
+    return "\n".join(lines) + "\n", wrong
+
+
+def main() -> int:
+    """Write the page, and say what is wrong."""
+    text, wrong = page()
+    PAGE.write_text(PAGE.read_text(encoding="utf-8").partition(MARK)[0] + text, encoding="utf-8")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,298 @@
+"""A gradient or an error: many calls under SciPy's names, of a node, beside SciPy's values and their differences.
+
+Each call either raises NoRuleError (or what SciPy raises), or has SciPy's shapes and values and the slope of their
+differences. A result without a history is right if SciPy's does not change.
+"""
+
+import importlib
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+import scipy.interpolate  # noqa: E402, F811
+import scipy.signal  # noqa: E402
+import scipy.sparse.linalg  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
+
+sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
+import make_scipy  # noqa: E402
+
+RNG = np.random.default_rng(0)
+
+
+def names(text):
+    return text.split()
+
+
+def draw(*shape):
+    return RNG.uniform(0.5, 1.5, shape)
+
+
+def check(call, x):
+    """Is ``call(which, x)``, with ``which`` "scipy" or "autoflow.scipy", a gradient or an error? True if a gradient."""
+    return make_scipy.outcome(lambda v: call("scipy", v), lambda v: call("autoflow.scipy", v), x) == "gradient"
+
+
+MODES = ["reflect", "mirror", "nearest", "wrap", "constant", "grid-mirror", "grid-wrap", "grid-constant"]
+SQUARE = draw(4, 4) + 4 * np.eye(4)
+BANDS = 0.1 * draw(3, 6) + np.array([[0.0], [0.0], [4.0]])
+SOS = np.array([[0.2, 0.3, 0.1, 1.0, -0.4, 0.1], [0.3, 0.2, 0.2, 1.0, 0.2, 0.1]])
+
+
+def calls():
+    """A function, its arguments, and its options; the first or the second argument is the node."""
+    for mode, n in itertools.product(MODES, (2, 3, 4)):
+        for name, origin in itertools.product(("correlate", "convolve"), (0, 1 if n > 2 else 0, -1)):
+            yield f"ndimage.{name}", (draw(5, 4), draw(n, 2)), {"mode": mode, "cval": 0.3, "origin": (origin, 0)}
+        yield "ndimage.correlate", (draw(5, 4) + 1j, draw(3, n) * (1 + 1j)), {"mode": mode}
+        yield "ndimage.convolve1d", (draw(5, 4), draw(n) * (1 + 1j)), {"mode": mode}
+        yield "ndimage.uniform_filter1d", (draw(5, 4), n), {"mode": mode, "cval": 0.3}
+    for mode, order in itertools.product(MODES, range(5)):
+        places, how = RNG.uniform(-4.0, 8.0, (2, 6)), {"order": order, "mode": mode, "cval": 0.3}
+        yield "ndimage.spline_filter", (draw(5, 4), order), {"mode": mode}
+        yield "ndimage.map_coordinates", (draw(5, 4), places), how
+        yield "ndimage.map_coordinates", (draw(5, 4), places), {**how, "prefilter": False}
+        yield "ndimage.shift", (draw(5, 4), draw(2)), how
+        yield "ndimage.affine_transform", (draw(5, 4), draw(2, 3)), how
+    for name in names("gaussian_filter sobel laplace maximum_filter median_filter zoom rotate percentile_filter mean"):
+        yield f"ndimage.{name}", (draw(5, 6), 2.0), {}
+    for mode, shapes in itertools.product(
+        ("full", "same", "valid"), (((5,), (3,)), ((3,), (5,)), ((4, 3), (2, 2)), ((2, 2), (4, 3)))
+    ):
+        several = ["convolve", "correlate", "fftconvolve"] + (
+            ["convolve2d", "correlate2d"] if len(shapes[0]) == 2 else []
+        )
+        for name in several:
+            yield f"signal.{name}", tuple([draw(*shape) for shape in shapes]), {"mode": mode}
+    for n, m in itertools.product((1, 2, 4), (1, 3)):
+        b, a = draw(n), np.concatenate([draw(1) + 1, 0.3 * draw(m - 1)])
+        yield "signal.lfilter", (b, a, draw(3, 6)), {}
+        yield "signal.lfilter", (b, a, draw(6, 3), 0), {"zi": draw(max(n, m) - 1, 3)} if max(n, m) > 1 else {}
+        yield "signal.filtfilt", (b, a, draw(20)), {}
+        yield "signal.upfirdn", (b, draw(7), n, m), {}
+    yield "signal.sosfilt", (SOS.tolist(), draw(4, 6)), {"zi": draw(2, 4, 2)}
+    for name in names("hilbert detrend savgol_filter medfilt resample welch decimate envelope find_peaks"):
+        yield f"signal.{name}", (draw(40), 3), {}
+    for norm, n, axis in itertools.product((None, "ortho", "forward"), (None, 3, 7), (-1, 0)):
+        for name in names("fft ifft rfft irfft hfft ihfft"):
+            yield f"fft.{name}", (draw(4, 5), n, axis, norm), {}
+        for name, kind in itertools.product(("dct", "idct", "dst", "idst"), (1, 2, 3, 4)):
+            yield f"fft.{name}", (draw(4, 5), kind, n, axis, norm), {"orthogonalize": axis == 0}
+        for name in names("fftn ifft2 rfftn irfftn hfftn ihfft2"):
+            yield f"fft.{name}", (draw(4, 5),), {"norm": norm, "s": None if n is None else (n, 4)}
+    kinds = [None, "gen", "sym", "pos", "diagonal", "tridiagonal", "upper triangular", "lower triangular", "banded"]
+    for kind, lower, turned in itertools.product(kinds, (False, True), (False, True)):
+        yield "linalg.solve", (SQUARE @ SQUARE.T, draw(4, 2), lower), {"assume_a": kind, "transposed": turned}
+        yield "linalg.solve_triangular", (SQUARE, draw(4), "NTC"[kinds.index(kind) % 3], lower, turned), {}
+    for kind, lower in itertools.product((1, 2, 3), (False, True)):
+        yield "linalg.eigh", (SQUARE, SQUARE @ SQUARE.T), {"type": kind, "lower": lower, "eigvals_only": True}
+        yield "linalg.solveh_banded", (BANDS if not lower else BANDS[::-1], draw(6)), {"lower": lower}
+    for ord, axis in itertools.product((None, 1, -2, np.inf, "fro", "nuc"), (None, 0, (0, 1))):
+        yield "linalg.norm", (draw(3, 4), ord, axis), {}
+    for name, shape in itertools.product(
+        names("det inv expm logm sqrtm eigvals lu_factor cosm pinv lu schur svdvals"), ((4, 4), (2, 3, 3))
+    ):
+        yield f"linalg.{name}", (draw(*shape) + 4 * np.eye(shape[-1]),), {}
+    for mode, shape in itertools.product(("full", "economic", "r"), ((3, 5), (4, 4), (5, 3))):
+        yield "linalg.qr", (draw(*shape),), {"mode": mode}
+    yield "linalg.eig", (SQUARE, SQUARE @ SQUARE), {"right": False}
+    for a, b in (((4,), (3,)), ((2, 4), (3,)), ((2, 4), (2, 3)), ((1,), (1,))):
+        yield "linalg.toeplitz", (draw(*a), draw(*b)), {}
+        yield "linalg.block_diag", (draw(*a, 2), draw(*b, 1)), {}
+        yield "linalg.lstsq", (draw(5, 3), draw(5, *b[1:])), {}
+    metrics = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean"
+    for name in (*names(metrics), "hamming", "seuclidean"):
+        for w in ({}, {"w": np.array([0.7, 0.0, 1.2])}):
+            yield "spatial.distance.cdist", (draw(4, 3), draw(2, 3), name), w
+        yield "spatial.distance.pdist", (draw(4, 3), name), {}
+        yield f"spatial.distance.{name}", (draw(3), draw(3)), {}
+    for n in (5, 6):
+        yield "spatial.distance.squareform", (draw(n),), {}
+    for axis, keepdims in itertools.product((None, 0, -1), (False, True)):
+        yield "special.logsumexp", (draw(3, 4), axis), {"keepdims": keepdims, "b": draw(3, 4)}
+        yield "special.softmax", (draw(3, 4), axis), {}
+    for name, n in itertools.product(("jn", "yn", "in", "kn"), (0, 1.5, 2)):
+        yield f"special.spherical_{name}", (n, draw(3)), {}
+    for n, name in itertools.product(
+        (1, 2, 3, 6), names("trapezoid simpson cumulative_trapezoid cumulative_simpson romb")
+    ):
+        yield f"integrate.{name}", (draw(n, n), np.cumsum(draw(n))) if name != "romb" else (draw(n),), {}
+
+
+def test_calls():
+    right = total = 0
+    for path, args, options in calls():
+        home, _, name = path.rpartition(".")
+        for k in (0, 1):
+            if k < len(args) and isinstance(args[k], np.ndarray):
+
+                def call(which, x, home=home, name=name, args=args, k=k, options=options):
+                    function = getattr(importlib.import_module(f"{which}.{home}"), name)
+                    return function(*args[:k], x, *args[k + 1 :], **options)
+
+                try:
+                    right += check(call, args[k])
+                except AssertionError as error:
+                    raise AssertionError(f"{path} by argument {k}, {args[2:]}, {options}: {error}") from error
+                total += 1
+    assert right > 0.6 * total, (right, total)  # else little of it is differentiated
+
+
+# -- objects -----------------------------------------------------------------------------------------------------------
+
+PLACES = np.array([0, 0, 1, 2, 2, 3]), np.array([0, 2, 1, 0, 3, 3])
+OTHER = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.1
+OPERATIONS = {
+    "sums": lambda m, a: [a.sum(), a.sum(axis=0), a.mean(axis=1), a.max(), a.max(axis=0)],
+    "products": lambda m, a: [a @ np.arange(4.0), np.arange(4.0) @ a, a @ np.ones((4, 2)), a.dot(np.ones(4))],
+    "of two": lambda m, a: a @ a, "with another": lambda m, a: m.csr_array(OTHER) @ a,
+    "elementwise": lambda m, a: a.multiply(OTHER), "divided": lambda m, a: (a / 2, a / OTHER),
+    "arithmetic": lambda m, a: (-a, 2 * a, a + a.T, a - m.csr_array(OTHER), a + OTHER),
+    "rows": lambda m, a: a[1:3], "columns": lambda m, a: a[:, [0, 3]], "item": lambda m, a: a[2, 3],
+    "places": lambda m, a: a[[0, 2], [2, 3]], "diagonal": lambda m, a: (a.diagonal(), a.trace()),
+    "ufuncs": lambda m, a: (abs(a), a.power(3), a.sqrt(), a.sin(), a.log1p(), a.conj()),
+    "formats": lambda m, a: (a.tocsc(), a.tocoo(), a.tocsr(), a.copy(), a.T), "dok": lambda m, a: a.todok(),
+    "lil": lambda m, a: a.tolil(), "dia": lambda m, a: a.todia() @ np.arange(4.0), "bsr": lambda m, a: a.tobsr(),
+    "stacked": lambda m, a: (m.hstack([a, a]), m.vstack([a, m.csr_array(OTHER)])), "kron": lambda m, a: m.kron(a, a),
+    "triangle": lambda m, a: m.triu(a), "blocks": lambda m, a: m.block_diag([a, a]), "squared": lambda m, a: a ** 2,
+    "dense": lambda m, a: a.todense(), "larger": lambda m, a: a.maximum(m.csr_array(OTHER)),
+    "solved": lambda m, a: m.linalg.spsolve((a + 4 * m.csr_array(OTHER)).tocsc(), np.ones(4)),
+    "lu": lambda m, a: m.linalg.splu((a + 4 * m.csr_array(OTHER)).tocsc()).solve(np.ones(4)),
+    "expm": lambda m, a: m.linalg.expm(a.tocsc()), "expm x": lambda m, a: m.linalg.expm_multiply(a, np.ones(4)),
+    "norm": lambda m, a: m.linalg.norm(a), "lsqr": lambda m, a: m.linalg.lsqr(a, np.ones(4))[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
+def test_sparse(kind, name):
+    def call(which, x):
+        m = importlib.import_module(f"{which}.sparse")
+        importlib.import_module(f"{which}.sparse.linalg")
+        return OPERATIONS[name](m, getattr(m, kind)((x, PLACES), shape=(4, 4)))
+
+    check(call, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+
+
+X, Y = np.cumsum(draw(8)), draw(8)
+POINTS, TABLE = X[:-1] + 0.1, draw(8, 8)
+METHODS = {
+    "values": lambda s, p: s(p), "slopes": lambda s, p: s(p, 1), "derivative": lambda s, p: s.derivative(2)(p),
+    "antiderivative": lambda s, p: s.antiderivative()(p), "integral": lambda s, p: s.integrate(p[0], p[3]),
+    "roots": lambda s, p: s.roots(), "outside": lambda s, p: s(p + 20.0),
+}  # fmt: skip
+
+
+def on_grid(m, x, y, how):
+    exact = {"solver": scipy.sparse.linalg.spsolve} if how == "cubic" else {}  # else SciPy's values are of an iteration
+    table = m.RegularGridInterpolator((x, x), TABLE * y[:, None], how, **exact)
+    return lambda p, *_: table(np.stack([p, p[::-1]], 1))
+
+
+CURVES = {
+    **{f"CubicSpline {end}": lambda m, x, y, end=end: m.CubicSpline(x, y, bc_type=end)
+        for end in ("not-a-knot", "natural", "clamped")},
+    **{name: lambda m, x, y, name=name: getattr(m, name)(x, y) for name in (
+        "PchipInterpolator", "Akima1DInterpolator", "make_interp_spline", "UnivariateSpline", "make_smoothing_spline",
+        "BarycentricInterpolator", "KroghInterpolator")},
+    **{f"degree {k}": lambda m, x, y, k=k: m.make_interp_spline(x, y, k) for k in (1, 2, 4, 5)},
+    **{f"interp1d {k}": lambda m, x, y, k=k: m.interp1d(x, y, k, fill_value="extrapolate")
+        for k in ("linear", "nearest", "cubic", "next")},
+    "PPoly": lambda m, x, y: m.PPoly(np.stack([y[:-1], y[1:]]), x),
+    "from_spline": lambda m, x, y: m.PPoly.from_spline(m.make_interp_spline(x, y)),
+    **{f"grid {how}": lambda m, x, y, how=how: on_grid(m, x, y, how) for how in ("linear", "nearest", "cubic")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("method", METHODS)
+def test_curves(name, method):
+    given = [X, Y, POINTS]
+    for k, x in enumerate(given):
+
+        def call(which, v, k=k):
+            m = importlib.import_module(f"{which}.interpolate")
+            x, y, points = [*given[:k], v, *given[k + 1 :]]
+            return METHODS[method](CURVES[name](m, x, y), points)
+
+        check(call, x)
+
+
+def test_a_diagonal_of_blocks_may_be_a_stack():
+    """SciPy's own body: blocks that are stacks make a stack of block diagonal matrices."""
+    a, b = draw(2, 2, 3), draw(2, 1, 2)
+    z = af.linalg.block_diag(af.Variable(a), b)
+    np.testing.assert_array_equal(
+        z.value, np.stack([scipy.linalg.block_diag(*pair) for pair in zip(a, b, strict=True)])
+    )
+
+    def call(which, x):
+        return importlib.import_module(f"{which}.linalg").block_diag(x, b)
+
+    assert check(call, a)
+
+
+def test_a_kernel_without_a_rule_refuses_nodes():
+    from autoflow.scipy import sparse
+
+    a = sparse.csr_array((af.Variable(np.ones(6)), PLACES), shape=(4, 4))
+    with pytest.raises(NoRuleError, match="get_csr_submatrix"):
+        _ = a[1:3]
+
+
+# -- all functions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", make_scipy.MODULES)
+def test_no_name_of_scipys_is_hidden(module):
+    """What stands under a name of SciPy's is made of SciPy's function, or is one of ours, which the module lists."""
+    ours = importlib.import_module(f"autoflow.scipy.{module}")
+    theirs = importlib.import_module(f"scipy.{module}")
+    here = [name for name, x in vars(ours).items() if getattr(x, "__globals__", None) is vars(ours)]
+    assert set(here) & set(theirs.__all__) <= set(ours.__all__)
+
+
+@pytest.mark.parametrize("module", [pytest.param(name, marks=pytest.mark.nightly) for name in make_scipy.MODULES])
+def test_every_function_is_a_gradient_or_an_error(module):
+    for name in make_scipy.public_names(module)[0]:
+        assert make_scipy.kind_of(module, name)[1] == []
+
+
+@pytest.mark.parametrize("name", ["optimize.brentq", "integrate.dblquad", "integrate.nquad", "optimize.fmin"])
+def test_a_function_that_captures_a_node_is_refused(name):
+    """SciPy would take the numbers of what it returns."""
+    w = af.Variable(0.5)
+    home, _, last = name.rpartition(".")
+    f = getattr(importlib.import_module(f"autoflow.scipy.{home}"), last)
+    args = {"dblquad": (0, 1, 0, 1), "nquad": ([[0, 1]],), "fmin": (1.0,)}.get(last, (0.0, 2.0))
+    with pytest.raises(NoRuleError, match=f"{last} returns a node.*use af"):
+        f(lambda x, *rest: (x - w) * (1.0 if last == "brentq" else x - w), *args)
+    assert np.all(np.isfinite(f(lambda x, *rest: x - w.value if last == "brentq" else (x - 0.5) ** 2, *args)))
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x: m.splu(scipy.sparse.csc_array(OTHER)).solve(x), lambda m, x: m.aslinearoperator(OTHER) @ x,
+    lambda m, x: m.spilu(scipy.sparse.csc_array(OTHER)).solve(x), lambda m, x: m.aslinearoperator(OTHER).matvec(x),
+])  # fmt: skip
+def test_objects_of_classes_that_are_not_public_refuse_nodes(call):
+    ours = importlib.import_module("autoflow.scipy.sparse.linalg")
+    np.testing.assert_array_equal(call(ours, np.ones(4)), call(scipy.sparse.linalg, np.ones(4)))
+    with pytest.raises(NoRuleError, match="no derivative"):
+        call(ours, af.Variable(np.ones(4)))
+
+
+def test_codes_of_copies_are_their_own():
+    """Whoever watches SciPy's code would see nodes in the copies."""
+    from autoflow.scipy.bodies import COPIES
+
+    theirs = scipy.signal.detrend
+    copy = COPIES.find(theirs)
+    assert copy.__code__ == theirs.__code__
+    assert copy.__code__ is not theirs.__code__
+    assert COPIES.find(copy) is copy

@@ -1,0 +1,163 @@
+"""autoflow.scipy: SciPy's names; rules of ours, and SciPy's own code over them, under every transform."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+import cases  # noqa: E402
+import scipy.interpolate  # noqa: E402, F811
+import scipy.linalg  # noqa: E402
+import scipy.signal  # noqa: E402
+import scipy.sparse  # noqa: E402
+import scipy.special  # noqa: E402
+import scipy.stats  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.errors import LoopWarning, NoRuleError  # noqa: E402
+from autoflow.scipy import fft, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats  # noqa: E402
+from autoflow.scipy.mirrors import on_nodes  # noqa: E402
+from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402
+from autoflow.scipy.spatial import distance  # noqa: E402
+from autoflow.table.table import RULES  # noqa: E402
+
+X = np.random.default_rng(0).uniform(0.3, 1.2, (3, 8))
+B, A = np.array([0.2, 0.3]), np.array([1.0, -0.4])
+MATRIX = (scipy.sparse.random(8, 8, density=0.5, random_state=0, format="csr") + 3 * scipy.sparse.eye(8)).tocsr()
+PLACES = np.arange(8)
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+ROWS = [
+    linalg.packed_lu,
+    linalg.factor_solve,
+    fft.orthogonal,
+    sparse.product,
+    sparse_linalg.sparse_solve,
+    signal.recursive,
+]
+
+
+@pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
+def test_row(function):
+    cases.check_row(RULES[function])
+
+
+# -- under every transform ---------------------------------------------------------------------------------------------
+
+EVERYWHERE = {
+    "skew": stats.skew,
+    "kurtosis": stats.kurtosis,
+    "gmean": stats.gmean,
+    "zscore": stats.zscore,
+    "simpson": lambda v: af.integrate.simpson(v),
+    "softmax": special.softmax,
+    "frozen": lambda v: stats.norm(v, 1.0).logpdf(0.3),
+    "filtfilt": lambda v: signal.filtfilt(B, A, v, padlen=3),
+    "lfilter": lambda v: signal.lfilter(B, A, v),
+    "gaussian_filter": lambda v: ndimage.gaussian_filter(v, 1.0),
+    "map_coordinates": lambda v: ndimage.map_coordinates(v, [[0.3, 2.2]], order=3),
+    "csr @ x": lambda v: sparse.csr_array(MATRIX) @ v,
+    "data": lambda v: sparse.csr_array((v, (PLACES, PLACES[::-1])), shape=(8, 8)) @ np.ones(8),
+    "spsolve": lambda v: sparse_linalg.spsolve(MATRIX, v),
+    "dct": fft.dct,
+    "pdist": lambda v: distance.pdist(v.reshape(4, 2)),
+    "toeplitz": lambda v: linalg.toeplitz(v) @ v,
+    "cosm": lambda v: linalg.cosm(np.outer(v[:3], v[:3])),
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_under_every_transform(name):
+    f = EVERYWHERE[name]
+
+    def loss(v):
+        return np.sum(np.sin(f(v)))
+
+    slopes = np.stack([af.grad(loss)(row) for row in X])
+    x, d = X[:2]
+    with af.no_grad():
+        moved = (float(loss(x + 1e-6 * d)) - float(loss(x - 1e-6 * d))) / 2e-6
+    np.testing.assert_allclose(slopes[0] @ d, moved, rtol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LoopWarning)
+        np.testing.assert_allclose(af.vmap(af.grad(loss))(X), slopes, rtol=1e-10)
+    np.testing.assert_allclose(af.jvp(loss, (x,), (d,))[1], slopes[0] @ d, rtol=1e-10)
+    change = (af.grad(loss)(x + 1e-6 * d) - af.grad(loss)(x - 1e-6 * d)) / 2e-6
+    np.testing.assert_allclose(af.hessian(loss)(x) @ d, change, rtol=1e-4, atol=1e-6)
+    fast = af.compile(af.grad(loss))
+    for row, slope in zip(X, slopes, strict=True):
+        np.testing.assert_allclose(fast(row), slope, rtol=1e-10)
+    v = af.Variable(x)
+    af.checkpoint(loss)(v).backward()
+    np.testing.assert_allclose(v.grad, slopes[0], rtol=1e-10)
+
+
+# -- splines -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [
+    lambda m, x, y: m.CubicSpline(x, y), lambda m, x, y: m.CubicSpline(x, y, bc_type="natural"),
+    lambda m, x, y: m.PchipInterpolator(x, y), lambda m, x, y: m.Akima1DInterpolator(x, y),
+    lambda m, x, y: m.make_interp_spline(x, y), lambda m, x, y: m.make_interp_spline(x, y, 5),
+])  # fmt: skip
+def test_splines(make):
+    x, y, points = np.cumsum(X[0]), X[1], np.cumsum(X[0])[:-1] + 0.1
+
+    def value(m, x, y, points):
+        return np.sum(np.cos(np.arange(7.0)) * make(m, x, y)(points))
+
+    given = [x, y, points]
+    leaves = [af.Variable(v) for v in given]
+    z = value(interpolate, *leaves)
+    np.testing.assert_allclose(float(z), value(scipy.interpolate, *given), rtol=1e-10)
+    z.backward()
+    for k, (leaf, v) in enumerate(zip(leaves, given, strict=True)):
+        slope = np.zeros_like(v)
+        for i in range(v.size):
+            ends = [
+                value(scipy.interpolate, *given[:k], v + s * np.eye(v.size)[i], *given[k + 1 :]) for s in (1e-6, -1e-6)
+            ]
+            slope[i] = (ends[0] - ends[1]) / 2e-6
+        np.testing.assert_allclose(leaf.grad, slope, rtol=1e-5, atol=1e-6)
+
+
+# -- proofs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [scipy.linalg.schur, scipy.signal.medfilt, scipy.stats.siegelslopes])
+def test_what_loses_a_gradient_is_refused(function):
+    x = np.diag(X[0, :4]) + 1.0 if function is scipy.linalg.schur else X[0, :5]
+    with pytest.raises(NoRuleError, match=function.__name__):
+        on_nodes(function, f"scipy.{function.__name__}")(af.Variable(x))
+
+
+def test_a_remedy_is_named():
+    with pytest.raises(NoRuleError, match=r"scipy.optimize.brentq .*af.implicit.root"):
+        optimize.brentq(lambda x: x - 1, af.Variable(0.0), 2.0)
+
+
+def test_an_equality_that_hides_a_slope_is_noticed():
+    """Where a[0] is 1 this function does not divide by it, so its own code has no derivative by a[0] there."""
+
+    def scaled(a):
+        return a if a[0] == 1.0 else a / a[0]
+
+    scaled.__module__ = "scipy.toy"
+    with pytest.raises(NoRuleError, match="derivative is not that of its values"):
+        on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))
+    z = on_nodes(scaled, "scipy.toy.scaled")(af.Variable(2 * A))
+    np.testing.assert_allclose(z.value, A)
+
+
+def test_plain_arrays_have_scipys_bits():
+    np.testing.assert_array_equal(signal.lfilter(B, A, X), scipy.signal.lfilter(B, A, X))
+    assert stats.skew(X[0]) == scipy.stats.skew(X[0])
+    assert type(linalg.det(np.eye(2))) is type(scipy.linalg.det(np.eye(2)))
+
+
+def test_nothing_of_scipy_is_changed():
+    before = scipy.stats.skew, scipy.stats.skew.__code__, scipy.stats.skew.__globals__["np"]
+    stats.skew(af.Variable(X[0]))
+    assert (scipy.stats.skew, scipy.stats.skew.__code__, scipy.stats.skew.__globals__["np"]) == before
