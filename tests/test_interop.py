@@ -538,5 +538,5 @@ def test_sparse_matrices_take_numbers_where_nothing_is_recorded(kind):
     with af.no_grad():
         assert (matrix @ x).tolist() == [3.0, 8.0]
     assert (matrix @ x.detach()).tolist() == [3.0, 8.0]
-    with pytest.raises(af.errors.NoRuleError, match=r"matrix.toarray\(\), or with x.value"):
+    with pytest.raises(af.errors.NoRuleError, match=r"matrix.toarray\(\), or x.value"):
         matrix @ x

@@ -367,7 +367,14 @@ class Batched(DuckArray):
     # For our own code, as all that follows: questions about memory.
     strides = private("strides", lambda x: x.inner.strides[x.mapped :]).setter(told_of_shape)
     base = private("base", lambda x: x._base)  # the Batched whose memory this one shows, as ndarray.base
-    flags = private("flags", lambda x: flags_of(value_of(x.inner), f_contiguous=False, writeable=x.is_writeable()))
+    flags = private("flags", lambda x: x.flags_of_one())
+
+    def flags_of_one(self) -> Any:
+        """Those of one example."""
+        whole, known = value_of(self.inner), {"writeable": self.is_writeable()}
+        if type(whole) is np.ndarray and self.mapped and len(whole):
+            return flags_of(whole[0], **known)
+        return flags_of(whole, f_contiguous=False, **known)
 
     def is_writeable(self) -> bool:
         """May the batch be written into?"""

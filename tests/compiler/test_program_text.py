@@ -81,13 +81,15 @@ def node_run(programs):
 
 
 LAST_BIT = {"norm"}  # as in test_compile_rows.py
-NO_PYTHON = {"det", "irfft", "lstsq", "pinv", "put_view"}  # a rule that is one call, a view that is no index
+NO_PYTHON = {  # a rule that is one call, a view that is no index, SciPy's functions in C
+    "det", "irfft", "lstsq", "orthogonal", "pinv", "put_view", "sparse_matmul", "spsolve",
+}  # fmt: skip
 NO_JAVASCRIPT = {
     "convolve", "correlate", "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp",
     "linspace", "logaddexp2_reduce", "lstsq", "modf", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar", "nextafter",
+    "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar", "nextafter", "orthogonal",
     "partition", "percentile", "pinv", "qr", "quantile", "reduceat", "repeat", "slogdet", "svd", "svdvals",
-    "unwrap", "weighted_quantile",
+    "sparse_matmul", "spsolve", "unwrap", "weighted_quantile",
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",
     "ruff": "ruff", "safetensors": "safetensors", "scipy": "SciPy",
     "sklearn": "scikit-learn", "statsmodels": "statsmodels", "torch": "PyTorch", "xarray": "xarray", "yaml": "PyYAML",
-    "tqdm": "tqdm", "websocket": "websocket-client", "zarr": "Zarr",
+    "threadpoolctl": "threadpoolctl", "tqdm": "tqdm", "websocket": "websocket-client", "zarr": "Zarr",
 }  # fmt: skip
 PROGRAMS = ("chromium", "ffmpeg", "firefox", "Graphviz", "mpiexec", "node", "pdflatex")
 
@@ -54,7 +54,7 @@ REASONS = {
     "the peer lacks the function": "it has no such function",
     "the example has no numbers": "its operands are no numbers",
     "another system": "Windows has no such bit|glibc only|this C library keeps freed memory by itself"
-    "|needs a timer that interrupts|limits on the size of files are POSIX's",
+    "|needs a timer that interrupts|limits on the size of files are POSIX's|there is no fork",
     "another Python": "another Python does not nest so deeply|this Python has no sys.monitoring"
     "|references are counted in another way from Python 3.14 on",
     "not a checkout": "not a checkout",
