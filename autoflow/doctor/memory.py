@@ -18,6 +18,7 @@ from ..nodes.versions import owner_of
 from ..pictures.summaries import summary as network_table
 from ..program.boxes import Boxes
 from ..program.names import Program
+from ..table.blocks import FROM
 
 
 class MemoryLine(NamedTuple):
@@ -115,12 +116,14 @@ def most_gradients(order: list[Any]) -> int:
     waiting = {id(order[0]): gradient_bytes(order[0])}
     most = now = waiting[id(order[0])]
     for r in order:
-        for parent in r.parents:
-            if parent is not None and id(parent) not in waiting:
-                waiting[id(parent)] = gradient_bytes(parent)
-                now += waiting[id(parent)]
+        own = waiting[id(r)] if isinstance(r, Record) else 0
+        new = {id(p): gradient_bytes(p) for p in r.parents if p is not None and id(p) not in waiting}
+        waiting |= new
+        now += sum(new.values())
+        if own >= FROM * r.dtype.itemsize and r.rule.is_numpys_elementwise and own in new.values():
+            now, own = now - own, 0  # one is written over what it comes from
         most = max(most, now)
-        now -= waiting[id(r)] if isinstance(r, Record) else 0
+        now -= own
     return most
 
 

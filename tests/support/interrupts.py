@@ -58,16 +58,16 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
         return at
 
     before = sys.gettrace()
-    sys.settrace(at)
-    try:
-        with noted(raised):
+    with noted(raised):
+        sys.settrace(at)
+        try:
             copy_context().run(act)
-    except error:
-        if passed != place:
-            raise
-    finally:
-        sys.settrace(before)
-        LEFT.clear()
+        except error:
+            if passed != place:
+                raise
+        finally:
+            sys.settrace(before)
+            LEFT.clear()
     return passed
 
 
@@ -92,15 +92,15 @@ def signals(act: Callable[[], Any], place: int) -> int:
         passed += 1
 
     before = sys.getprofile()
-    sys.setprofile(at)
-    try:
-        with noted(raised):
+    with noted(raised):
+        sys.setprofile(at)
+        try:
             act()
-    except KeyboardInterrupt:
-        if passed != place:
-            raise
-    finally:
-        sys.setprofile(before)
+        except KeyboardInterrupt:
+            if passed != place:
+                raise
+        finally:
+            sys.setprofile(before)
     return passed
 
 
