@@ -1,5 +1,8 @@
 """Numbers that a program takes out of the graph on purpose are constants, and the picture and ``why`` say so."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,20 +11,27 @@ import autoflow as af
 TAKEN = ["float(w)", "w.item()", "y.value", "y.detach()", "af.stop_gradient(y)", "y.tolist()[0]"]
 
 
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Makes a module of a function with this first line and these lines."""
+
+    def make(first, *lines):
+        (tmp_path / "taken.py").write_text(
+            f"import numpy as np\nimport autoflow as af\n{first}\n" + "".join([f"    {line}\n" for line in lines])
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "taken", raising=False)
+        return importlib.import_module("taken")
+
+    return make
+
+
 @pytest.mark.parametrize("preset", ["default", "classroom"])
 @pytest.mark.parametrize("form", ["np.sum({} * x)", "np.sum(x * ({} + 1.0))", "c = {}\nL = np.sum(c * x)"])
 @pytest.mark.parametrize("text", TAKEN)
-def test_marks(text, form, preset, tmp_path, monkeypatch):
+def test_marks(text, form, preset, module):
     form = form if "L =" in form else f"L = {form}"
-    (tmp_path / "taken.py").write_text(
-        "import numpy as np\nimport autoflow as af\ndef run(x, w):\n    y = x * w\n"
-        + "".join([f"    {line}\n" for line in form.format(text).split("\n")])
-        + "    return L\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, "taken", raising=False)
-    import taken
-
+    taken = module("def run(x, w):", "y = x * w", *form.format(text).split("\n"), "return L")
     with af.options(preset=preset):
         x, w = af.Variable([1.0, 2.0], name="x"), af.Variable(3.0, name="w")
         loss = taken.run(x, w)
@@ -44,16 +54,8 @@ ARRAYS = ["np.array([v, v])", "np.asarray(v)", "np.array([2 * v, -v])",
 
 @pytest.mark.parametrize("text", ARRAYS)
 @pytest.mark.parametrize("form", ["L = np.sum({} * v)", "c = {}\nL = np.sum(c * v)"])
-def test_arrays_made_of_nodes_are_marked(text, form, tmp_path, monkeypatch):
-    (tmp_path / "made.py").write_text(
-        "import numpy as np\ndef run(v):\n"
-        + "".join([f"    {line}\n" for line in form.format(text).split("\n")])
-        + "    return L\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, "made", raising=False)
-    import made
-
+def test_arrays_made_of_nodes_are_marked(text, form, module):
+    made = module("def run(v):", *form.format(text).split("\n"), "return L")
     v = af.Variable([2.0, 3.0], name="v")
     with af.options(preset="classroom"):
         loss = made.run(v)
