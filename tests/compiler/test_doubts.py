@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -208,3 +210,33 @@ def test_other_threads_have_their_own_doubts():
     for thread in threads:
         thread.join()
     assert found == [[2.0, 4.0]] * 8
+
+
+def test_a_thread_that_looks_at_frames_keeps_nothing():
+    """It holds the variables of a function that is recorded, after that function has returned."""
+
+    def recorded(x):
+        kept = [np.sin(x * k) for k in range(200)]
+        return sum(kept)
+
+    found = []
+
+    def look(main):
+        while not found:
+            frame = sys._current_frames()[main]
+            while frame is not None and frame.f_code is not recorded.__code__:
+                frame = frame.f_back
+            found.extend([] if frame is None else [frame])
+        time.sleep(0.03)
+        found[:] = [None]
+
+    thread = threading.Thread(target=look, args=(threading.get_ident(),))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        np.testing.assert_allclose(af.compile(recorded)(X), recorded(X))
+    finally:
+        sys.setswitchinterval(before)
+        found.append(None)
+        thread.join()

@@ -20,6 +20,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -217,11 +218,17 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
     return tape.call(vjp, (g, tuple(saved)), shares=True)
 
 
+WAITS = (0.001, 0.01, 0.1)  # seconds: a thread that looks at what others run (debuggers, proofs) holds their variables
+
+
 def check_nothing_stays(tape: Tape) -> None:
     """Raise CompileError if an array of the recording is still alive: something outside keeps it."""
     if not any([r() is not None for r in tape.alive]):
         return
     gc.collect()
+    for seconds in WAITS if threading.active_count() > 1 else ():
+        if any([r() is not None for r in tape.alive]):
+            time.sleep(seconds)
     left = [x for r in tape.alive if (x := r()) is not None]
     if left:
         raise CompileError(
