@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from dis import opname
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import autoflow as af
@@ -23,12 +24,20 @@ UNSEEN: list[BaseException] = []  # raised by us in a destructor or a callback o
 @contextmanager
 def noted(error: BaseException) -> Iterator[None]:
     """Put ``error`` into UNSEEN where Python would print it and go on."""
-    before = sys.unraisablehook
+    before, handled = sys.unraisablehook, sys.exc_info()[1]
     sys.unraisablehook = lambda info: UNSEEN.append(error) if info.exc_value is error else before(info)
     try:
         yield
     finally:
         sys.unraisablehook = before
+    assert sys.exc_info()[1] is handled
+
+
+def is_handlers_edge(frame: FrameType) -> bool:
+    """Is ``frame`` about to enter or to leave an ``except`` or ``finally`` block? No signal comes there, and
+    after an exception of a trace function it would take the one of the block as being handled for ever: everything that
+    this thread raises later would have it, its traceback and all that hangs on its frames as a context."""
+    return opname[frame.f_code.co_code[frame.f_lasti]] in ("PUSH_EXC_INFO", "POP_EXCEPT")
 
 
 def is_place(code: CodeType) -> bool:
@@ -51,10 +60,10 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
         nonlocal passed
         if event == "exception" or not is_place(frame.f_code):
             return None if event == "call" else at
-        if passed == place:
+        if passed == place and not is_handlers_edge(frame):
             sys.settrace(None)
             raise raised
-        passed += 1
+        passed += passed != place
         return at
 
     before = sys.gettrace()
