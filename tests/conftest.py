@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import gc
+import itertools
 import os
 import re
 import sys
@@ -29,6 +30,7 @@ import autoflow as af  # noqa: E402
 from autoflow.table.shapes import DEPRECATED  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
+FINISHED = itertools.count(1)
 PART = os.environ.get("AUTOFLOW_PART", "1/1")  # 2/3: the second third of the cases of tests with parameters
 
 # The same examples each time, so that a red build is about the change; by night many.
@@ -73,6 +75,12 @@ def pytest_collection_finish():
     """Thirty thousand tests are many objects, which stay: Python's collector need not go through them each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish():
+    """Nor what is kept of the tests that have run."""
+    if next(FINISHED) % 1000 == 0:
+        pytest_collection_finish()
 
 
 def gpu_there():

@@ -338,7 +338,7 @@ DEEP = """
 
     def work():
         x = y = af.Variable(1.0, name="x")
-        for _ in range(500_000):
+        for _ in range(100_000):
             y = -y
             y = y + 1.0
         y.backward()
@@ -359,7 +359,7 @@ DEEP = """
 
 
 @pytest.mark.slow
-def test_a_million_operations_need_no_stack() -> None:
+def test_hundreds_of_thousands_of_operations_need_no_stack() -> None:
     """Forward, backward, printing, deletion: recursion limit 200, stack 256 KB. In a process of its own, whose memory
     is its own, and where an overflowing stack would be this test's failure and not the end of all tests."""
     command = [sys.executable, "-c", textwrap.dedent(DEEP)]
@@ -723,16 +723,16 @@ def test_an_exception_in_a_pass_keeps_nothing_alive(no_gc: None) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_steps_grow_memory_by_nothing(no_gc: None) -> None:
+def test_two_thousand_steps_grow_memory_by_nothing(no_gc: None) -> None:
     w, x = af.Variable(np.ones((3, 2))), np.ones((4, 3))
     tracemalloc.start()
     try:
-        for _ in range(1000):
+        for _ in range(500):
             step(w, x)
         before, _ = tracemalloc.get_traced_memory()
-        for _ in range(10_000):
+        for _ in range(2_000):
             step(w, x)
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert after - before < 10_000, f"{after - before} bytes more after 10,000 steps"
+    assert after - before < 2_000, f"{after - before} bytes more after 2,000 steps"

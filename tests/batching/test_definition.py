@@ -16,6 +16,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support import NIGHTLY
 from vmap_calls import BODIES, EXPRESSIONS
 
 import autoflow as af
@@ -216,7 +217,7 @@ def slopes(run, way):
     return af.grad(lambda x: np.sum(af.vmap(loss, axes)(x, *others, s)), allow_unused=True)(x)
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(8 if NIGHTLY else 3))
 def test_derivatives_are_those_of_a_loop(part):
     for _, body in cases()[part::8]:
         if "RNG" in body or "random" in body or "ITR" in body:

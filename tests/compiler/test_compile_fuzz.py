@@ -11,7 +11,7 @@ from autoflow.compiler import passes
 from autoflow.errors import CompileError
 
 CHUNK = 50
-FEW, MANY = 250, 4_000
+FEW, MANY = 150, 4_000
 
 
 def results(x):
@@ -33,7 +33,7 @@ def check(seed):
 test_programs, test_many_programs = make_seed_tests(check, FEW, MANY, CHUNK, 500)
 
 
-@pytest.mark.parametrize("first", range(0, 200 if NIGHTLY else 100, 50))
+@pytest.mark.parametrize("first", range(0, 200 if NIGHTLY else 50, 50))
 @pytest.mark.slow
 def test_joined_sums(first):
     """Here the order of summation changes: equal but for 1e-13 of the largest entry of all results. (Of one result
@@ -50,7 +50,7 @@ def test_joined_sums(first):
                 assert a.shape == b.shape
 
 
-@pytest.mark.parametrize("first", range(0, 300 if NIGHTLY else 100, 50))
+@pytest.mark.parametrize("first", range(0, 300 if NIGHTLY else 50, 50))
 @pytest.mark.slow
 def test_blocks(first, monkeypatch):
     """All programs block by block, in two threads, as if their arrays were large. The same bound."""
@@ -89,7 +89,7 @@ def test_computing_again(first, monkeypatch):
                     np.testing.assert_array_equal(ours, np.asarray(expected), f"seed {seed}", strict=True)
 
 
-HOSTILE_FEW, HOSTILE_MANY = 50, 2_600
+HOSTILE_FEW, HOSTILE_MANY = 25, 2_600
 TRANSFORMS = (lambda f: f, af.grad, af.value_and_grad)
 
 
@@ -132,11 +132,11 @@ def check_hostile(seed):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("first", range(0, HOSTILE_FEW, 50))
+@pytest.mark.parametrize("first", range(0, HOSTILE_FEW, 25))
 def test_hostile_programs(first):
     with np.errstate(all="ignore"):
-        counts = np.sum([check_hostile(seed) for seed in range(first, first + 50)], axis=0)
-    assert counts.min() > 50  # neither all are refused nor none
+        counts = np.sum([check_hostile(seed) for seed in range(first, first + 25)], axis=0)
+    assert counts.min() > 25  # neither all are refused nor none
 
 
 @pytest.mark.nightly

@@ -22,7 +22,7 @@ PROGRAMS = """
     import numpy as np
     import autoflow as af
 
-    def chain(others, along=1, n=8_000):
+    def chain(others, along=1, n=4_000):
         y, side = af.Variable(2.0), af.Variable(1.0)
         for _ in range(n // along):
             for _ in range(along):
@@ -31,7 +31,7 @@ PROGRAMS = """
                 side * 1.0
         return y
 
-    def arrays(n=20_000):
+    def arrays(n=10_000):
         y = af.Variable([1.0, 2.0])
         for k in range(n):
             y = np.sin(y) if k % 2 else 1.0 + y
@@ -50,13 +50,13 @@ PROGRAMS = """
             y *= 1.0
         return y
 
-    def views(n=20_000, base=1.0):
+    def views(n=10_000, base=1.0):
         y = af.Variable(np.ones(3)) * base
         for k in range(n):
             y = y[::-1] if k % 2 else y.T
         return y
 
-    def views_of_constants(n=20_000):
+    def views_of_constants(n=10_000):
         with af.no_grad():
             return views(n)
 
@@ -78,7 +78,7 @@ PROGRAMS = """
 """
 
 WORK = [
-    "chain(0, n=200_000)", "chain(1)", "chain(4, along=3)", "chain(60)", "chain(63)", "chain(127)", "chain(125, 125)",
+    "chain(0, n=50_000)", "chain(1)", "chain(4, along=3)", "chain(60)", "chain(63)", "chain(127)", "chain(125, 125)",
     "arrays()", "functions()", "written()", "views()",
     "views_of_constants()", "written_through_views()", "cycle(False)", "cycle(True)",
 ]  # fmt: skip

@@ -54,7 +54,7 @@ Array = Any
 DTYPES = ["float64", "float32", "complex128", "float32 float64", "float64 complex128", "complex128 float64"]
 RARE = ["float16", "longdouble", "complex64", "clongdouble", "float16 float32"]
 KEEP = {"small": 4096, "large": 0}
-LEAST = 12  # combinations for an example by day
+LEAST = 5  # combinations for an example by day; all of them for the examples of a row together
 OPERATORS = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "power": operator.pow, "matmul": operator.matmul,

@@ -9,7 +9,7 @@ import pytest
 from cases import Case, go_back
 from row_examples import examples_of
 from standin import COPIES
-from support import plain, rows
+from support import NIGHTLY, plain, rows
 
 import autoflow as af
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
@@ -77,7 +77,7 @@ CASES = [
     pytest.param(Case(row, example), id=f"{row.name}-{k}")
     for row in rows()
     if dispatches(row)
-    for k, example in enumerate(examples_of(row))
+    for k, example in list(enumerate(examples_of(row)))[:: 1 if NIGHTLY else 3]
 ]
 
 

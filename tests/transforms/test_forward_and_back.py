@@ -170,7 +170,7 @@ WHERE_REGULAR = {
 POINTS = [
     *[(f, x, f"{name} of {point}") for name, f in EVERYWHERE.items() for point, x in (REGULAR | SINGULAR).items()],
     *[(f, x, f"{name} of {point}") for name, f in WHERE_REGULAR.items() for point, x in REGULAR.items()],
-]
+][:: 1 if NIGHTLY else 3]
 
 
 @pytest.mark.parametrize(("f", "x"), [point[:2] for point in POINTS], ids=[point[2] for point in POINTS])
