@@ -253,6 +253,7 @@ def test_what_follows_a_question_appears_when_it_was_tried(page, site):
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
+@pytest.mark.nightly
 def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     page.run("document.querySelectorAll('.cell .edit')[1].click()")
     page.run("""(() => {
@@ -276,6 +277,7 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
+@pytest.mark.nightly
 def test_my_answers_are_a_notebook(page):
     """Without answers and outputs, with what was typed and changed, and with the name."""
     page.run("globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }")
