@@ -192,6 +192,7 @@ def test_an_unknown_option_runs_nothing(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh_kernels")
 def test_a_kernel_has_no_network_and_no_programs():
     notebook = nbformat.v4.new_notebook()
     lines = [
