@@ -17,7 +17,7 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 pytest.register_assert_rewrite("support", "checks", "cases")
 
 from casenames import pytest_make_parametrize_id  # noqa: E402, F401 - a hook: pytest finds it here
-from chromium import browser, show  # noqa: E402, F401 - fixtures
+from chromium import browser, running_browser, show  # noqa: E402, F401 - fixtures
 from pools import pool  # noqa: E402, F401 - a fixture
 from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
     pytest_make_collect_report,

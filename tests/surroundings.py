@@ -137,7 +137,6 @@ def row(name: str, env: dict[str, str] | None = None, tests: tuple[str, ...] = B
 PLACES = [
     # Several at once, so that the cheap rows are few: what fails here is looked for in the rows below.
     row("cheap-ascii", ASCII | NO_HOME | {"PYTHONHASHSEED": "1", "TZ": "Pacific/Kiritimati", "COLUMNS": "20"}, BRIEF),
-    row("cheap-decimal", {"PYTHONHASHSEED": "12345", "TZ": "America/St_Johns"}, BRIEF, ready=with_locale("de_DE")),
     row("cheap-options", NO_HOME, (), python=("-OO", "-I", "-X", "dev", *STRICT)),
 
     *[row(f"seed-{n}", {"PYTHONHASHSEED": n}) for n in ("0", "1", "12345")],

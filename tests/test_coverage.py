@@ -31,6 +31,7 @@ def test_the_page_is_up_to_date():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_script_says_so():
     done = subprocess.run([sys.executable, str(DOCS / "make_coverage.py"), "--check"], cwd=DOCS.parent, check=False,
                           capture_output=True, encoding="utf-8", env={"PYTHONPATH": str(DOCS.parent)})  # fmt: skip

@@ -91,6 +91,7 @@ def test_fit_a_curve(run):
     np.testing.assert_allclose(expected, names["truth"], atol=0.05)
 
 
+@pytest.mark.nightly
 def test_two_layer_network(run):
     _, printed = run("two_layer_network")
     for point in (-2.0, 0.0, 1.0):
@@ -167,6 +168,7 @@ def test_gaussian_process(run):
         assert printed[f"f({point})"] == pytest.approx(near @ np.linalg.inv(covariance(scale, noise)) @ y, abs=1e-4)
 
 
+@pytest.mark.nightly
 def test_fit_an_ode(run):
     """The equation has a solution in closed form; least squares on that one finds the same parameters."""
     names, printed = run("fit_an_ode")
@@ -204,6 +206,7 @@ def test_more_data_than_memory(run):
     assert printed["loss"] == pytest.approx(squares / 20_000, abs=1e-6)
 
 
+@pytest.mark.nightly
 def test_choose_regularisation(run):
     """With the weights in closed form: the error is what is printed, and least there; what means nothing is gone."""
     names, printed = run("choose_regularisation")
@@ -221,6 +224,7 @@ def test_choose_regularisation(run):
     assert printed["meaningful"] > 3 * printed["meaningless"]
 
 
+@pytest.mark.nightly
 def test_deep_equilibrium(run):
     """The fixed point by 500 steps with the trained weights; and it has learned most of the function."""
     names, printed = run("deep_equilibrium")

@@ -70,6 +70,7 @@ def test_points_and_hints(graded):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cell_that_does_not_end_costs_its_own_answers_only(graded):
     grades = graded(
         BEGIN, "while True:\n    pass\ncheck(dL_dy=24)", "check(dL_db=12)", "import os\nos._exit(0)", "check(dL_da=24)",

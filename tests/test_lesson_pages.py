@@ -5,6 +5,7 @@ browser. By night ``test_site.py`` runs every lesson in its page.
 """
 
 import base64
+import functools
 import html
 import json
 import re
@@ -39,12 +40,24 @@ def lesson(path, folder):
     return lessons.Lesson(path, lessons.shown(path), KNOWN, folder)
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A function: the lesson at a path with its boxes, and its HTML."""
+
+    @functools.cache
+    def fill(path):
+        made = lesson(path, tmp_path_factory.mktemp(path.stem))
+        made.fill()
+        return made, "".join(made.html())
+
+    return fill
+
+
 @each
-def test_every_question_has_its_boxes_and_every_cell_is_there(path, tmp_path):
+def test_every_question_has_its_boxes_and_every_cell_is_there(path, filled):
     """In order; a text's question ends a part, and its answer is folded into its form, nowhere else."""
-    made = lesson(path, tmp_path)
-    made.fill()
-    text, parts = "".join(made.html()), made.parts
+    made, text = filled(path)
+    parts = made.parts
     rows = ROWS.findall(text)
     assert [name for name, *_ in rows] == list(questions_of(made.name))
     assert all([boxes.count("<input") == html.unescape(template).count("...") for _, template, boxes in rows])
@@ -64,12 +77,11 @@ def typed(part):
 
 
 @each
-def test_right_answers_are_read_from_their_boxes(path, tmp_path):
+def test_right_answers_are_read_from_their_boxes(path, filled):
     """And what is saved of them is Python that is right in the notebook, too."""
-    made = lesson(path, tmp_path)
-    made.fill()
+    made, text = filled(path)
     questions, asked = questions_of(made.name), []
-    for name, template, _ in ROWS.findall("".join(made.html())):
+    for name, template, _ in ROWS.findall(text):
         right = questions[name].right
         if callable(right):
             continue
@@ -253,6 +265,7 @@ def test_what_follows_a_question_appears_when_it_was_tried(page, site):
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
+@pytest.mark.nightly
 def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     page.run("document.querySelectorAll('.cell .edit')[1].click()")
     page.run("""(() => {
@@ -276,6 +289,7 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
+@pytest.mark.nightly
 def test_my_answers_are_a_notebook(page):
     """Without answers and outputs, with what was typed and changed, and with the name."""
     page.run("globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }")

@@ -16,12 +16,15 @@ pytest.importorskip("sklearn")
 import kernels
 import links
 import nbformat
+from seeds import by_day
 from support import NIGHTLY
 
 spec = importlib.util.spec_from_file_location("notebooks_make", Path(__file__).parent.parent / "notebooks" / "make.py")
 make = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(make)
 PATHS = make.notebooks()
+# Together they use most of the package.
+BY_DAY = {"02_graph_and_pictures", "08_characters_with_an_rnn", "11_debugging", "18_forward_mode", "20_toolkit"}
 NAMES = [path.stem for path in PATHS]
 LARGEST = 1_000_000  # bytes of a file; GitHub shows no large ones
 # What differs between machines: folders, addresses of objects, times of %time, numbers of processes.
@@ -86,7 +89,7 @@ def fresh_kernels():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("fresh_kernels")
-@each
+@pytest.mark.parametrize("path", by_day(PATHS, BY_DAY, lambda path: path.stem))
 def test_runs_and_shows_what_is_stored(path):
     """A cell that raises fails, with its traceback. Lessons that train for long do so at night."""
     stored = read(path)
@@ -189,6 +192,7 @@ def test_an_unknown_option_runs_nothing(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh_kernels")
 def test_a_kernel_has_no_network_and_no_programs():
     notebook = nbformat.v4.new_notebook()
     lines = [

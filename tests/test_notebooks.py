@@ -152,6 +152,7 @@ def check_names(seen, formulas=0):
         assert one["math"] == formulas * (k in (STEPS, STEPS_TABLE))
 
 
+@pytest.mark.nightly
 def test_nbconvert(notebook, browser, tmp_path):
     page = browser.open(converted(notebook, tmp_path))
     seen = see(page)
@@ -161,6 +162,7 @@ def test_nbconvert(notebook, browser, tmp_path):
     check_names(seen)
 
 
+@pytest.mark.nightly
 def test_nbconvert_without_a_page_around(notebook, browser, tmp_path):
     path = converted(notebook, tmp_path, template_name="basic")
     seen = see(browser.open(path))

@@ -164,6 +164,7 @@ def test_heated_rod(run):
     np.testing.assert_allclose(np.linalg.solve(dense, np.ones(30)), names["seen"], atol=4e-4)
 
 
+@pytest.mark.nightly
 def test_ode_fit(run):
     """The same fit by differences, of a solution by another method."""
     names, printed = ran(run, "ode_fit")
@@ -181,6 +182,7 @@ def test_ode_fit(run):
     np.testing.assert_allclose(found.x, [4.0, 0.3], atol=0.2)
 
 
+@pytest.mark.nightly
 def test_lstm_characters(run):
     """The surprise by nn.LSTM with these weights; and it says the sentence by heart."""
     names, printed = ran(run, "lstm_characters")

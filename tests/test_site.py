@@ -135,7 +135,7 @@ def test_the_first_picture_is_there_at_once(still, open_page):
     assert page.run(VALUES) == ["−2822.5", "−1696", "−2118.4", "1"]
 
 
-@marked(in_browser)
+@marked(by_night)
 def test_the_front_page_opens_with_a_network_that_trains(still, open_page):
     """Without Python, which is loaded when the editor comes into view; in at most 500 kB."""
     page = open_page(still)
@@ -155,7 +155,7 @@ def test_the_front_page_opens_with_a_network_that_trains(still, open_page):
     page.until(f"!{live}.state.playing", 20)  # out of sight
 
 
-@marked(in_browser)
+@marked(by_night)
 def test_tab_indents_where_python_does_and_leaves_the_editor_elsewhere(still, open_page):
     page = open_page(still)
 
@@ -195,15 +195,13 @@ def test_a_program_in_a_link_is_shown_and_not_run(still, open_page):
 
 
 @marked(in_browser)
-@pytest.mark.parametrize(
-    "text", ["#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)], ids=["no", "noise", "bomb"]
-)
-def test_a_damaged_link_is_told(still, open_page, text):
-    page = open_page(still + text)
-    assert page.run("document.getElementById('code').value").startswith("# The link is damaged")
+def test_a_damaged_link_is_told(still, open_page):
+    for text in ("#code=%%%", "#code=" + "A" * 50, link("#" * 10_000_000)):
+        page = open_page(still + text)
+        assert page.run("document.getElementById('code').value").startswith("# The link is damaged")
 
 
-@marked(in_browser)
+@marked(by_night)
 def test_a_link_comes_back(still, open_page):
     page = open_page(still)
     code = "x = af.Variable(2.0)  # ∂ é 日本\ny = x**3\n"
@@ -723,7 +721,7 @@ def test_markdown_links_to_pages_of_the_site_and_no_further():
     assert pages.title_of(text) == "A x"
 
 
-@marked(in_browser)
+@marked(by_night)
 def test_six_networks_train_in_their_pages(tmp_path, browser):
     live_pages.build(tmp_path / "live")
     listed = re.findall(r'href="(\w+\.html)"', (tmp_path / "live" / "index.html").read_text(encoding="utf-8"))
@@ -757,6 +755,7 @@ def to_read(tmp_path_factory):
     return out
 
 
+@pytest.mark.nightly
 def test_images_of_all_themes_come_along(to_read):
     for path in to_read.glob("docs/*.html"):
         named = re.findall(r'(?:src|srcset)="([^"]+)"', path.read_text(encoding="utf-8"))
@@ -766,6 +765,7 @@ def test_images_of_all_themes_come_along(to_read):
             assert len(images) == (ROOT / "README.md").read_text(encoding="utf-8").count('="images/')
 
 
+@pytest.mark.nightly
 def test_lists_say_what_one_learns_how_long_it_takes_and_for_whom_it_is(to_read):
     text = (to_read / "lessons" / "index.html").read_text(encoding="utf-8")
     assert len(re.findall(r"<small>Learn [^<]{40,}</small>", text)) == len(LESSONS)
@@ -778,6 +778,7 @@ def test_lists_say_what_one_learns_how_long_it_takes_and_for_whom_it_is(to_read)
         lists.lesson_item(0, "name", "title", "# Title\n\nWords.")
 
 
+@pytest.mark.nightly
 def test_the_index_has_every_section_and_leads_there(to_read):
     entries = json.loads((to_read / "search.json").read_text(encoding="utf-8"))
     assert {kind for kind, *_ in entries} == {"lesson", "documentation", "reference"}
@@ -793,7 +794,7 @@ def test_the_index_has_every_section_and_leads_there(to_read):
     assert (to_read / "search.json").stat().st_size < 1_500_000
 
 
-@marked(in_browser)
+@marked(by_night)
 def test_search_finds_lessons_documentation_and_names_without_a_server(to_read, browser):
     page = Playground(browser)
     texts = "['a', '.kind'].map((name) => row.querySelector(name).textContent)"

@@ -104,6 +104,7 @@ def test_the_wheel_installs_what_it_needs(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_api_reference_is_built_without_a_warning(tmp_path):
     pytest.importorskip("pdoc", reason="pdoc is not installed (extra docs)")
     done = run(sys.executable, ROOT / "docs" / "make_api.py", tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})

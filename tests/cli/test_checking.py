@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from seeds import by_day
 
 from autoflow.__main__ import main
 from autoflow.cli.checking import first_difference, run_program
@@ -89,6 +90,7 @@ def test_a_program_as_a_whole(tmp_path, capfd):
     assert error == ""
 
 
+@pytest.mark.nightly
 def test_a_program_that_loses_nothing(tmp_path, capfd):
     assert run(tmp_path / "program.py", "import autoflow as af\n(af.Variable(2.0) * 3.0).backward()") == 0
     assert capfd.readouterr().out == "Operations: 1. No numbers of nodes are read past autoflow.\n"
@@ -103,13 +105,13 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize("middle", TAKEN.values(), ids=TAKEN)
-def test_numbers_that_are_taken_on_purpose_are_named(tmp_path, capfd, middle):
-    assert run(tmp_path / "program.py", START + "    " + middle + END) == 0
+@pytest.mark.parametrize("how", by_day(TAKEN, {"a loss of floats"}))
+def test_numbers_that_are_taken_on_purpose_are_named(tmp_path, capfd, how):
+    assert run(tmp_path / "program.py", START + "    " + TAKEN[how] + END) == 0
     assert "Numbers taken by float(x), x.item() or x.tolist() are computed with, first in" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("how", ["file", "name"])
+@pytest.mark.parametrize("how", by_day(["file", "name"], {"name"}))
 def test_a_module_in_a_package(tmp_path, capfd, monkeypatch, how):
     folder = tmp_path / "models" / "small"
     folder.mkdir(parents=True)

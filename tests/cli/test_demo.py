@@ -84,6 +84,7 @@ def test_cross_entropy_is_stable_and_has_the_known_gradient():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_digits_are_read():
     pytest.importorskip("sklearn")
     images, labels = demo.load_digits()

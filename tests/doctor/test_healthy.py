@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from seeds import by_day
 
 from autoflow.backprop import passes
 from autoflow.doctor.graphs import diagnose_node
 
 ROOT = Path(__file__).parents[2] / "examples"
-BY_DAY = {"fit_a_curve", "linear_regression", "own_rule", "logistic_regression", "micrograd_moons"}
-PATHS = [
-    pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=() if path.stem in BY_DAY else pytest.mark.nightly)
-    for path in (*sorted(ROOT.glob("*.py")), *sorted(ROOT.glob("ports/*.py")))
-]
+BY_DAY = {"fit_a_curve", "linear_regression", "own_rule", "logistic_regression"}
+PATHS = sorted(ROOT.glob("**/*.py"))
 MOST = 8  # losses of one program
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", by_day(PATHS, BY_DAY, lambda path: path.stem))
 def test_nothing_is_found_in_a_healthy_program(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if "matplotlib" in path.read_text(encoding="utf-8"):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")

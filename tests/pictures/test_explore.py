@@ -415,6 +415,7 @@ def test_a_hostile_name_runs_nothing_in_a_browser(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
     """The same comparison as with node, in the program that readers have."""
     cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
@@ -482,6 +483,7 @@ def test_over_one_input_there_is_the_curve_and_its_tangent(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_pole_is_no_line(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lambda x: 1 / x, x=(-1, 1.001, 0.5)))
     path = page.run("plot().querySelector('.curve').getAttribute('d')")
@@ -508,6 +510,7 @@ def test_over_two_inputs_there_are_contours_and_the_gradient(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_axes_of_different_scales_are_said(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lambda x, y: x * y, x=(-1, 1), y=(-100, 100)))
     assert "not at right angles" in page.run("r().querySelector('.note').textContent")
@@ -534,6 +537,7 @@ def test_steps_downhill(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_too_large_steps_go_uphill_and_it_is_said(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lambda x: x**4, x=(-2, 2, 1.0)))
     page.run("type('learning rate', 2); press('Step downhill')")
@@ -544,6 +548,7 @@ def test_too_large_steps_go_uphill_and_it_is_said(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_run_ends_at_the_bottom(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lambda x: (x - 1) ** 2, x=(-2, 2, 2.0)), reduced_motion=False)
     page.run("type('learning rate', 0.5); press('Run')")
@@ -557,6 +562,7 @@ def test_a_run_ends_at_the_bottom(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_sweep_moves_the_slider_and_comes_home(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lambda x: x * x, x=(-2, 2, 1.0)), reduced_motion=False)
     page.run("window.seen = []; r().querySelector('[aria-label=\"Sweep x\"]').click(); "
@@ -580,6 +586,7 @@ def test_a_click_in_the_plot_moves_the_inputs(tmp_path, browser):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly
 def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
     from autoflow.pictures.model.style import DARK, LIGHT
 
@@ -595,6 +602,7 @@ def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_printed_page_cuts_nothing_off(tmp_path, browser):
     page = opened(browser, tmp_path, explore(lesson()[0]), width=420)
     assert page.run("r().querySelector('.picture svg').getBoundingClientRect().width") > 420
@@ -822,6 +830,7 @@ def test_steps_downhill_in_the_widget(tmp_path, browser):
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_a_run_in_the_widget_waits_for_python(tmp_path, browser):
     pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
     from autoflow.pictures.sliders.explore import widget

@@ -72,12 +72,8 @@ def test_frames_hide_what_is_still_to_come():
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
-def test_frames_of_the_page_are_these(tmp_path):
+def test_frames_of_the_page_are_these(browser, tmp_path):
     """The same classes on the same cards and arrows as a browser has."""
-    import chromium
-
-    if reason := chromium.missing():
-        pytest.skip(reason)
     stepper = shared()[0].step()
     path = tmp_path / "page.html"
     path.write_text(stepper.to_html(), encoding="utf-8")
@@ -86,23 +82,20 @@ def test_frames_of_the_page_are_these(tmp_path):
         ".map((e) => [e.dataset.node ?? e.dataset.edge, [...e.classList].sort().join(' '), "
         "[...e.querySelectorAll('.unsent')].length, e.querySelector('.gradient')?.textContent ?? ''])"
     )
-    with chromium.Chromium() as browser:
-        page = browser.open(path)
-        *_, (_, last) = frames(stepper.graph)
-        for k, (_, drawing) in enumerate(frames(stepper.graph)):
-            slide = (
-                "const s = document.querySelector('.autoflow-picture > div').shadowRoot.querySelector('[type=range]')"
-            )
-            page.run(f"{{ {slide}; s.value = {k}; s.dispatchEvent(new Event('input')); }}")
-            ours = [
-                [
-                    mark[1:], " ".join(sorted(group.states)),
-                    len(text_of(groups(last)[mark], "sent")) - len(text_of(group, "sent")),
-                    (text_of(group, "gradient") or [""])[0],
-                ]
-                for mark, group in groups(drawing).items()
-            ]  # fmt: skip
-            assert sorted(page.run(classes)) == sorted(ours), k
+    page = browser.open(path)
+    *_, (_, last) = frames(stepper.graph)
+    for k, (_, drawing) in enumerate(frames(stepper.graph)):
+        slide = "const s = document.querySelector('.autoflow-picture > div').shadowRoot.querySelector('[type=range]')"
+        page.run(f"{{ {slide}; s.value = {k}; s.dispatchEvent(new Event('input')); }}")
+        ours = [
+            [
+                mark[1:], " ".join(sorted(group.states)),
+                len(text_of(groups(last)[mark], "sent")) - len(text_of(group, "sent")),
+                (text_of(group, "gradient") or [""])[0],
+            ]
+            for mark, group in groups(drawing).items()
+        ]  # fmt: skip
+        assert sorted(page.run(classes)) == sorted(ours), k
 
 
 def test_captions_are_broken_where_they_fit():
@@ -124,6 +117,7 @@ def test_folded_pictures_have_no_frames():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_gif_has_a_frame_for_each_step(tmp_path):
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     pytest.importorskip("matplotlib")

@@ -378,15 +378,15 @@ def test_wrong_arguments_say_what_is_right():
 def test_a_large_graph_shows_what_is_nearest_and_says_so():
     x = af.Variable(1.0, name="x")
     y = x
-    for _ in range(1000):
+    for _ in range(200):
         y = y * 1.001 + x
-    g = graph(y, gradients=True, limit=400)
-    assert len(g.nodes) == 400
+    g = graph(y, gradients=True, limit=80)
+    assert len(g.nodes) == 80
     assert g.nodes[-1].output
-    assert "2,001 nodes; showing the 400 nearest to the output; 1,601 are hidden" in g.notes[0]
+    assert "401 nodes; showing the 80 nearest to the output; 321 are hidden" in g.notes[0]
     assert g.nodes[-1].operands[1].note == "hidden"
-    whole = graph(y, gradients=True, limit=2500)
-    assert whole.nodes[-300].gradient == g.nodes[-300].gradient
+    whole = graph(y, gradients=True, limit=500)
+    assert whole.nodes[-60].gradient == g.nodes[-60].gradient
     assert len(graph(y, limit=5).nodes) == 5
     assert "continued below" in str(whole)
 
@@ -403,7 +403,7 @@ def long_chain(n):
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_source")
 def test_a_huge_graph():
-    n = 1_000_000 if os.environ.get("AUTOFLOW_NIGHTLY") == "1" else 30_000
+    n = 1_000_000 if os.environ.get("AUTOFLOW_NIGHTLY") == "1" else 10_000
     part = long_chain(n // 10)[2]
     y, g, whole = long_chain(n)
     assert whole < 40 * part + 1.0  # ten times the work; a search that is quadratic takes a hundred times as long

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, shared
+from support import NIGHTLY
 
 import autoflow as af
 from autoflow.pictures import draw, graph, walk
@@ -377,7 +378,7 @@ def test_the_size_of_a_repr_does_not_depend_on_the_graph(monkeypatch):
     found = walk.few
     monkeypatch.setattr(walk, "few", lambda record: looked.append(found(record)) or looked[-1])
     y = af.Variable(1.0, name="x")
-    for _ in range(200_000):
+    for _ in range(20_000):
         y = y * 1.0
     y._repr_mimebundle_()
     assert looked == [None]
@@ -492,7 +493,7 @@ def pictures():
 @pytest.mark.slow
 def test_matplotlib_draws_our_layout(tmp_path):
     pytest.importorskip("matplotlib")
-    for g in pictures():
+    for g in pictures() if NIGHTLY else pictures()[-1:]:  # arrays and strange names
         data = g.save(tmp_path / "g.png").read_bytes()
         assert data.startswith(PNG)
         svg = ElementTree.fromstring(g.to_svg())

@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from row_examples import examples_of
+from row_examples import SLOW, examples_of
+from seeds import by_night
 from support import rows, values_of
 
 import autoflow as af
@@ -44,7 +45,7 @@ def well_formed(text):
     assert "$" not in text.replace(r"\$", ""), text
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", by_night(rows(), SLOW, lambda row: row.name))
 def test_every_row_has_formulas(row):
     for example in examples_of(row)[:3]:
         z = result_of(row, example)

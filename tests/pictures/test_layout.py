@@ -9,7 +9,8 @@ from itertools import pairwise
 import eyes
 import numpy as np
 import pytest
-from gallery import make
+from gallery import DEAR, NAMES, make, picture
+from seeds import by_day, by_night
 
 import autoflow as af
 from autoflow.pictures.layout.arrange import PAGE, cost, crossings
@@ -107,9 +108,9 @@ def test_what_is_used_far_away_has_a_labelled_stub_at_both_ends():
         assert not any([eyes.over(card, [(x, y - 4)]) for card in cards.values()])
 
 
-@pytest.mark.parametrize("name", make.GALLERY)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_box_is_crossed_by_a_foreign_arrow(name):
-    g = make.GALLERY[name](legend=False)
+    g = picture(name, legend=False)
     drawn, root = g.drawn, eyes.root_of(g)
     frames = eyes.boxes(root)
     assert len(frames) == len(drawn.frames)
@@ -206,7 +207,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("steps", SIZES)
+@pytest.mark.parametrize("steps", by_day(SIZES, {"5", "7", "12", "50"}))
 def test_a_sequence_of_any_length_fits_on_a_screen_or_two(steps):
     for scoped, wanted in zip((False, True), SIZES[steps], strict=True):
         g = recurrent(steps, scoped).graph()
@@ -227,9 +228,9 @@ GALLERY_SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GALLERY_SIZES)
+@pytest.mark.parametrize("name", by_night(GALLERY_SIZES, DEAR))
 def test_networks_fit_on_two_screens(name):
-    g = make.GALLERY[name]()
+    g = picture(name)
     *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
     for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
         assert abs(pixels - known) <= 0.05 * known
@@ -238,7 +239,7 @@ def test_networks_fit_on_two_screens(name):
     assert cards == GALLERY_SIZES[name][2] <= 40
 
 
-@pytest.mark.parametrize("blocks", [3, 6, 7, 20, 100])
+@pytest.mark.parametrize("blocks", by_day([3, 6, 7, 20, 100], {"3", "7"}))
 def test_deep_networks_fit_on_two_screens(blocks):
     h = af.Constant(make.spread(4, 8), name="x")
     for k in range(blocks):
@@ -270,13 +271,13 @@ def test_cards_of_large_pictures_do_without_values():
 @pytest.mark.parametrize("scoped", [True, False])
 def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
     with af.options(source=scoped):  # the parts of a loop that is known stand in its box, which is wider: in rows
-        g = recurrent(30, scoped).graph(legend=False)
+        g = recurrent(12, scoped).graph(legend=False)
     drawn = g.drawn
     name = "step" if scoped else "part"
-    assert [f.title for f in drawn.frames] == [f"{name} 1", f"{name} 30"]
+    assert [f.title for f in drawn.frames] == [f"{name} 1", f"{name} 12"]
     (fold,) = [v for v in drawn.nodes if v.fold]
-    assert fold.title == "+28 alike"
-    assert fold.fold.told == (f"{name} 2 … {name} 29", "all with the same U, W, b")
+    assert fold.title == "+10 alike"
+    assert fold.fold.told == (f"{name} 2 … {name} 11", "all with the same U, W, b")
     root = eyes.root_of(g)
     cards, (first, last) = eyes.cards(root), eyes.boxes(root)
     assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]

@@ -5,7 +5,6 @@ import linecache
 import textwrap
 
 import pytest
-from chromium import Chromium, needs_browser
 
 import autoflow as af
 from autoflow.pictures.pages.listing import Listing
@@ -82,43 +81,41 @@ def test_of_a_file_that_was_edited_nothing_false_is_shown(made):
     assert '"program":null' in g.to_html()
 
 
-@needs_browser
-def test_cards_and_lines_belong_together(made, tmp_path):
+def test_cards_and_lines_belong_together(made, browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(made[1].to_html(), encoding="utf-8")
-    with Chromium() as browser:
-        page = browser.open(path, width=1280, height=900)
+    page = browser.open(path, width=1280, height=900)
 
-        def do(code):
-            return json.loads(page.run(f"{ROOT} {code} }})()"))
+    def do(code):
+        return json.loads(page.run(f"{ROOT} {code} }})()"))
 
-        assert do('over(card("w")); return JSON.stringify(texts(".lit"));') == [
-            "af.Variable(np.linspace(-1, 1, n * m).reshape(n, m))"
-        ]
-        assert do('over(frame); return JSON.stringify(texts(".lit"));') == []
-        titles = 'return JSON.stringify(texts(".found .title"));'
-        assert do(f'line("loss = ").click(); {titles}') == ["y₂*y₂", "loss"]
-        assert do(f'press(line("+ self.b"), "Enter"); {titles}') == ["x @ w + b", "y₁"]
-        assert do('return JSON.stringify(all("[data-node]").every((e) => e.tabIndex === 0));')
-        assert do('press(card("loss"), "Enter"); return JSON.stringify(all(".aside").length > 3);')
-        # the stepper marks the expression of each step, forwards and backwards
-        slide = 'const s = root.querySelector("[type=range]"); const go = (k) => { s.value = k; s.oninput(); };'
-        walk = 'const seen = []; for (let k = 0; k <= s.max; k++) { go(k); seen.push(texts(".now").join("")); }'
-        seen = do(f"{slide} {walk} return JSON.stringify(seen);")
-        assert seen[0] == seen[-1] == ""
-        assert "y[1:] += 2.0 * y[:-1]" in seen
-        half = [text for text in seen if text]
-        assert half.count("np.sum(y * y)") >= 2
-        wheel = "const r = frame.getBoundingClientRect(), x = r.left + 99, y = r.top + 99, before = wide();"
-        turn = 'frame.dispatchEvent(new WheelEvent("wheel", { ctrlKey: true, deltaY: -300, clientX: x, clientY: y }));'
-        assert do(f"{wheel} {turn} return JSON.stringify(wide() / before);") == pytest.approx(2, abs=0.01)
-        smaller = 'const before = wide(); press(root.querySelector(".page"), "-");'
-        assert do(f"{smaller} return JSON.stringify(wide() / before);") == pytest.approx(0.8, abs=0.01)
-        assert do('press(root.querySelector(".page"), "0"); return JSON.stringify(frame.className);') == "picture"
-        assert page.run("document.documentElement.scrollWidth") <= 1280
-        page = browser.open(path, width=400, height=800, dark=True)
-        box, picture = [do(f'const r = root.querySelector("{name}").getBoundingClientRect();'
-                           "return JSON.stringify([r.left, r.top, r.right, r.bottom]);")
-                        for name in (".program", ".picture")]  # fmt: skip
-        assert box[1] >= picture[3]
-        assert max(box[2], picture[2]) <= 400
+    assert do('over(card("w")); return JSON.stringify(texts(".lit"));') == [
+        "af.Variable(np.linspace(-1, 1, n * m).reshape(n, m))"
+    ]
+    assert do('over(frame); return JSON.stringify(texts(".lit"));') == []
+    titles = 'return JSON.stringify(texts(".found .title"));'
+    assert do(f'line("loss = ").click(); {titles}') == ["y₂*y₂", "loss"]
+    assert do(f'press(line("+ self.b"), "Enter"); {titles}') == ["x @ w + b", "y₁"]
+    assert do('return JSON.stringify(all("[data-node]").every((e) => e.tabIndex === 0));')
+    assert do('press(card("loss"), "Enter"); return JSON.stringify(all(".aside").length > 3);')
+    # the stepper marks the expression of each step, forwards and backwards
+    slide = 'const s = root.querySelector("[type=range]"); const go = (k) => { s.value = k; s.oninput(); };'
+    walk = 'const seen = []; for (let k = 0; k <= s.max; k++) { go(k); seen.push(texts(".now").join("")); }'
+    seen = do(f"{slide} {walk} return JSON.stringify(seen);")
+    assert seen[0] == seen[-1] == ""
+    assert "y[1:] += 2.0 * y[:-1]" in seen
+    half = [text for text in seen if text]
+    assert half.count("np.sum(y * y)") >= 2
+    wheel = "const r = frame.getBoundingClientRect(), x = r.left + 99, y = r.top + 99, before = wide();"
+    turn = 'frame.dispatchEvent(new WheelEvent("wheel", { ctrlKey: true, deltaY: -300, clientX: x, clientY: y }));'
+    assert do(f"{wheel} {turn} return JSON.stringify(wide() / before);") == pytest.approx(2, abs=0.01)
+    smaller = 'const before = wide(); press(root.querySelector(".page"), "-");'
+    assert do(f"{smaller} return JSON.stringify(wide() / before);") == pytest.approx(0.8, abs=0.01)
+    assert do('press(root.querySelector(".page"), "0"); return JSON.stringify(frame.className);') == "picture"
+    assert page.run("document.documentElement.scrollWidth") <= 1280
+    page = browser.open(path, width=400, height=800, dark=True)
+    box, picture = [do(f'const r = root.querySelector("{name}").getBoundingClientRect();'
+                       "return JSON.stringify([r.left, r.top, r.right, r.bottom]);")
+                    for name in (".program", ".picture")]  # fmt: skip
+    assert box[1] >= picture[3]
+    assert max(box[2], picture[2]) <= 400

@@ -8,6 +8,7 @@ import eyes
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from seeds import by_day
 
 import autoflow as af
 from autoflow.nodes.records import scope
@@ -150,9 +151,8 @@ def made(shape, seed, n):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("n", [60, 170])
-def test_pictures_of_any_shape_fit(shape, n):
-    y = made(shape, n, n)
+def test_pictures_of_any_shape_fit(shape):
+    y = made(shape, 60, 60)
     g = drawn_small(y)
     assert len(graph(y, fold=False).drawn.nodes) >= len(g.drawn.nodes)
     members = [m for v in g.drawn.nodes for m in v.members]
@@ -161,7 +161,7 @@ def test_pictures_of_any_shape_fit(shape, n):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("n", [41, 50, 80, 120, 200, 300, 500, 1000, 1900, 2500, 5000])
+@pytest.mark.parametrize("n", [41, 50, 80, 120, 170, 200, 300, 500, 1000, 1900, 2500, 5000])
 def test_pictures_of_any_shape_and_size_fit(shape, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -174,7 +174,7 @@ def test_pictures_of_any_shape_and_size_fit(shape, n):
             assert sorted(members) == list(range(len(g.nodes))) or any([v.fold for v in g.nodes])
 
 
-@pytest.mark.parametrize("shape", [shared, layers, one_box], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", by_day([shared, layers, one_box], {"shared", "one_box"}, lambda f: f.__name__))
 def test_every_section_opens_into_a_picture_that_can_be_read(shape):
     """A click on each + of the first picture, and on each + of what appears."""
     g = graph(made(shape, 3, 400), gradients=False)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from cases import Case, Unsupported
 from gallery import make
-from row_examples import examples_of
+from row_examples import SLOW, examples_of
+from seeds import by_night
 from support import rows
 
 import autoflow as af
@@ -192,7 +193,7 @@ class Call:
         return getattr(self.record, name)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", by_night(rows(), SLOW, lambda row: row.name))
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_card_says_is_sent_back_is(row):
     for example in examples_of(row):

@@ -43,9 +43,6 @@ def missing():
         return f"chromium does not start: {error}"
 
 
-needs_browser = pytest.mark.skipif(program() is None, reason="chromium is not installed")
-
-
 class Chromium:
     """The program; ``open`` gives a page."""
 
@@ -54,6 +51,7 @@ class Chromium:
         self.stack = contextlib.ExitStack()
         self.buffer = b""
         self.events = []
+        self.targets = []
 
     def __enter__(self):
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
@@ -97,6 +95,13 @@ class Chromium:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def close_pages(self):
+        """Close all that are open, and forget what was heard of them."""
+        for target in self.targets:
+            self.send("Target.closeTarget", targetId=target)  # the answer, that some are closed already, is not read
+        self.targets.clear()
+        self.events.clear()
 
     def send(self, method, session=None, **params):
         """One command of the DevTools protocol; returns its number."""
@@ -149,6 +154,7 @@ class Page:
     def __init__(self, browser, width, height):
         self.browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        browser.targets.append(target)
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -224,13 +230,24 @@ def complaint(event):
 # -- fixtures, which conftest.py takes
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """One that runs, for the tests of a file."""
-    if reason := missing():
-        pytest.skip(reason)
-    with Chromium() as running:
+@pytest.fixture(scope="session")
+def running_browser():
+    """One for all tests of a process."""
+    if program() is None:
+        pytest.skip("chromium is not installed")
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(Chromium())
+        except (OSError, TimeoutError, EOFError) as error:
+            pytest.skip(f"chromium does not start: {error}")
         yield running
+
+
+@pytest.fixture
+def browser(running_browser):
+    """The same without pages; those that a test opens are closed when it ends."""
+    yield running_browser
+    running_browser.close_pages()
 
 
 @pytest.fixture
@@ -248,4 +265,3 @@ def show(browser, tmp_path, request):
     yield open_it
     for one in pages:
         assert one.problems() == []
-        one.call("Page.close")

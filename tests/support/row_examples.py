@@ -292,3 +292,10 @@ def examples_of(row: Rule) -> tuple[Example, ...]:
 
         return at()
     return entry or (BINARY if row.operands == 2 else UNARY)
+
+
+# Rows whose examples take a tenth of a second and more: special functions with differences in them.
+SLOW = (
+    "agm", "betainc", "betaincc", "betainccinv", "betaincinv", "ellipeinc", "ellipj", "ellipkinc", "fdtr", "fdtrc",
+    "log_betainc", "log_stdtr",
+)  # fmt: skip
