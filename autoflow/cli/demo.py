@@ -1,7 +1,7 @@
 """``make demo``: the two things that autoflow is for.
 
 First a small formula: its values, the gradient of everything in it, and a picture. Then a network that learns to
-read handwritten digits, in plain NumPy expressions.
+read handwritten digits: its scores are plain NumPy expressions.
 """
 
 from __future__ import annotations
