@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "optim": USERS,
     "nn": USERS | {"optim", "parallel"},
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
-    "cli": {"base", "table", "rules", "nodes", "arrays", "transforms"},
+    "cli": {"base", "table", "rules", "nodes", "arrays", "transforms", "nn", "optim"},
     "doctor": {"table", "base", "program", "rules", "nodes", "backprop", "transforms", "pictures", "cli"},
     "__main__": {"base", "cli", "doctor"},
 }

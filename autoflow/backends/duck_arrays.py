@@ -128,17 +128,11 @@ class DuckArray:
     def __class__(self, kind: type) -> None:
         CLASS.__set__(self, kind)
 
-    def eager_class(self) -> type:
-        """The class of such an array in eager code."""
-        raise NotImplementedError
+    eager_class: Callable[[], type]  # the class of such an array in eager code
 
-    def yields_to(self, y: Any) -> bool:
-        """Is it the other operand that computes?"""
-        raise NotImplementedError
+    yields_to: Callable[[Any], bool]  # is it the other operand that computes?
 
-    def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
-        """``x += y``; ``name`` is that of the operator, "add"."""
-        raise NotImplementedError
+    update: Callable[[str, np.ufunc, Any], Any]  # ``x += y``; the first is the name of the operator, "add"
 
     def overwrite(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""

@@ -337,10 +337,7 @@ class Batched(DuckArray):
 
     def yields_to(self, y: Any) -> bool:
         """To a node of our layer, or of one inside."""
-        if not issubclass(type(y), NodeRole):
-            return False
-        layer = layer_of(y)
-        return layer is not None and layer.depth >= self.batch_layer.depth
+        return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y`` in the memory of the batch, by what is behind: a node there records it."""
@@ -436,17 +433,13 @@ class Batched(DuckArray):
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
         layer, _ = whose_turn(*values)
         layer.check()
-        is_held = False
-        for k, x in enumerate(inputs[: rule.operands]):
-            if not isinstance(x, NodeRole):
-                continue
-            if layer_of(x) is layer:
-                is_held = True
-            elif gradient_target(x) is not None:
+        nodes = [(k, x) for k, x in enumerate(inputs[: rule.operands]) if isinstance(x, NodeRole)]
+        for k, x in nodes:
+            if layer_of(x) is not layer and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)
-        return layer, is_held
+        return layer, any([layer_of(x) is layer for _, x in nodes])
 
     def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""

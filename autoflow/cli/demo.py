@@ -1,18 +1,18 @@
 """``make demo``: the two things that autoflow is for.
 
 First a small formula: its values, the gradient of everything in it, and a picture. Then a network that learns to
-read handwritten digits, in plain NumPy expressions.
+read handwritten digits: its scores are plain NumPy expressions.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from .. import nn, optim
 from ..base.lazy import show_bar
 from ..base.modes import no_grad
 from ..nodes.nodes import Array, Node, Variable
@@ -95,41 +95,12 @@ def learn_digits(images: Array, labels: Array, *, epochs: int = 60, seed: int = 
         """One row per image, one score per class: (n, 64) -> (n, 10)."""
         return np.tanh(x @ w1 + b1) @ w2 + b2
 
-    step = momentum([w1, b1, w2, b2])
+    sgd = optim.SGD([w1, b1, w2, b2], lr=0.1, momentum=0.9)
     for _ in show_bar(range(epochs), desc="   epochs", file=sys.stderr):
         rng.shuffle(train)
         for batch in np.array_split(train, len(train) // 32):
-            loss = cross_entropy(scores(images[batch]), labels[batch])
-            loss.backward()
-            step()
+            nn.cross_entropy(scores(images[batch]), labels[batch]).backward()
+            sgd.step()
+            sgd.zero_grad()
     with no_grad():
         return float(np.mean(np.argmax(scores(images[test]), axis=1) == labels[test]))
-
-
-def cross_entropy(scores: Array, labels: Array) -> Array:
-    """The mean of -log p, where p is the probability that softmax gives to the right class.
-
-    Shapes: scores (n, classes), labels (n,) integers. Subtracting the maximum changes no probability, and keeps exp
-    from overflowing.
-
-    >>> float(cross_entropy(np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([0, 0])))
-    0.346...
-    """
-    scores = scores - np.max(scores, axis=1, keepdims=True)
-    log_p = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-    return -np.sum(log_p[np.arange(len(labels)), labels]) / len(labels)
-
-
-def momentum(parameters: Sequence[Variable], rate: float = 0.1, keep: float = 0.9) -> Any:
-    """Gradient descent that remembers its direction: the function that does one step, and clears the gradients."""
-    velocities = [np.zeros_like(p.value) for p in parameters]
-
-    def step() -> None:
-        with no_grad():
-            for p, v in zip(parameters, velocities, strict=True):
-                v *= keep
-                v -= rate * p.grad
-                p += v
-                p.zero_grad()
-
-    return step

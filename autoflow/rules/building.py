@@ -22,13 +22,11 @@ from ..table.shapes import (
     as_array,
     as_dtype,
     axes_of,
-    distinct_axes,
     is_numpys,
     like_argument,
     numbers_of,
     sum_to,
     together,
-    zeros,
 )
 from ..table.table import composed, primitive, rule
 
@@ -64,33 +62,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     return move_elements(lambda numbers, new: np.insert(numbers, numbers_of(obj), new, axis), x, y)
 
 
-@composed(np.resize)
-def resize(a: Any, new_shape: Any) -> Array:
-    """The elements again and again, until the shape is full."""
-    x = as_array(a)
-    return move_elements(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
-
-
-run_own(np.extract)
-
-
-@composed(np.trim_zeros)
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Without the zeros at the ends."""
-    x = as_array(filt)
-    trim = trim.lower()
-    if trim not in ("f", "b", "fb", "bf"):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    axes = distinct_axes(axis, x.ndim)
-    places = np.argwhere(x)
-    part = [slice(None)] * x.ndim
-    for a in axes:
-        if not len(places):
-            part[a] = slice(0, 0)
-        else:
-            first, last = int(places[:, a].min()), int(places[:, a].max())
-            part[a] = slice(first if "f" in trim else None, last + 1 if "b" in trim else None)
-    return x[tuple(part)] if axes else x
+run_own(np.extract, np.logspace, np.resize, np.trim_zeros)
 
 
 # ---------------------------------------------------------------- choosing
@@ -241,19 +213,6 @@ def linspace(
     steps = num - 1 if endpoint else num
     step = np.subtract(as_array(stop) * 1.0, as_array(start) * 1.0)
     return z, step / steps if steps > 0 else step * np.nan
-
-
-@composed(np.logspace)
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Array:  # fmt: skip
-    """Powers of ``base``, the exponents evenly spaced."""
-    if np.ndim(base):
-        ndim = max([np.ndim(x) for x in (start, stop, base)])
-        start, stop, base = (as_array(x).reshape((1,) * (ndim - np.ndim(x)) + np.shape(x)) for x in (start, stop, base))
-        base = np.expand_dims(base, axis)
-    z = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
-    return z if dtype is None else np.astype(z, dtype, copy=False)
 
 
 def geomspace_x(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:

@@ -17,18 +17,13 @@ import numpy as np
 from ..base.types import Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, as_dtype, distinct_axes, numbers_of, together, zeros
+from ..table.shapes import Array, as_array, as_dtype, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
 
 
-def cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
-    """``x[start:stop]`` along an axis."""
-    return x[(slice(None),) * (axis % x.ndim) + (slice(start, stop),)]
-
-
-run_own(np.diff, np.trapezoid)
+run_own(np.diff, np.gradient, np.trapezoid)
 
 
 @composed(np.ediff1d)
@@ -44,87 +39,6 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 # ---------------------------------------------------------------- slopes and areas
-
-
-@composed(np.gradient)
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences inside, one-sided at the ends: for each axis an array of f's shape."""
-    f = as_array(f)
-    f = f if f.dtype.kind in "fc" else f.astype(float)
-    axes = distinct_axes(axis, f.ndim)
-    if edge_order > 2:
-        raise ValueError("'edge_order' greater than 2 not supported")
-    slopes = [slope(f, a, d, edge_order) for a, d in zip(axes, spacings(f.shape, axes, varargs), strict=True)]
-    return slopes[0] if len(axes) == 1 else tuple(slopes)
-
-
-def spacings(shape: Shape, axes: tuple[int, ...], given: tuple[Any, ...]) -> list[Any]:
-    """Per axis the distance between neighbours: one for all, or an array of them."""
-    if not given:
-        return [1.0] * len(axes)
-    if len(given) == 1 and np.ndim(given[0]) == 0:
-        return list(given) * len(axes)
-    if len(given) != len(axes):
-        raise TypeError("invalid number of arguments")
-    found: list[Any] = []
-    for axis, places in zip(axes, given, strict=True):
-        if np.ndim(places) > 1:
-            raise ValueError("distances must be either scalars or 1d")
-        if np.ndim(places) == 1:
-            x = as_array(places)
-            if len(x) != shape[axis]:
-                raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-            steps = np.diff(x.astype(float) if x.dtype.kind in "iu" else x)
-            found.append(steps[0] if (steps == steps[0]).all() else steps)
-        else:
-            found.append(places)
-    return found
-
-
-def slope(f: Array, axis: int, d: Any, edge_order: int) -> Array:
-    """df along one axis, by parabolas through three neighbours. ``d``: their distance, or all distances."""
-    n = f.shape[axis]
-    if n < edge_order + 1:
-        raise ValueError(f"np.gradient needs at least {edge_order + 1} elements along axis {axis}, and f has {n}")
-
-    def at(i: int) -> Array:
-        return f[(slice(None),) * axis + (i,)]
-
-    before, here, behind = cut(f, axis, None, -2), cut(f, axis, 1, -1), cut(f, axis, 2, None)
-    if np.ndim(d) == 0:
-        inside = (behind - before) / (2.0 * d)
-        near = far = d
-    else:
-        d1, d2 = d[:-1], d[1:]
-        shape = tuple([-1 if a == axis else 1 for a in range(f.ndim)])
-        a, b, c = -d2 / (d1 * (d1 + d2)), (d2 - d1) / (d1 * d2), d1 / (d2 * (d1 + d2))
-        inside = a.reshape(shape) * before + b.reshape(shape) * here + c.reshape(shape) * behind
-        near, far = d[0], d[-1]
-    if edge_order == 1:
-        first, last = (at(1) - at(0)) / near, (at(-1) - at(-2)) / far
-    else:
-        first = _weight_values([at(0), at(1), at(2)], _first_weights(d))
-        last = _weight_values([at(-3), at(-2), at(-1)], _last_weights(d))
-    z = np.concatenate([np.expand_dims(first, axis), inside, np.expand_dims(last, axis)], axis)
-    return as_dtype(z, f.dtype)
-
-
-def _weight_values(values: list[Array], weights: tuple[Any, Any, Any]) -> Array:
-    return weights[0] * values[0] + weights[1] * values[1] + weights[2] * values[2]
-
-
-def _first_weights(d: Any) -> tuple[Any, Any, Any]:
-    """Of the slope at the first of three points."""
-    if np.ndim(d) == 0:
-        return -1.5 / d, 2.0 / d, -0.5 / d
-    d1, d2 = d[0], d[1]
-    return -(2.0 * d1 + d2) / (d1 * (d1 + d2)), (d1 + d2) / (d1 * d2), -d1 / (d2 * (d1 + d2))
-
-
-def _last_weights(d: Any) -> tuple[Any, Any, Any]:
-    """Of the slope at the last of three points: looking back, the first one."""
-    a, b, c = _first_weights(d if np.ndim(d) == 0 else d[::-1])
-    return -c, -b, -a
 
 
 rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r"\operatorname{unwrap} $x",

@@ -539,12 +539,19 @@ def density_of_kolmogorov(x: Array) -> Array:
 # ---------------------------------------------------------------- logarithms of distribution functions, for their tails
 
 
-def careful_log(p: Array, rest: Array, otherwise: Callable[[], Array]) -> Array:
-    """log p, given p and 1 − p; what ``otherwise`` computes where p is (nearly) too small for a number."""
+def careful_log(
+    p: Array, rest: Array, x: Array, low: float, high: float, middle: float, deep: Callable[[Array], Array]
+) -> Array:
+    """log p, given p and 1 − p; where p is (nearly) too small for a number: ``deep(x)`` between the two bounds, with
+    ``middle`` for an x that is not there, and −∞ elsewhere."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log = np.where(p < 0.5, np.log(p), np.log1p(-rest))
         tiny = p < TINY
-        return log if is_on_host(tiny) and not np.any(tiny) else np.where(tiny, otherwise().astype(log.dtype), log)
+        if is_on_host(tiny) and not np.any(tiny):
+            return log
+        inside = (x > low) & (x < high)
+        far = np.where(inside, deep(np.where(inside, x, middle)), -np.inf)
+        return np.where(tiny, far.astype(log.dtype), log)
 
 
 TINY = 1e-290
@@ -555,13 +562,7 @@ def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     """log P(a, x), or log Q(a, x) if ``upper``."""
     p, q = special.gammainc(a, x), special.gammaincc(a, x)
     p, q = (q, p) if upper else (p, q)
-
-    def deep() -> Array:
-        inside = (x > 0) & np.isfinite(x)
-        y = np.where(inside, x, 1)
-        return np.where(inside, gamma_unit(a, y) + np.log(gamma_mass(a, y, upper)), -np.inf)
-
-    return careful_log(p, q, deep)
+    return careful_log(p, q, x, 0, np.inf, 1, lambda y: gamma_unit(a, y) + np.log(gamma_mass(a, y, upper)))
 
 
 @primitive
@@ -569,25 +570,14 @@ def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     """log I_x(a, b), or log of 1 − I_x(a, b) if ``upper``."""
     p, q = special.betainc(a, b, x), special.betaincc(a, b, x)
     p, q = (q, p) if upper else (p, q)
-
-    def deep() -> Array:
-        inside = (x > 0) & (x < 1)
-        y = np.where(inside, x, 0.5)
-        return np.where(inside, beta_unit(a, b, y) + np.log(beta_mass(a, b, y)), -np.inf)
-
-    return careful_log(p, q, deep)
+    return careful_log(p, q, x, 0, 1, 0.5, lambda y: beta_unit(a, b, y) + np.log(beta_mass(a, b, y)))
 
 
 @primitive
 def log_stdtr(n: Array, t: Array) -> Array:
     """log of Student's distribution function; 1 − F(t) is F(−t)."""
-
-    def deep() -> Array:
-        inside = np.isfinite(t) & (t < 0)
-        y = np.where(inside, t, -1)
-        return np.where(inside, t_unit(n, y) + np.log(t_mass(n, -y)), -np.inf)
-
-    return careful_log(special.stdtr(n, t), special.stdtr(n, -t), deep)
+    p, q = special.stdtr(n, t), special.stdtr(n, -t)
+    return careful_log(p, q, t, -np.inf, 0, -1, lambda y: t_unit(n, y) + np.log(t_mass(n, -y)))
 
 
 def over(log: Array, z: Array, tail: Callable[[Array], Array], t: Array, middle: float) -> Array:

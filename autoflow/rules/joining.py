@@ -31,13 +31,8 @@ def piece(g: Array, k: int, xs_shape: Shapes, axis: Any) -> Array:
     return g[(slice(None),) * axis + (slice(start, end),)]
 
 
+run_own(np.append)
 run_own(np.vstack, np.hstack, np.dstack, np.column_stack, sequences="tup")
-
-
-@composed(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Array:
-    """``values`` behind ``arr``, both flattened unless there is an axis."""
-    return np.concatenate(together(arr, values), axis=axis)
 
 
 @composed(np.block, untouched="arrays")

@@ -116,16 +116,11 @@ rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition",
 # ---------------------------------------------------------------- sets: the first of equal elements is taken
 
 
-def found_first(values: Array, x: Array) -> Array:
-    """The place in x of the first element equal to each value."""
-    order = np.argsort(x, kind="stable")
-    return order[np.searchsorted(x[order], values)]
-
-
-def kept_values(x: Any, values: Array) -> Array:
+def kept_values(x: Array, values: Array) -> Array:
     """The elements of x that have these values: the first of equal ones, so that is where gradients go."""
-    x = as_array(x)
-    return np.take(x.reshape(-1), found_first(values, numbers_of(x).reshape(-1)))
+    x = x.reshape(-1)
+    order = np.argsort(numbers_of(x), kind="stable")
+    return np.take(x, order[np.searchsorted(numbers_of(x)[order], values)])
 
 
 @composed(np.unique)
@@ -144,7 +139,7 @@ def unique(
     return (z, *parts) if parts else z
 
 
-run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d)
+run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d, np.setxor1d)
 
 
 @composed(np.intersect1d)
@@ -161,14 +156,6 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """The values of the first that are not in the second."""
     x = np.ravel(as_array(ar1)) if assume_unique else np.unique(ar1)
     return x[~np.isin(numbers_of(x), numbers_of(as_array(ar2)))]
-
-
-@composed(np.setxor1d)
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """The values that are in one of them only, in order."""
-    x, y = as_array(ar1), as_array(ar2)
-    found = np.setxor1d(numbers_of(x), numbers_of(y), assume_unique)
-    return kept_values(np.concatenate([x, y], axis=None), found)
 
 
 # ---------------------------------------------------------------- histograms: counts, and sums of weights

@@ -14,7 +14,7 @@ from ..table.bodies import run_own
 from ..table.shapes import Array, as_array, as_dtype, like_argument, numbers_of, together
 from ..table.table import composed
 
-run_own(np.polyval, np.polyadd, np.polysub, np.roots, np.poly)
+run_own(np.polyval, np.polyadd, np.polysub, np.polyder, np.roots, np.poly)
 
 
 @composed(np.vander)
@@ -44,17 +44,6 @@ def trim_zeros(p: Any) -> Array:
     p = np.atleast_1d(p)
     kept = np.trim_zeros(p, "f")
     return kept if len(kept) else p[-1:]
-
-
-@composed(np.polyder)
-def polyder(p: Any, m: int = 1) -> Array:
-    """The m-th derivative of the polynomial."""
-    p = as_array(p)
-    if m < 0:
-        raise ValueError("Order of derivative must be positive (see polyint)")
-    for _ in range(int(m)):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1, like=like_argument(p))
-    return p
 
 
 @composed(np.polyint)

@@ -321,14 +321,12 @@ def fill_empty_rows(ok: Array, axis: Axis) -> Array:
 
 def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
     """Every number receives its sum's gradient."""
-    return mask_out(broadcast_view(restore_axes(g, x.shape, axis, keepdims), x.shape), numbers(x, where))
+    return sum_x(g, x.shape, axis, keepdims, numbers(x, where))
 
 
 def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """Every number receives the product of the others."""
-    ok = numbers(x, where)
-    g = restore_axes(g if initial is None else g * initial, x.shape, axis, keepdims)
-    return mask_out(g * product_of_others(np.where(ok, in_dtype(x, dtype), 1), axis), ok)
+    return prod_x(g, x, axis, dtype, keepdims, initial, numbers(x, where))
 
 
 def nanmean_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:

@@ -1,6 +1,6 @@
 """Averages with weights, covariance, correlation; and quantiles.
 
-The first two are NumPy's own code, and correlation is written as NumPy writes it, so every step is recorded.
+The first three are NumPy's own code, so every step is recorded.
 
 Median, percentile, quantile and their twins for NaN are elements by their rank, or means of two neighbours. Let y be
 the elements in order. A quantile is (1 − t) y[j] + t y[j + 1], and j stays the same under a small change of x (as in
@@ -23,7 +23,7 @@ from ..table.table import composed, rule
 # ---------------------------------------------------------------- averages, covariance, correlation
 
 
-run_own(np.average)
+run_own(np.average, np.corrcoef)
 theirs: Any = np.cov
 numpys_cov = with_copies(theirs._implementation)
 
@@ -43,20 +43,6 @@ def cov(
         fweights = np.zeros_like(found[0], float, shape=np.shape(counts))
         fweights[...] = counts
     return numpys_cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
-
-
-@composed(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """The covariance over the product of the standard deviations, within −1 and 1."""
-    c = np.cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return c / c
-    deviation = np.sqrt(np.real(np.diag(c)))
-    c = c / deviation[:, None]
-    c = c / deviation[None, :]
-    if c.dtype.kind != "c":
-        return np.clip(c, -1, 1)
-    return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
 
 
 # ---------------------------------------------------------------- quantiles: elements by their rank

@@ -103,6 +103,11 @@ class Jacobian(Protocol[C, P]):
     def __call__(self, x: C, /, *args: P.args, **options: P.kwargs) -> Any: ...
 
 
+def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
+    """Of a decorator: what it decorates has the types of another function."""
+    return lambda function: function  # type: ignore[return-value]
+
+
 # ---------------------------------------------------------------- the evaluation
 
 

@@ -25,7 +25,7 @@ from ..nodes.cuts import explain
 from ..nodes.grads import add_gradients, cast_gradient, checked_grad
 from ..nodes.nodes import Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..table.shapes import Array, as_array
-from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set
+from .evaluation import Argnum, Trace, chosen_argnum, copy_numbers, stop_set, typed_as
 
 if TYPE_CHECKING:
     from typing import Concatenate, Unpack
@@ -346,16 +346,7 @@ def grad_and_aux(
     return GradientFunction(f, {"which": (1, 2), "aux": True, **how})
 
 
-@overload
-def elementwise_grad(f: np.ufunc, **how: Unpack[How]) -> Callable[..., np.ndarray]: ...
-@overload
-def elementwise_grad(f: OfFirst[N, P], **how: Unpack[How]) -> Gradient[N, P]: ...
-@overload
-def elementwise_grad(f: OfFirst[A, P], **how: Unpack[How]) -> Gradient[A, P]: ...
-@overload
-def elementwise_grad(f: Callable[P, Any], argnum: Argnum, **how: Unpack[How]) -> Callable[P, Any]: ...
-@overload
-def elementwise_grad(f: Callable[P, Any], **how: Unpack[HowBy]) -> Callable[P, Any]: ...
+@typed_as(grad)
 def elementwise_grad(
     f: Callable[..., Any], argnum: Argnum | None = None, *, argnums: Argnum | None = None,
     allow_unused: bool = False, holomorphic: bool = False,

@@ -117,7 +117,7 @@ def test_interp_over_a_jump_is_finite():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda x: np.diff(x, -1), "order must be non-negative"), (lambda x: np.diff(x[0]), "at least one dimensional"), (lambda x: np.gradient(x[:1]), "at least 2 elements"),
+        (lambda x: np.diff(x, -1), "order must be non-negative"), (lambda x: np.diff(x[0]), "at least one dimensional"), (lambda x: np.gradient(x[:1]), r"at least .edge_order \+ 1. elements"),
         (lambda x: np.gradient(x, edge_order=3), "greater than 2"), (lambda x: np.gradient(x, [1.0]), "distances must match"), (lambda x: np.gradient(x, [[1.0]]), "scalars or 1d"),
         (lambda x: np.interp(x, [0.0], [1.0], period=0), "non-zero"), (lambda x: np.vander(x[None]), "one-dimensional"), (lambda x: np.cov(x[None, None]), "more than 2 dimensions"),
         (lambda x: np.cov(x, ddof=0.5), "ddof must be integer"), (lambda x: np.cov(x, aweights=[-1, 1, 1, 1, 1]), "cannot be negative"),
