@@ -7,7 +7,6 @@ on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index,
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,6 @@ from ..table.shapes import (
     as_array,
     as_dtype,
     axes_of,
-    distinct_axes,
     is_numpys,
     like_argument,
     numbers_of,
@@ -71,48 +69,12 @@ def resize(a: Any, new_shape: Any) -> Array:
     return move_elements(lambda numbers: np.resize(numbers, new_shape), x) if x.size else zeros(x, new_shape)
 
 
-run_own(np.extract)
-
-
-@composed(np.trim_zeros)
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Without the zeros at the ends."""
-    x = as_array(filt)
-    trim = trim.lower()
-    if trim not in ("f", "b", "fb", "bf"):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    axes = distinct_axes(axis, x.ndim)
-    places = np.argwhere(x)
-    part = [slice(None)] * x.ndim
-    for a in axes:
-        if not len(places):
-            part[a] = slice(0, 0)
-        else:
-            first, last = int(places[:, a].min()), int(places[:, a].max())
-            part[a] = slice(first if "f" in trim else None, last + 1 if "b" in trim else None)
-    return x[tuple(part)] if axes else x
+run_own(np.extract, np.trim_zeros, np.logspace)
+run_own(np.select, sequences="condlist choicelist")
+run_own(np.piecewise, sequences="condlist funclist", untouched="args kw")
 
 
 # ---------------------------------------------------------------- choosing
-
-
-@composed(np.select, sequences="condlist choicelist")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
-    """At each place the first choice whose condition holds."""
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
-    choices = [x if type(x) in (int, float, complex) else as_array(x) for x in [*choicelist, default]]
-    dtype = np.result_type(*[getattr(x, "dtype", x) for x in choices])
-    shape = np.broadcast_shapes(*[np.shape(x) for x in [*condlist, *choices]])
-    *conditions, z = together(*condlist, choices[-1], *choices)[: len(condlist) + 1]
-    z = np.broadcast_to(z, shape)
-    for condition, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
-        if condition.dtype != bool:
-            raise TypeError("invalid entry in condlist: should be boolean ndarray")
-        z = np.where(condition, choice, z)
-    return as_dtype(z, dtype)
 
 
 @composed(np.choose, sequences="choices")
@@ -131,28 +93,7 @@ def choose_there(i: Array, choices: Any, mode: str) -> Array:
     if mode == "raise" and np.any((i < 0) | (i >= n)):
         raise ValueError("invalid entry in choice array")
     i = i % n if mode == "wrap" else np.clip(i, 0, n - 1)
-    return select([i == k for k in range(n)], list(choices))
-
-
-@composed(np.piecewise, sequences="condlist funclist", untouched="args options")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
-    """A function for each condition; one more is for all other places."""
-    x = as_array(x)
-    several = not np.isscalar(condlist) and (isinstance(condlist[0], (list, np.ndarray)) or np.ndim(condlist[0]))
-    if not several and (x.ndim or np.isscalar(condlist)):
-        condlist = [condlist]
-    conditions = [numbers_of(c).astype(bool) for c in together(x, *condlist)[1:]]
-    if len(funclist) == len(conditions) + 1:
-        conditions.append(~functools.reduce(np.logical_or, conditions))
-    elif len(funclist) != len(conditions):
-        n = len(conditions)
-        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    z: Any = np.zeros_like(x)  # remembers what is written into it
-    for condition, function in zip(conditions, funclist, strict=True):
-        part = x[condition] if callable(function) else None
-        if part is None or part.size:
-            z[condition] = function if part is None else function(part, *args, **options)
-    return z
+    return np.select([i == k for k in range(n)], list(choices))
 
 
 # ---------------------------------------------------------------- grids and windows
@@ -241,19 +182,6 @@ def linspace(
     steps = num - 1 if endpoint else num
     step = np.subtract(as_array(stop) * 1.0, as_array(start) * 1.0)
     return z, step / steps if steps > 0 else step * np.nan
-
-
-@composed(np.logspace)
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Array:  # fmt: skip
-    """Powers of ``base``, the exponents evenly spaced."""
-    if np.ndim(base):
-        ndim = max([np.ndim(x) for x in (start, stop, base)])
-        start, stop, base = (as_array(x).reshape((1,) * (ndim - np.ndim(x)) + np.shape(x)) for x in (start, stop, base))
-        base = np.expand_dims(base, axis)
-    z = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
-    return z if dtype is None else np.astype(z, dtype, copy=False)
 
 
 def geomspace_x(g: Array, x: Array, y: Array, z: Array, num: int, endpoint: bool, axis: int) -> Array:

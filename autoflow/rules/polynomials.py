@@ -14,7 +14,7 @@ from ..table.bodies import run_own
 from ..table.shapes import Array, as_array, as_dtype, like_argument, numbers_of, together
 from ..table.table import composed
 
-run_own(np.polyval, np.polyadd, np.polysub, np.roots, np.poly)
+run_own(np.polyder, np.polyint, np.polyval, np.polyadd, np.polysub, np.roots, np.poly)
 
 
 @composed(np.vander)
@@ -44,33 +44,6 @@ def trim_zeros(p: Any) -> Array:
     p = np.atleast_1d(p)
     kept = np.trim_zeros(p, "f")
     return kept if len(kept) else p[-1:]
-
-
-@composed(np.polyder)
-def polyder(p: Any, m: int = 1) -> Array:
-    """The m-th derivative of the polynomial."""
-    p = as_array(p)
-    if m < 0:
-        raise ValueError("Order of derivative must be positive (see polyint)")
-    for _ in range(int(m)):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1, like=like_argument(p))
-    return p
-
-
-@composed(np.polyint)
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The m-th antiderivative; ``k``: the constants of integration."""
-    if m < 0:
-        raise ValueError("Order of integral must be positive (see polyder)")
-    p, k = together(p, np.zeros(m).tolist() if k is None else k)
-    constants = np.atleast_1d(k)
-    if len(constants) == 1 and m > 1:
-        constants = constants[0] * np.ones(m, like=like_argument(constants))
-    if len(constants) < m:
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
-    for i in range(int(m)):
-        p = np.concatenate([p / np.arange(len(p), 0, -1, like=like_argument(p)), constants[i : i + 1]])
-    return p
 
 
 @composed(np.polydiv)

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 from operator import index
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
         if kept_in(a):
             z = join_list(a) if isinstance(a, (list, tuple)) else a.copy() if copy else a
             z = z if dtype is None else as_dtype(z, dtype)
-        elif (like := library()) is None:
+        elif (like := library()) is None or dtype is np.intp:  # places stay here
             return theirs(a, dtype, copy=copy, **({"ndmin": ndmin} if ndmin else {}), **options)
         else:
             z = np.asarray(a, dtype, like=like)
@@ -76,7 +76,8 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
     def make(shape: Any, dtype: Any = float, order: str = "C") -> Any:
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (index(shape),)
         if np.dtype(dtype).kind not in "fc" or (x := place()) is None:
-            return theirs(shape, dtype, order)
+            z = theirs(shape, dtype, order)
+            return np.asarray(z, like=library()) if z.dtype == bool and library() is not None else z
         if not shape:  # of an empty one CuPy's zeros_like thinks that none was given
             return theirs(shape, dtype, order, like=like_argument(x))
         return like(x, dtype=dtype, order=order, shape=shape)
@@ -101,13 +102,36 @@ def stand_ins() -> Copies:
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
     found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
     found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
-    empty: Any = found[id(np.empty)]
+    empty, asarray = found[id(np.empty)], found[id(np.asarray)]
     found[id(np.empty_like)] = lambda a, dtype=None: (
         np.empty_like(a, dtype) if kept_in(a) else empty(a.shape, a.dtype if dtype is None else dtype)
     )
+    found[id(np.full)] = lambda shape, value, dtype: filled(empty(shape, dtype), value)
+    concatenate: Any = np.concatenate
+    for theirs in (concatenate, concatenate._implementation):
+        found[id(theirs)] = lambda xs, *axis, **how: np.concatenate([asarray(x) for x in xs], *axis, **how)
+    found[id(np.broadcast)] = lambda *xs: SimpleNamespace(ndim=max(map(np.ndim, xs)))
     found[id(np.broadcast_to)] = lambda x, shape, subok=True: np.broadcast_to(x, shape)
-    found[id(np.argsort)] = lambda axes: np.argsort(axes) if library() is None else np.argsort(axes).tolist()
+    found[id(np.argsort)] = lambda x, **how: np.argsort(x, **how) if hasattr(x, "dtype") else np.argsort(x).tolist()
+    found[id(np.ndarray)] = AnyArray
     return found
+
+
+class KindOfArray(type):
+    """That of :class:`AnyArray`."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return hasattr(x, "__array_function__")
+
+
+class AnyArray(metaclass=KindOfArray):
+    """What ``ndarray`` stands for where copies ask for a class."""
+
+
+def filled(z: Any, value: Any) -> Any:
+    """z, with this value in all places."""
+    z[...] = value
+    return z
 
 
 class Copies(dict[int, Any]):
