@@ -92,34 +92,47 @@ def for_nodes(x: Any, name: str) -> Any:
 class Methods:
     """An object of SciPy's, such as a distribution, whose methods are for nodes as well; with these parameters."""
 
-    def __init__(self, theirs: Any, name: str, args: Any = (), options: Any = None) -> None:
-        self.theirs, self.name, self.args, self.kwds = theirs, name, args, options or {}
+    def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
+        self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}
         self.made: dict[str, Any] = {}  # its methods for nodes, with or without parameters
 
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
             raise AttributeError(name)
-        found = getattr(self.theirs, name)
+        is_plain = not has_node([*self.args, *self.kwds.values()])
+        found = getattr(self.scipys, name)
         if not callable(found):
-            return found
-        method = self.made[name] = self.made.get(name) or on_nodes(found, f"{self.name}.{name}")
-        return lambda *x, **options: method(*x, *self.args, **self.kwds, **options)
+            return found if is_plain else getattr(self.theirs, name)
+        if not (self.args or self.kwds):
+            self.made[name] = self.made.get(name) or on_nodes(found, f"{self.path}.{name}")
+            return self.made[name]
+
+        def run(*x: Any, **options: Any) -> Any:
+            if is_plain and not has_node([*x, *options.values()]):
+                return in_ours(found(*x, **options))
+            first = [options.pop(word) for word in FIRST if word in options]
+            return getattr(Methods(self.theirs, self.path), name)(*x, *first, *self.args, **self.kwds, **options)
+
+        return run
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The distribution with these parameters."""
-        frozen = Methods(self.theirs, self.name, args, options)
-        frozen.made = self.made
-        return frozen
+        return Methods(self.theirs, self.path, args, options)
 
-    def as_scipys(self) -> Any:
-        """What a function of SciPy's is given in its place."""
-        return self.theirs(*self.args, **self.kwds) if self.args or self.kwds else self.theirs
+    @functools.cached_property
+    def scipys(self) -> Any:
+        """The object of SciPy's, with numbers for parameters."""
+        args, options = numbers(list(self.args)), {k: numbers(v) for k, v in self.kwds.items()}
+        return self.theirs(*args, **options) if self.args or self.kwds else self.theirs
 
     def __reduce__(self) -> Any:
-        return Methods, (self.theirs, self.name, self.args, self.kwds)
+        return Methods, (self.theirs, self.path, self.args, self.kwds)
 
     def __repr__(self) -> str:
-        return f"<af.{self.name}>"
+        return f"<af.{self.path}>"
+
+
+FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
 
 
 def on_nodes(theirs: Any, name: str) -> Any:

@@ -58,7 +58,7 @@ def numbers(x: Any) -> Any:
         return type(x)(map(numbers, x))
     if is_copy(x):
         return replaced(x, type(x).__bases__[-1], numbers)
-    return value_of(x) if isinstance(x, NodeRole) else x.as_scipys() if hasattr(x, "as_scipys") else x
+    return value_of(x) if isinstance(x, NodeRole) else x.scipys if hasattr(type(x), "scipys") else x
 
 
 def kind(x: Any) -> Any:

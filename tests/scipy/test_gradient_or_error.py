@@ -53,7 +53,7 @@ def calls():
         yield "ndimage.correlate", (draw(5, 4) + 1j, draw(3, n) * (1 + 1j)), {"mode": mode}
         yield "ndimage.convolve1d", (draw(5, 4), draw(n) * (1 + 1j)), {"mode": mode}
         yield "ndimage.uniform_filter1d", (draw(5, 4), n), {"mode": mode, "cval": 0.3}
-    for mode, order in itertools.product(MODES, range(5)):
+    for mode, order in itertools.product(MODES, range(6)):
         places, how = RNG.uniform(-4.0, 8.0, (2, 6)), {"order": order, "mode": mode, "cval": 0.3}
         yield "ndimage.spline_filter", (draw(5, 4), order), {"mode": mode}
         yield "ndimage.map_coordinates", (draw(5, 4), places), how

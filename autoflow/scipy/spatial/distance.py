@@ -19,7 +19,6 @@ from ...batching.vmap import vmap
 from ...table.shapes import Array, as_array, numbers_of
 from ..mirrors import mirrored
 
-
 METRICS = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon mahalanobis minkowski"
 METRICS += " seuclidean sqeuclidean"
 __all__ = ["cdist", "pdist", "squareform"]
