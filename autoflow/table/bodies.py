@@ -13,7 +13,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from operator import index
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -128,6 +129,12 @@ class AnyArray(metaclass=KindOfArray):
     """What ``ndarray`` stands for where copies ask for a class."""
 
 
+def written_like(x: Any, value: Any) -> Any:
+    """A copy of floats, as an array like x."""
+    y = value if hasattr(value, "dtype") else np.asarray(value, like=like_argument(x))
+    return filled(np.zeros_like(x, y.dtype if y.dtype.kind in "fc" else float, shape=y.shape), y)
+
+
 def filled(z: Any, value: Any) -> Any:
     """z, with this value in all places."""
     z[...] = value
@@ -181,16 +188,22 @@ def names_in(code: CodeType) -> set[str]:
     return {*code.co_names}.union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 
-def run_own(*functions: Any, sequences: str = "", untouched: str = "") -> None:
-    """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`."""
+def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: str = "") -> None:
+    """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`.
+
+    written : the arguments into whose copies NumPy writes what it computes of the others, so plain ones become arrays
+        like those that are not.
+    """
     for function in functions:
-        composed(function, sequences=sequences, untouched=untouched)(with_copies(function._implementation))
+        made = with_copies(function._implementation, written.split())
+        composed(function, sequences=sequences, untouched=untouched)(made)
         OWN.add(function)
 
 
-def with_copies(theirs: Any) -> Any:
+def with_copies(theirs: Any, written: Sequence[str] = ()) -> Any:
     """The copy, which is made at the first call."""
     made: list[Any] = []
+    kind = inspect.signature(theirs)
 
     @functools.wraps(theirs)
     def run(*args: Any, **options: Any) -> Any:
@@ -198,6 +211,10 @@ def with_copies(theirs: Any) -> Any:
             made.append(COPIES.find(theirs))
         before = ARGUMENTS.set((*args, *options.values()) if options else args)
         try:
+            if written and (x := place()) is not None:
+                given = kind.bind(*args, **options).arguments
+                plain = [k for k in written if given.get(k) is not None and not kept_in(given[k])]
+                return made[0](**given | {k: written_like(x, given[k]) for k in plain})
             return made[0](*args, **options)
         finally:
             ARGUMENTS.reset(before)
