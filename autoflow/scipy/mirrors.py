@@ -49,9 +49,12 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         except AttributeError:
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: scipy has none") from None
         if isinstance(found, types.ModuleType):
-            with contextlib.suppress(ModuleNotFoundError):
+            try:
                 return import_module(f"{names['__name__']}.{name}")
-            return found
+            except ModuleNotFoundError:  # none of ours has rules for it
+                names[name] = made = types.ModuleType(f"{names['__name__']}.{name}")
+                vars(made).update(zip(("__getattr__", "__dir__"), mirrored(vars(made)), strict=True))
+                return made
         names[name] = made = for_nodes(found, f"{home}.{name}")
         return made
 
@@ -59,7 +62,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
     names.update(
         {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
     )
-    return find, lambda: sorted({*names["__all__"], *getattr(theirs(), "__all__", ())})
+    return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 
 def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
@@ -174,11 +177,15 @@ def in_ours(x: Any) -> Any:
     kind, home = type(x), type(x).__module__.partition("._")[0]
     if kind.__name__ == "SuperLU":
         return Methods(x, "scipy.sparse.linalg.SuperLU")
+    if kind is types.BuiltinMethodType and type(x.__self__).__name__ == "SuperLU":
+        return on_nodes(x, f"scipy.sparse.linalg.SuperLU.{x.__name__}")
     is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")
     if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
         return x
     with contextlib.suppress(ImportError, TypeError, AttributeError):
-        found: Any = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
+        first, *rest = home.split(".")
+        ours = functools.reduce(getattr, rest, import_module(f"autoflow.{first}"))
+        found: Any = getattr(ours, kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
         return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
     return x
@@ -216,9 +223,16 @@ def never_lost(kind: type, refused: str = "") -> type:
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
-        if type(method) is types.FunctionType and (name[0] != "_" or special):
+        if name[0] == "_" and not special:
+            continue
+        if type(method).__name__ in IN_CLASSES and method is not vars(object).get(name):
             setattr(kind, name, checked(method, name))
+        elif refused and isinstance(method, (staticmethod, classmethod)):
+            setattr(kind, name, staticmethod(on_nodes(getattr(base, name), f"{refused}.{name}")))
     return kind
+
+
+IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
 def refusing_class(kind: type, name: str) -> type:

@@ -162,3 +162,5 @@ def leaves(x: Any) -> Iterator[Any]:
         for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
             if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
                 yield from leaves(v)
+    elif type(x).__module__.startswith("scipy.") and not callable(x):
+        raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (its numbers are in C): {ADVICE}")
