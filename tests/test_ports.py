@@ -16,9 +16,19 @@ import autoflow as af
 FOLDER = Path(__file__).parent.parent / "examples" / "ports"
 WAS = re.compile(r"^( *)(?:\S.*  )?# was: (.*)$", re.MULTILINE)
 PRINTED = re.compile(r"(\S+): (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
-NEED_SCIPY = {"gaussian_process", "heated_rod", "image_registration", "kalman_filter", "ode_fit", "wave_control"}
+NEED_SCIPY = {
+    "censored_lifetimes",
+    "gaussian_process",
+    "heated_rod",
+    "image_registration",
+    "kalman_filter",
+    "ode_fit",
+    "spline_fit",
+    "wave_control",
+}
 # Whose users write them so, and how far its numbers may be away: JAX computes in single precision.
 PORTS = {
+    "censored_lifetimes": ("scipy", 1e-3), "spline_fit": ("scipy", 1e-2),
     "gaussian_process": ("autograd", 1e-3), "heated_rod": ("scipy", 1e-3), "image_registration": ("scipy", 1e-3),
     "kalman_filter": ("scipy", 1e-3), "logistic_regression": ("autograd", 1e-5),
     "lstm_characters": ("autograd", 1e-3), "matrix_factorisation": ("mygrad", 1e-5),
@@ -60,7 +70,7 @@ def test_a_port_is_short_and_says_what_it_is_what_changed_and_what_it_needs(name
 def test_each_port_has_a_test():
     assert {path.stem for path in FOLDER.glob("*.py")} == set(PORTS)
     assert {f"test_{name}" for name in PORTS} <= set(globals())
-    assert len(PORTS) == 13
+    assert len(PORTS) == 15
 
 
 @pytest.mark.peers
@@ -136,6 +146,56 @@ def test_image_registration(run):
     """The second picture was made with these."""
     _, printed = ran(run, "image_registration")
     assert [printed[word] for word in ("angle", "down", "right")] == pytest.approx([0.15, 1.2, -0.7], abs=1e-3)
+
+
+def slope_by_differences(f, p):
+    return np.array([(f(p + h) - f(p - h)) / 2e-6 for h in 1e-6 * np.eye(len(p))])
+
+
+def test_censored_lifetimes(run):
+    """The likelihood by the formula of Weibull's survival function, exp(−(t/scale)^shape), and its slope there: 0."""
+    names, printed = ran(run, "censored_lifetimes")
+
+    def minus_likelihood(p):
+        shape, scale = np.exp(p[2]), np.exp(p[0] + p[1] * names["load"])
+
+        def still(t, k):
+            return np.exp(-((t / scale[k]) ** shape))
+
+        def density(t, k):
+            return shape / scale[k] * (t / scale[k]) ** (shape - 1) * still(t, k)
+
+        a, b, c, d = [slice(*ends) for ends in ((0, 25), (25, 40), (40, 50), (50, 60))]
+        parts = [
+            density(names["failed"], a), np.where(names["running"], still(2.0, b), density(names["runs"], b)),
+            np.where(names["early"], 1 - still(3.0, c), still(3.0, c)),
+            still(names["after"], d) - still(names["until"], d),
+        ]  # fmt: skip
+        return -np.sum(np.log(np.concatenate(parts)))
+
+    p = names["result"].x
+    assert -minus_likelihood(p) == pytest.approx(printed["likelihood"], abs=1e-4)
+    np.testing.assert_allclose(slope_by_differences(minus_likelihood, p), 0, atol=1e-3)
+    q = p + 0.1
+    np.testing.assert_allclose(af.grad(names["objective"])(q), slope_by_differences(minus_likelihood, q), rtol=1e-5)
+
+
+def test_spline_fit(run):
+    """SciPy's curve through these values has these squares, and no other near it has fewer."""
+    interpolate = pytest.importorskip("scipy.interpolate")
+    names, printed = ran(run, "spline_fit")
+
+    def squares(p):
+        steps = np.exp(p[:5]) / np.sum(np.exp(p[:5]))
+        spline = interpolate.CubicSpline(np.concatenate([[0.0], np.cumsum(steps)[:-1], [1.0]]), p[5:])
+        bends = spline(np.linspace(0.0, 1.0, 50), 2)
+        return np.sum((spline(names["x"]) - names["y"]) ** 2) + 1e-6 * np.sum(bends**2)
+
+    p = names["result"].x
+    assert squares(p) == pytest.approx(printed["squares"], abs=1e-4)
+    np.testing.assert_allclose(slope_by_differences(squares, p), 0, atol=1e-3)
+    q = p + 0.1 * np.arange(11)
+    np.testing.assert_allclose(af.grad(names["objective"])(q), slope_by_differences(squares, q), rtol=1e-4, atol=1e-4)
 
 
 def test_kalman_filter(run):

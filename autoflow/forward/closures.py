@@ -88,7 +88,8 @@ def has_own_hook(kind: type, hook: str) -> bool:
     if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
         return False
     owner = next(cls for cls in kind.__mro__ if hook in vars(cls)).__module__
-    return not (wants_numbers(owner) or owner.startswith("autoflow."))
+    ours = owner.startswith("autoflow.") and getattr(kind, hook) is not None
+    return not (ours or wants_numbers(owner))
 
 
 def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:

@@ -7,7 +7,6 @@ on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index,
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -63,28 +62,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
 
 
 run_own(np.extract, np.logspace, np.resize, np.trim_zeros)
+run_own(np.select, sequences="condlist choicelist")
+run_own(np.piecewise, sequences="condlist funclist", untouched="args kw")
 
 
 # ---------------------------------------------------------------- choosing
-
-
-@composed(np.select, sequences="condlist choicelist")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
-    """At each place the first choice whose condition holds."""
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
-    choices = [x if type(x) in (int, float, complex) else as_array(x) for x in [*choicelist, default]]
-    dtype = np.result_type(*[getattr(x, "dtype", x) for x in choices])
-    shape = np.broadcast_shapes(*[np.shape(x) for x in [*condlist, *choices]])
-    *conditions, z = together(*condlist, choices[-1], *choices)[: len(condlist) + 1]
-    z = np.broadcast_to(z, shape)
-    for condition, choice in zip(reversed(conditions), reversed(choices[:-1]), strict=True):
-        if condition.dtype != bool:
-            raise TypeError("invalid entry in condlist: should be boolean ndarray")
-        z = np.where(condition, choice, z)
-    return as_dtype(z, dtype)
 
 
 @composed(np.choose, sequences="choices")
@@ -103,28 +85,7 @@ def choose_there(i: Array, choices: Any, mode: str) -> Array:
     if mode == "raise" and np.any((i < 0) | (i >= n)):
         raise ValueError("invalid entry in choice array")
     i = i % n if mode == "wrap" else np.clip(i, 0, n - 1)
-    return select([i == k for k in range(n)], list(choices))
-
-
-@composed(np.piecewise, sequences="condlist funclist", untouched="args options")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Array:
-    """A function for each condition; one more is for all other places."""
-    x = as_array(x)
-    several = not np.isscalar(condlist) and (isinstance(condlist[0], (list, np.ndarray)) or np.ndim(condlist[0]))
-    if not several and (x.ndim or np.isscalar(condlist)):
-        condlist = [condlist]
-    conditions = [numbers_of(c).astype(bool) for c in together(x, *condlist)[1:]]
-    if len(funclist) == len(conditions) + 1:
-        conditions.append(~functools.reduce(np.logical_or, conditions))
-    elif len(funclist) != len(conditions):
-        n = len(conditions)
-        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    z: Any = np.zeros_like(x)  # remembers what is written into it
-    for condition, function in zip(conditions, funclist, strict=True):
-        part = x[condition] if callable(function) else None
-        if part is None or part.size:
-            z[condition] = function if part is None else function(part, *args, **options)
-    return z
+    return np.select([i == k for k in range(n)], list(choices))
 
 
 # ---------------------------------------------------------------- grids and windows

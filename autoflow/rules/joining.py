@@ -7,15 +7,13 @@ Parts of an array are ``x[slice]``, so the derivative of joining is splitting. W
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, like_argument, together, total
+from ..table.shapes import Array, Shape, as_array, given_keywords, like_argument, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -32,40 +30,8 @@ def piece(g: Array, k: int, xs_shape: Shapes, axis: Any) -> Array:
 
 
 run_own(np.append)
+run_own(np.block, untouched="arrays")
 run_own(np.vstack, np.hstack, np.dstack, np.column_stack, sequences="tup")
-
-
-@composed(np.block, untouched="arrays")
-def block(arrays: Any) -> Array:
-    """An array of nested lists of blocks."""
-    depth = _depth(arrays)
-    leaves: list[Any] = []
-    _leaves(arrays, leaves)
-    return _block(arrays, iter(together(*leaves)), depth, max([depth, *[np.ndim(x) for x in leaves]]))
-
-
-def _depth(arrays: Any) -> int:
-    if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(part) for part in arrays}
-    if len(depths) != 1:
-        raise ValueError("np.block: all lists must be nested to the same depth, and none may be empty")
-    return depths.pop() + 1
-
-
-def _leaves(arrays: Any, found: list[Any]) -> None:
-    for part in arrays if isinstance(arrays, list) else [arrays]:
-        _leaves(part, found) if isinstance(part, list) else found.append(part)
-
-
-def _block(arrays: Any, leaves: Iterator[Array], depth: int, ndim: int) -> Array:
-    """``leaves``: the blocks, as arrays."""
-    if not isinstance(arrays, list):
-        x = next(leaves)
-        return x.reshape((1,) * (ndim - x.ndim) + x.shape).copy() if depth == 0 else x
-    parts = [_block(part, leaves, depth - 1, ndim) for part in arrays]
-    parts = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
-    return np.concatenate(parts, axis=-depth)
 
 
 # fmt: off
@@ -79,25 +45,7 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 # ---------------------------------------------------------------- splitting: parts are x[slice]
 
 
-@composed(np.array_split)
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """Parts along an axis: split at the given places, or into a number of parts of nearly equal length."""
-    x = as_array(ary)
-    (axis,) = axes_of(axis, x.ndim)
-    n = x.shape[axis]
-    if np.ndim(indices_or_sections):
-        places = [0, *indices_or_sections, n]
-    else:
-        sections = int(indices_or_sections)
-        if sections <= 0:
-            raise ValueError("number sections must be larger than 0.")
-        short, longer = divmod(n, sections)
-        places = [k * short + min(k, longer) for k in range(sections + 1)]
-    lead = (slice(None),) * axis
-    return [x[(*lead, slice(a, b))] for a, b in pairwise(places)]
-
-
-run_own(np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)
+run_own(np.array_split, np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)
 
 # ---------------------------------------------------------------- repeating, padding, picking
 

@@ -139,23 +139,8 @@ def unique(
     return (z, *parts) if parts else z
 
 
-run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d, np.setxor1d)
-
-
-@composed(np.intersect1d)
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The values that are in both, as they are in the first."""
-    x, y = as_array(ar1), as_array(ar2)
-    found = np.intersect1d(numbers_of(x), numbers_of(y), assume_unique, return_indices=True)
-    z = np.take(x.reshape(-1), found[1])
-    return (z, *found[1:]) if return_indices else z
-
-
-@composed(np.setdiff1d)
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """The values of the first that are not in the second."""
-    x = np.ravel(as_array(ar1)) if assume_unique else np.unique(ar1)
-    return x[~np.isin(numbers_of(x), numbers_of(as_array(ar2)))]
+run_own(np.setxor1d, np.setdiff1d, np.intersect1d)
+run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d)
 
 
 # ---------------------------------------------------------------- histograms: counts, and sums of weights

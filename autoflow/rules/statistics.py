@@ -15,34 +15,16 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.types import Array
-from ..table.bodies import kept_in, run_own, with_copies
+from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last
-from ..table.table import composed, rule
+from ..table.table import rule
 
 # ---------------------------------------------------------------- averages, covariance, correlation
 
 
 run_own(np.average, np.corrcoef)
-theirs: Any = np.cov
-numpys_cov = with_copies(theirs._implementation)
-
-
-@composed(np.cov)
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-    aweights: Any = None, *, dtype: Any = None,
-) -> Array:  # fmt: skip
-    """NumPy's, which multiplies the counts ``fweights`` by the weights ``aweights`` in place: where these are no plain
-    numbers, the counts are written into an array like them before."""
-    found = kept_in(aweights)
-    if found and y is None and not rowvar and not kept_in(m):  # NumPy would write into a view of its copy
-        m, rowvar = np.array(np.transpose(m) if np.ndim(m) > 1 else m), True
-    if fweights is not None and found:
-        counts = fweights if kept_in(fweights) else np.asarray(fweights, like=like_argument(found[0]))
-        fweights = np.zeros_like(found[0], float, shape=np.shape(counts))
-        fweights[...] = counts
-    return numpys_cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
+run_own(np.cov, written="m fweights")
 
 
 # ---------------------------------------------------------------- quantiles: elements by their rank

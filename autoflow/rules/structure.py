@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..table.bodies import COPIES, kept_in, run_own, with_copies
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, sum_to
+from ..table.shapes import Array, Shape, as_array, given_keywords, has_gradient, inverse, sum_to, together
 from ..table.table import composed, primitive, rule
 from .joining import MAPPED, pad
 from .ordering import numbers_in
@@ -80,7 +80,7 @@ run_own(np.atleast_1d, np.atleast_2d, np.atleast_3d)
 @composed(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """All arrays in their common shape."""
-    arrays = [as_array(x) for x in args]
+    arrays = together(*args)
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     return tuple([x if x.shape == shape else np.broadcast_to(x, shape) for x in arrays])
 

@@ -171,7 +171,12 @@ MAKERS = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}, **{nam
 
 def of_number(theirs: Any, ours: Any) -> Any:
     """A function of ``math``, of nodes as well."""
-    return lambda *x: ours(*x) if is_ours(x) else theirs(*x)
+    return lambda *x, **how: ours(*x, **how) if is_ours(x) else theirs(*x, **how)
+
+
+def of_several(ufunc: Any) -> Any:
+    """``max`` or ``min`` of what is given, or of the elements of one array."""
+    return lambda *x, **how: functools.reduce(ufunc, *x) if len(x) == 1 else functools.reduce(ufunc, x)
 
 
 # ---------------------------------------------------------------- copies
@@ -199,6 +204,7 @@ def imported(name: str, names: Any = None, *args: Any) -> Any:
 
 
 BUILTINS = {**vars(builtins), "float": Float, "__import__": imported}
+BUILTINS |= {f.__name__: of_number(f, of_several(u)) for f, u in ((max, np.maximum), (min, np.minimum))}
 
 
 class Space(dict[str, Any]):

@@ -49,9 +49,12 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         except AttributeError:
             raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: scipy has none") from None
         if isinstance(found, types.ModuleType):
-            with contextlib.suppress(ModuleNotFoundError):
+            try:
                 return import_module(f"{names['__name__']}.{name}")
-            return found
+            except ModuleNotFoundError:  # none of ours has rules for it
+                names[name] = made = types.ModuleType(f"{names['__name__']}.{name}")
+                vars(made).update(zip(("__getattr__", "__dir__"), mirrored(vars(made)), strict=True))
+                return made
         names[name] = made = for_nodes(found, f"{home}.{name}")
         return made
 
@@ -59,7 +62,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
     names.update(
         {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
     )
-    return find, lambda: sorted({*names["__all__"], *getattr(theirs(), "__all__", ())})
+    return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 
 def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
@@ -92,34 +95,47 @@ def for_nodes(x: Any, name: str) -> Any:
 class Methods:
     """An object of SciPy's, such as a distribution, whose methods are for nodes as well; with these parameters."""
 
-    def __init__(self, theirs: Any, name: str, args: Any = (), options: Any = None) -> None:
-        self.theirs, self.name, self.args, self.kwds = theirs, name, args, options or {}
+    def __init__(self, theirs: Any, path: str, args: Any = (), options: Any = None) -> None:
+        self.theirs, self.path, self.args, self.kwds = theirs, path, args, options or {}
         self.made: dict[str, Any] = {}  # its methods for nodes, with or without parameters
 
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
             raise AttributeError(name)
-        found = getattr(self.theirs, name)
+        is_plain = not has_node([*self.args, *self.kwds.values()])
+        found = getattr(self.scipys, name)
         if not callable(found):
-            return found
-        method = self.made[name] = self.made.get(name) or on_nodes(found, f"{self.name}.{name}")
-        return lambda *x, **options: method(*x, *self.args, **self.kwds, **options)
+            return found if is_plain else getattr(self.theirs, name)
+        if not (self.args or self.kwds):
+            self.made[name] = self.made.get(name) or on_nodes(found, f"{self.path}.{name}")
+            return self.made[name]
+
+        def run(*x: Any, **options: Any) -> Any:
+            if is_plain and not has_node([*x, *options.values()]):
+                return in_ours(found(*x, **options))
+            first = [options.pop(word) for word in FIRST if word in options]
+            return getattr(Methods(self.theirs, self.path), name)(*x, *first, *self.args, **self.kwds, **options)
+
+        return run
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The distribution with these parameters."""
-        frozen = Methods(self.theirs, self.name, args, options)
-        frozen.made = self.made
-        return frozen
+        return Methods(self.theirs, self.path, args, options)
 
-    def as_scipys(self) -> Any:
-        """What a function of SciPy's is given in its place."""
-        return self.theirs(*self.args, **self.kwds) if self.args or self.kwds else self.theirs
+    @functools.cached_property
+    def scipys(self) -> Any:
+        """The object of SciPy's, with numbers for parameters."""
+        args, options = numbers(list(self.args)), {k: numbers(v) for k, v in self.kwds.items()}
+        return self.theirs(*args, **options) if self.args or self.kwds else self.theirs
 
     def __reduce__(self) -> Any:
-        return Methods, (self.theirs, self.name, self.args, self.kwds)
+        return Methods, (self.theirs, self.path, self.args, self.kwds)
 
     def __repr__(self) -> str:
-        return f"<af.{self.name}>"
+        return f"<af.{self.path}>"
+
+
+FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
 
 
 def on_nodes(theirs: Any, name: str) -> Any:
@@ -161,11 +177,15 @@ def in_ours(x: Any) -> Any:
     kind, home = type(x), type(x).__module__.partition("._")[0]
     if kind.__name__ == "SuperLU":
         return Methods(x, "scipy.sparse.linalg.SuperLU")
+    if kind is types.BuiltinMethodType and type(x.__self__).__name__ == "SuperLU":
+        return on_nodes(x, f"scipy.sparse.linalg.SuperLU.{x.__name__}")
     is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")
     if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
         return x
     with contextlib.suppress(ImportError, TypeError, AttributeError):
-        found: Any = getattr(import_module(f"autoflow.{home}"), kind.__name__, None)
+        first, *rest = home.split(".")
+        ours = functools.reduce(getattr, rest, import_module(f"autoflow.{first}"))
+        found: Any = getattr(ours, kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
         return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
     return x
@@ -203,9 +223,16 @@ def never_lost(kind: type, refused: str = "") -> type:
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
-        if type(method) is types.FunctionType and (name[0] != "_" or special):
+        if name[0] == "_" and not special:
+            continue
+        if type(method).__name__ in IN_CLASSES and method is not vars(object).get(name):
             setattr(kind, name, checked(method, name))
+        elif refused and isinstance(method, (staticmethod, classmethod)):
+            setattr(kind, name, staticmethod(on_nodes(getattr(base, name), f"{refused}.{name}")))
     return kind
+
+
+IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
 def refusing_class(kind: type, name: str) -> type:

@@ -16,6 +16,7 @@ from scipy.ndimage import _nd_image
 from ..base.errors import NoRuleError
 from ..table.shapes import Array, as_array, numbers_of
 from .bodies import stand_for
+from .interpolate import bsplines
 from .mirrors import mirrored
 from .signal import convolution
 
@@ -57,17 +58,6 @@ def spline_coefficients(x: Array, order: int, axis: int, out: Array, mode: int) 
     out[...] = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
 
 
-def spline_weights(t: Array, order: int) -> list[Array]:
-    """What the order + 1 neighbours count at the place 0 <= t < 1 between the middle two: the B-splines there."""
-    if order == 0:
-        return [np.ones_like(t)]
-    if order == 1:
-        return [1 - t, t]
-    s = 1 - t
-    middle = [4 - 6 * v**2 + 3 * v**3 for v in (t, s)]
-    return [v / 6 for v in (s**3, *middle, t**3)]
-
-
 def placed(i: Array, n: int, mode: int) -> Array:
     """Where an element beyond the edges of n is found."""
     if mode in (NEAREST, GRID_CONSTANT):
@@ -80,18 +70,20 @@ def placed(i: Array, n: int, mode: int) -> Array:
 
 
 def sample(x: Array, places: Array, out: Array, order: int, mode: int, cval: float, before: int) -> None:
-    """The spline of order 0, 1 or 3 with the coefficients x at places (ndim, ...) -> (...), which are counted from
-    element ``before`` along each axis."""
-    if order not in (0, 1, 3) or mode == WRAP:
-        raise NoRuleError("scipy.ndimage interpolates nodes by order 0, 1 and 3, and not with mode='wrap'")
+    """The spline with the coefficients x at places (ndim, ...) -> (...), which are counted from element ``before``
+    along each axis. Between the middle two of its order + 1 neighbours (of an odd order), or around the middle one, a
+    place has the weights of B-splines."""
+    if mode == WRAP:
+        raise NoRuleError("scipy.ndimage does not interpolate nodes with mode='wrap': use mode='grid-wrap'")
     places = places + before
     if mode == GRID_CONSTANT:
         x, places = np.pad(x, 3, "constant", constant_values=cval), places + 3
-    parts = []
+    parts, middle = [], 0.0 if order % 2 else 0.5
+    knots = np.arange(-order, order + 2) - middle
     for p, n in zip(places, x.shape, strict=True):
-        first = np.floor(numbers_of(p) + (0.5 if order == 0 else 0)).astype(int)
-        weights = enumerate(spline_weights(p - first, order))
-        parts.append([(placed(first + k - order // 2, n, mode), w) for k, w in weights])
+        first = np.floor(numbers_of(p) + middle).astype(int)
+        weights = bsplines(p - first, knots, order, np.full_like(first, order))
+        parts.append([(placed(first + k - order // 2, n, mode), weights[..., k]) for k in range(order + 1)])
     z: Any = 0.0
     for corner in itertools.product(*parts):
         term = x[tuple([i for i, _ in corner])]

@@ -58,7 +58,7 @@ def numbers(x: Any) -> Any:
         return type(x)(map(numbers, x))
     if is_copy(x):
         return replaced(x, type(x).__bases__[-1], numbers)
-    return value_of(x) if isinstance(x, NodeRole) else x.as_scipys() if hasattr(x, "as_scipys") else x
+    return value_of(x) if isinstance(x, NodeRole) else x.scipys if hasattr(type(x), "scipys") else x
 
 
 def kind(x: Any) -> Any:
@@ -162,3 +162,5 @@ def leaves(x: Any) -> Iterator[Any]:
         for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
             if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
                 yield from leaves(v)
+    elif type(x).__module__.startswith("scipy.") and not callable(x):
+        raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (its numbers are in C): {ADVICE}")

@@ -13,7 +13,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from operator import index
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -61,7 +62,7 @@ def keeping(theirs: Any, copies: bool | None) -> Callable[..., Any]:
         if kept_in(a):
             z = join_list(a) if isinstance(a, (list, tuple)) else a.copy() if copy else a
             z = z if dtype is None else as_dtype(z, dtype)
-        elif (like := library()) is None:
+        elif (like := library()) is None or dtype is np.intp:  # places stay here
             return theirs(a, dtype, copy=copy, **({"ndmin": ndmin} if ndmin else {}), **options)
         else:
             z = np.asarray(a, dtype, like=like)
@@ -77,7 +78,9 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (index(shape),)
         if np.dtype(dtype).kind not in "fc" or (x := place()) is None:
             z = theirs(shape, dtype, order)
-            return z.tolist() if theirs.__name__ == "ones" and z.dtype.kind == "i" else z  # which is to be a shape
+            if theirs.__name__ == "ones" and z.dtype.kind == "i":
+                return z.tolist()  # which is to be a shape
+            return np.asarray(z, like=library()) if z.dtype == bool and library() is not None else z
         if not shape:  # of an empty one CuPy's zeros_like thinks that none was given
             return theirs(shape, dtype, order, like=like_argument(x))
         return like(x, dtype=dtype, order=order, shape=shape)
@@ -102,14 +105,42 @@ def stand_ins() -> Copies:
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
     found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
     found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
-    empty: Any = found[id(np.empty)]
+    empty, asarray = found[id(np.empty)], found[id(np.asarray)]
     found[id(np.empty_like)] = lambda a, dtype=None: (
         np.empty_like(a, dtype) if kept_in(a) else empty(a.shape, a.dtype if dtype is None else dtype)
     )
+    found[id(np.full)] = lambda shape, value, dtype: filled(empty(shape, dtype), value)
+    concatenate: Any = np.concatenate
+    for theirs in (concatenate, concatenate._implementation):
+        found[id(theirs)] = lambda xs, *axis, **how: np.concatenate([asarray(x) for x in xs], *axis, **how)
     found[id(np.broadcast)] = lambda *xs: np.broadcast(*[np.broadcast_to(0, np.shape(x)) for x in xs])
     found[id(np.broadcast_to)] = lambda x, shape, subok=True: np.broadcast_to(x, shape)
-    found[id(np.argsort)] = lambda axes: np.argsort(axes) if library() is None else np.argsort(axes).tolist()
+    found[id(np.argsort)] = lambda x, **how: np.argsort(x, **how) if hasattr(x, "dtype") else np.argsort(x).tolist()
+    found[id(np.ndarray)] = AnyArray
     return found
+
+
+class KindOfArray(type):
+    """That of :class:`AnyArray`."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return hasattr(x, "__array_function__")
+
+
+class AnyArray(metaclass=KindOfArray):
+    """What ``ndarray`` stands for where copies ask for a class."""
+
+
+def written_like(x: Any, value: Any) -> Any:
+    """A copy of floats, as an array like x."""
+    y = value if hasattr(value, "dtype") else np.asarray(value, like=like_argument(x))
+    return filled(np.zeros_like(x, y.dtype if y.dtype.kind in "fc" else float, shape=y.shape), y)
+
+
+def filled(z: Any, value: Any) -> Any:
+    """z, with this value in all places."""
+    z[...] = value
+    return z
 
 
 class Copies(dict[int, Any]):
@@ -159,16 +190,22 @@ def names_in(code: CodeType) -> set[str]:
     return {*code.co_names}.union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 
-def run_own(*functions: Any, sequences: str = "", untouched: str = "") -> None:
-    """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`."""
+def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: str = "") -> None:
+    """For nodes a copy replaces each of these functions of NumPy's: see :func:`~autoflow.table.table.composed`.
+
+    written : the arguments into whose copies NumPy writes what it computes of the others, so plain ones become arrays
+        like those that are not.
+    """
     for function in functions:
-        composed(function, sequences=sequences, untouched=untouched)(with_copies(function._implementation))
+        made = with_copies(function._implementation, written.split())
+        composed(function, sequences=sequences, untouched=untouched)(made)
         OWN.add(function)
 
 
-def with_copies(theirs: Any) -> Any:
+def with_copies(theirs: Any, written: Sequence[str] = ()) -> Any:
     """The copy, which is made at the first call."""
     made: list[Any] = []
+    kind = inspect.signature(theirs)
 
     @functools.wraps(theirs)
     def run(*args: Any, **options: Any) -> Any:
@@ -176,6 +213,10 @@ def with_copies(theirs: Any) -> Any:
             made.append(COPIES.find(theirs))
         before = ARGUMENTS.set((*args, *options.values()) if options else args)
         try:
+            if written and (x := place()) is not None:
+                given = kind.bind(*args, **options).arguments
+                plain = [k for k in written if given.get(k) is not None and not kept_in(given[k])]
+                return made[0](**given | {k: written_like(x, given[k]) for k in plain})
             return made[0](*args, **options)
         finally:
             ARGUMENTS.reset(before)

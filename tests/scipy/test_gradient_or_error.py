@@ -54,7 +54,7 @@ def calls():
         yield "ndimage.correlate", (draw(5, 4) + 1j, draw(3, n) * (1 + 1j)), {"mode": mode}
         yield "ndimage.convolve1d", (draw(5, 4), draw(n) * (1 + 1j)), {"mode": mode}
         yield "ndimage.uniform_filter1d", (draw(5, 4), n), {"mode": mode, "cval": 0.3}
-    for mode, order in itertools.product(MODES, range(5)):
+    for mode, order in itertools.product(MODES, range(6)):
         places, how = RNG.uniform(-4.0, 8.0, (2, 6)), {"order": order, "mode": mode, "cval": 0.3}
         yield "ndimage.spline_filter", (draw(5, 4), order), {"mode": mode}
         yield "ndimage.map_coordinates", (draw(5, 4), places), how
@@ -286,6 +286,29 @@ def test_objects_of_classes_that_are_not_public_refuse_nodes(call):
     np.testing.assert_array_equal(call(ours, np.ones(4)), call(scipy.sparse.linalg, np.ones(4)))
     with pytest.raises(NoRuleError, match="no derivative"):
         call(ours, af.Variable(np.ones(4)))
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x: m.interpolate.LinearNDInterpolator([[0, 0], [0, 1], [1, 0]], x)(0.2, 0.3),
+    lambda m, x: m.spatial.ConvexHull(np.reshape([0, 0, 0, 1, 1, 0, 1, 1], (4, 2)) * x[0]).volume,
+    lambda m, x: m.spatial.KDTree(np.eye(3)).query(x)[0],
+    lambda m, x: m.spatial.transform.Rotation.from_euler("z", 0.3).apply(x.astype(np.float32)),
+])  # fmt: skip
+def test_classes_in_c_and_modules_without_rules_refuse_nodes(call):
+    importlib.import_module("scipy.spatial.transform")
+    ours, x = importlib.import_module("autoflow.scipy"), np.array([0.3, 0.7, 0.5])
+    np.testing.assert_array_equal(call(ours, x), call(scipy, x))
+    with pytest.raises((NoRuleError, ValueError)):
+        call(ours, af.Variable(x))
+
+
+def test_rotations():
+    def call(which, x):
+        rotation = importlib.import_module(f"{which}.spatial").transform.Rotation
+        return rotation.from_rotvec(x).as_matrix() @ np.ones(3)
+
+    importlib.import_module("scipy.spatial.transform")
+    assert check(call, np.array([0.3, 0.7, 0.5]))
 
 
 def test_codes_of_copies_are_their_own():

@@ -59,6 +59,9 @@ EVERYWHERE = {
     "gaussian_filter": lambda v: ndimage.gaussian_filter(v, 1.0),
     "map_coordinates": lambda v: ndimage.map_coordinates(v, [[0.3, 2.2]], order=3),
     "csr @ x": lambda v: sparse.csr_array(MATRIX) @ v,
+    "x @ csr": lambda v: v @ sparse.csr_array(MATRIX),
+    "dia @ x": lambda v: sparse.dia_array((np.stack([v, v]), [0, 1]), shape=(8, 8)) @ v,
+    "factorized": lambda v: sparse_linalg.factorized(MATRIX.tocsc())(v),
     "data": lambda v: sparse.csr_array((v, (PLACES, PLACES[::-1])), shape=(8, 8)) @ np.ones(8),
     "spsolve": lambda v: sparse_linalg.spsolve(MATRIX, v),
     "dct": fft.dct,
@@ -92,6 +95,49 @@ def test_under_every_transform(name):
     v = af.Variable(x)
     af.checkpoint(loss)(v).backward()
     np.testing.assert_allclose(v.grad, slopes[0], rtol=1e-10)
+
+
+# -- distributions -----------------------------------------------------------------------------------------------------
+
+FROZEN = {
+    "skewnorm": (2.0,), "norm": (1.0, 2.0), "gamma": (2.0,), "genpareto": (0.1, 1.0), "poisson": (3.0,),
+    "hypergeom": (20, 7, 12), "multivariate_normal": ([0.0, 1.0], np.eye(2)), "matrix_normal": (np.zeros((2, 2)),),
+}  # fmt: skip
+METHODS = (
+    "rvs(3, random_state=0)", "rvs(size=3, random_state=0)", "interval(0.9)", "interval(confidence=0.9)", "support()",
+    "stats(moments='mv')", "ppf(q=0.3)", "isf(0.2)", "pdf(x=0.3)", "pmf(k=2)", "logpdf(0.7)", "mean()", "std()",
+    "expect(lambda v: v)", "moment(2)", "entropy()", "median()", "mean",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_frozen_distributions_are_scipys(name):
+    """All methods that SciPy's have, with its values for the same ways of giving arguments; slopes for nodes."""
+    for method in METHODS:
+        try:
+            expected = eval(f"m.{method}", {"m": getattr(scipy.stats, name)(*FROZEN[name])})
+        except (AttributeError, TypeError, ValueError):
+            continue
+        found = eval(f"m.{method}", {"m": getattr(stats, name)(*FROZEN[name])})
+        assert callable(found) == callable(expected)
+        if not callable(expected):
+            np.testing.assert_allclose(found, expected, 0 if method.startswith("rvs") else 1e-12, err_msg=method)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, v: m.skewnorm(v).pdf(x=0.3), lambda m, v: m.skewnorm(2.0, scale=v).logpdf(0.3),
+    lambda m, v: m.norm(v, 1.0).pdf(x=0.3), lambda m, v: m.norm(0.0, v).interval(0.9)[1],
+    lambda m, v: m.genpareto(v).ppf(q=0.3),
+    lambda m, v: m.norm.fit(np.array([0.3, 1.0]) * v)[1], lambda m, v: m.gamma(v).moment(2),
+    lambda m, v: m.norm(v).stats()[0],
+])  # fmt: skip
+def test_frozen_distributions_have_slopes(call):
+    v = af.Variable(0.7)
+    z = call(stats, v)
+    z.backward()
+    np.testing.assert_allclose(float(z), call(scipy.stats, 0.7), rtol=1e-9)
+    slope = (call(scipy.stats, 0.7 + 1e-6) - call(scipy.stats, 0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(v.grad, slope, rtol=1e-5)
 
 
 # -- splines -----------------------------------------------------------------------------------------------------------

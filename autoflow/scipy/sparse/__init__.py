@@ -21,7 +21,7 @@ from ...table.shapes import Array
 from ..bodies import check_precision, copied, stand_for
 from ..mirrors import mirrored, never_lost
 
-CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr") for kind in ("array", "matrix")]
+CLASSES = [f"{name}_{kind}" for name in ("coo", "csc", "csr", "dia") for kind in ("array", "matrix")]
 __all__ = [*CLASSES]
 
 
@@ -79,6 +79,15 @@ def coo_matvec(k: int, rows: Array, columns: Array, data: Array, x: Array, out: 
     out[...] = out + product(data, x, rows, columns, out.size)
 
 
+def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x: Array, out: Array) -> None:
+    """A x of diagonals: data[i, j] is in the column j, and in the row j − offsets[i], if there is one."""
+    i, columns = np.indices((k, min(size, n))).reshape(2, -1)
+    rows = columns - offsets[i]
+    inside = (rows >= 0) & (rows < m)
+    i, rows, columns = i[inside], rows[inside], columns[inside]
+    out[...] = out + product(data[i, columns], x, rows, columns, m)
+
+
 def sort_indices(m: int, indptr: Array, indices: Array, data: Array) -> None:
     """The elements of each row in the order of their columns."""
     order = np.arange(data.size)
@@ -111,7 +120,7 @@ def combined(sign: float) -> Any:
 
 places = {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_diagonal": 5}  # of the data among the arguments
 stand_for(kernels, {
-    "csr_plus_csr": combined(1), "csr_minus_csr": combined(-1), "coo_matvec": coo_matvec,
+    "csr_plus_csr": combined(1), "csr_minus_csr": combined(-1), "coo_matvec": coo_matvec, "dia_matvec": dia_matvec,
     "csr_sort_indices": sort_indices, "csr_sum_duplicates": sum_duplicates,
     **{f"{kind}_{word}": matvec(kind == "csc") for kind in ("csr", "csc") for word in ("matvec", "matvecs")},
     **{name: moving(getattr(kernels, name), place) for name, place in places.items()},

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import linalg as theirs
 
 from ...base.errors import ConvergenceError, NoRuleError
-from ...base.lazy import load_package
 from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
-from ..mirrors import mirrored
+from ..mirrors import has_node, mirrored
 from . import product_data
 
 ITERATIVE = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
@@ -30,11 +30,10 @@ def sparse_solve(
 ) -> Array:
     """A⁻¹ b for a matrix given by its elements. Shapes: data, rows, columns (k,); b (n,) or (n, p)."""
     check_precision(data, b)
-    linalg = load_package("scipy.sparse.linalg", "af.scipy.sparse.linalg needs SciPy")
     matrix = sparse.csc_array((data, (rows, columns)), shape=(b.shape[0],) * 2)
     if not method:
-        return np.reshape(linalg.spsolve(matrix, b), b.shape)
-    z, failed = getattr(linalg, method)(matrix, b, **(options or {}))
+        return np.reshape(theirs.spsolve(matrix, b), b.shape)
+    z, failed = getattr(theirs, method)(matrix, b, **(options or {}))
     if failed:
         raise ConvergenceError(
             f"scipy.sparse.linalg.{method} did not converge, here or on the way back: set rtol, maxiter"
@@ -96,8 +95,9 @@ def iterative(name: str) -> Callable[..., Any]:
 
 def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803
     """The function that solves A x = b."""
-    return lambda b: spsolve(A, b)
+    solve: Any = None if has_node([getattr(A, "data", A)]) else theirs.factorized(A)
+    return lambda b: spsolve(A, b) if solve is None or has_node([b]) else solve(b)
 
 
 globals().update({name: iterative(name) for name in ITERATIVE})
-__getattr__, __dir__ = mirrored(globals(), __all__)
+__getattr__, __dir__ = mirrored(globals(), [*ITERATIVE, "spsolve"])

@@ -24,6 +24,7 @@ import numpy as np
 from ...base.errors import NoRuleError
 from ...rules.distributions import log_powers, times_powers
 from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
+from ..mirrors import Methods
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node
@@ -44,8 +45,6 @@ class Distribution:
     _name: str
     _parameters: tuple[str, ...]
     _defaults: tuple[tuple[str, Any], ...] = ()
-    _of_parameters: tuple[str, ...] = ("mean", "var", "std", "median", "entropy")  # methods that take no point
-
     _drawn_with: int | None = None  # so many parameters rvs takes
     _valid = _powers = _logpdf = _cdf = _sf = _ppf = _isf = _mean = _var = _entropy = FORMULA
     _logcdf: Any = lambda self, x, *shapes: np.log(self._cdf(x, *shapes))
@@ -54,6 +53,17 @@ class Distribution:
     def __call__(self, *args: Any, **named: Any) -> Frozen:
         """The distribution with these parameters."""
         return Frozen(self, self._bind("", args, named))
+
+    def __getattr__(self, name: str) -> Any:
+        """What has no rule is SciPy's: ``fit``, ``interval``, ``support`` ..."""
+        if name.startswith("_") or name == "requires_grad":
+            raise AttributeError(name)
+        return getattr(self._scipys(), name)
+
+    def _scipys(self) -> Any:
+        import scipy.stats
+
+        return Methods(getattr(scipy.stats, self._name), f"scipy.stats.{self._name}")
 
     def __repr__(self) -> str:
         return f"<af.stats.{self._name}({', '.join(self._parameters)})>"
@@ -91,13 +101,12 @@ class Frozen:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name in self.__slots__:  # slots are empty while it is copied or unpickled
             raise AttributeError(f"a frozen distribution has no attribute {name!r}")
-        if not callable(method := getattr(self.dist, name, None)):
-            raise AttributeError(f"af.stats.{self.dist._name} has no method {name!r}")
-        if name in self.dist._of_parameters:
-            return lambda: method(*self.args)
+        if not callable(method := getattr(type(self.dist), name, None)):
+            return getattr(self.dist._scipys()(*self.args), name)
         if name == "rvs":
             return self._draws
-        return lambda x: method(x, *self.args)
+        parameters = dict(zip(self.dist._parameters, self.args, strict=True))
+        return lambda *x, **named: method(self.dist, *x, **parameters, **named)
 
     def _draws(self, size: Any = None, random_state: Any = None) -> Array:
         given = {} if size is None else {"size": size}

@@ -36,7 +36,7 @@ def test_unknown_keywords_are_refused(name: str) -> None:
     """By every method, frozen or not, and when freezing."""
     dist = getattr(stats, name)
     for method in methods(name):
-        point = () if method in dist._of_parameters or method == "rvs" else (0.5,)
+        point = () if method in ("mean", "var", "std", "median", "entropy", "rvs") else (0.5,)
         with pytest.raises(TypeError, match="sclae"):
             getattr(dist, method)(*point, *ALL[name], sclae=2.0)
     with pytest.raises(TypeError, match="does not know sclae="):
@@ -67,9 +67,9 @@ def test_frozen() -> None:
     assert repr(frozen) == "<af.stats.norm(1.0, 2.0)>"
     assert repr(stats.gamma) == "<af.stats.gamma(a, loc, scale)>"
     assert (frozen.mean().value, float(frozen.std()), float(stats.gamma(2.0).var())) == (1.0, 2.0, 2.0)
-    with pytest.raises(AttributeError, match="has no method 'fit'"):
+    with pytest.raises(AttributeError, match="no attribute 'fit'"):
         frozen.fit([1.0])
-    with pytest.raises(AttributeError, match="has no method 'pmf'"):
+    with pytest.raises(AttributeError, match="no attribute 'pmf'"):
         frozen.pmf(1.0)
     with pytest.raises(TypeError):
         frozen.pdf(0.5, 1.0)

@@ -36,7 +36,7 @@ SHAPES: dict[str, list[Any]] = {
 }  # fmt: skip
 AT = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 EVERY = (*AT, "ppf", "isf", "mean", "var", "std", "median", "entropy")
-METHODS = [(name, method) for name in LINES | COUNTS for method in EVERY if hasattr(getattr(stats, name), method)]
+METHODS = [(name, method) for name in LINES | COUNTS for method in EVERY if hasattr(type(getattr(stats, name)), method)]
 
 
 def calls(name: str, method: str) -> Iterator[tuple[float, ...]]:
