@@ -51,8 +51,8 @@ class Value:
     """
 
     __slots__ = (
-        "_weak", "_writeable", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts", "sample",
-        "shape", "shares",
+        "_weak", "_writeable", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts",
+        "sample", "shape", "shares",
     )  # fmt: skip
 
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:

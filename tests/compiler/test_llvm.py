@@ -230,19 +230,18 @@ def windowed(rng):
     n, m, terms = rng.integers(1, 14, 3)
     x = rng.standard_normal((*lead, *side, n))
     terms = min(terms, 9)
-    w = rng.standard_normal((terms, n, m))
+    rows, columns = rng.choice([1, 1, 2, -1], 2)
+    w = rng.standard_normal((terms, len(range(n)[::columns]), m))
     a, b = side // 2
-    step = rng.choice([1, 1, 2, -1])
     starts = [(rng.integers(side[0] - a + 1), rng.integers(side[1] - b + 1)) for _ in range(terms)]
     twice = rng.integers(2)
 
     def f(x, w):
-        parts = [
-            np.matmul(x[..., i : i + a, j : j + b, :][..., ::step, :], v) for (i, j), v in zip(starts, w, strict=True)
-        ]
+        windows = [x[..., i : i + a, j : j + b : abs(rows), ::columns] for i, j in starts]
+        parts = [np.matmul(window, v) for window, v in zip(windows, w, strict=True)]
         total = sum(parts) + (parts[0] if twice else 1.0)
-        rows = total[..., ::step] * 2.0 if n % 2 else np.swapaxes(total, -1, -2)
-        return np.tanh(rows / 10).sum()
+        z = total[..., ::rows] * 2.0 if n % 2 else np.swapaxes(total, -1, -2)
+        return np.tanh(z / 10).sum()
 
     return f, x, w
 

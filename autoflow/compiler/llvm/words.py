@@ -293,7 +293,7 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
         return None
     x, index, y = args
     parts = index if type(index) is tuple else (index,)
-    if not all([p is ... or p is None or type(p) is int or is_slice(p) for p in parts]):
+    if not all([p is ... or p is None or is_whole(p) or is_slice(p) for p in parts]):
         return None
     index = parts if any([p is ... for p in parts]) else (*parts, ...)  # so that a number is a view as well
     part = np.empty(v.shape, np.bool_)[index]
@@ -308,6 +308,11 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     return (x, index, y) if fine else None
 
 
+def is_whole(p: Any) -> bool:
+    """A whole number, Python's or NumPy's?"""
+    return type(p) is int or isinstance(p, np.integer)
+
+
 def is_slice(p: Any) -> bool:
     """Of whole numbers?"""
-    return type(p) is slice and all([end is None or type(end) is int for end in (p.start, p.stop, p.step)])
+    return type(p) is slice and all([end is None or is_whole(end) for end in (p.start, p.stop, p.step)])
