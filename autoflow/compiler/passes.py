@@ -257,6 +257,18 @@ def waits_for(values: Iterable[Value], results: set[Value]) -> bool:
     return False
 
 
+COPIES = (np.copy, np.ndarray.copy)
+
+
+def drop_copies(program: Program) -> bool:
+    """A copy of what the program has computed is that value: nobody else has it. Did that change anything?"""
+    new = {
+        v: x for v in program.order() if v.kind == CALL and v.shape and call_written(v)[0] in COPIES
+        if (x := v.args[0]).kind in (UFUNC, REDUCE, PRODUCT) and (x.dtype, x.layout) == (v.dtype, v.layout)
+    }  # fmt: skip
+    return bool(new) and program.rewrite(new)
+
+
 PAUSE = 0.1  # of the length of the program
 SMALL = 1024  # bytes; smaller values are kept
 

@@ -248,6 +248,7 @@ def padded(v: Value) -> int:
 
 Targets = dict[Value, Value]
 FEW = 3  # a stretch of fewer calls is left to NumPy: its own call takes as long
+LARGE = 100_000  # numbers, for which that does not count
 
 
 def use_loops(program: Program, settings: Settings = DEFAULT) -> bool:
@@ -279,7 +280,8 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, se
         members = [v for v in order if stages.get(v) == stage]
         results = results_of(members, order, wanted)
         own = settings.own_functions and any([v.function in USING_FMA for v in members])
-        few = 1 if own or any([type(v.function) is Sum for v in members]) else FEW
+        large = any([type(v.function) is Sum or math.prod(v.shape) >= LARGE for v in members])
+        few = 1 if own or large else FEW
         if len(members) >= few and results:
             new.update(native_call(members, results, settings, targets))
     return new

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_written
+from ..passes import COPIES
 from ..trace.memory import set_items
 from .engine import has_fma
 from .functions import CODES, HELPERS, Numbers, Text, is_float, type_of
@@ -246,11 +247,13 @@ def fits(number: Any, dtype: Any) -> bool:
 
 
 def of_call(v: Value) -> Formula | None:
-    """np.where, x.astype, np.clip."""
+    """np.where, x.astype, x.copy, np.clip."""
     result = CODES[v.dtype]
     if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
         return Formula(lambda m, x: x, v.args, (result,), result)
     function, args, options = call_written(v)
+    if function in COPIES and isinstance(args[0], Value) and args[0].shape == v.shape:
+        return Formula(lambda m, x: x, args[:1], (result,), result)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
         return None
     if any([is_number(a) and not fits(number_in(a), v.dtype) for a in args[1:]]):
