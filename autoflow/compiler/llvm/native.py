@@ -280,8 +280,8 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, se
         members = [v for v in order if stages.get(v) == stage]
         results = results_of(members, order, wanted)
         own = settings.own_functions and any([v.function in USING_FMA for v in members])
-        large = any([type(v.function) is Sum or math.prod(v.shape) >= LARGE for v in members])
-        few = 1 if own or large else FEW
+        sums, most = any([type(v.function) is Sum for v in members]), max([math.prod(v.shape) for v in members])
+        few = 1 if own or sums or most >= LARGE else FEW
         if len(members) >= few and results:
             new.update(native_call(members, results, settings, targets))
     return new
@@ -295,7 +295,7 @@ def find_stages(order: list[Value]) -> dict[Value, int]:
     for v in order:
         before = max([after[x] for x in v.args], default=0)
         after[v] = before
-        copied = is_copy(v, places) and math.prod(v.shape) and v.layout is None and code(v.dtype) is not None
+        copied = is_copy(v, places) and v.nbytes and v.layout is None and code(v.dtype) is not None
         if v.args and (has_loop(v) or copied):
             found[v] = before
         elif v.args and v.kind != ITEM and (v.kind != VIEW or places.base_of(v) is v):  # this view is a copy
