@@ -263,6 +263,19 @@ def test_sums_of_products_of_windows(seed):
     assert not {"matmul", "product", "reshape"} & set(left_to_numpy(compiled))
 
 
+def test_sums_of_products_of_several_types():
+    x = np.random.default_rng(0).standard_normal((5, 6, 4))
+    w = np.random.default_rng(1).standard_normal((4, 3))
+
+    def f(x, w):
+        many = np.matmul(x, w) + np.matmul(x[::-1], w) + (x[..., :3] > 0)
+        few = np.matmul(x.astype(np.float32), w.astype(np.float32))
+        return many + few + few * 2 + np.rint(x[..., 1:]).astype(int)
+
+    check(f, x, w, rtol=1e-6)
+    check(lambda x, w: np.matmul(x, w) + np.matmul(x[::-1], w) + np.rint(x[..., 1:]).astype(int), x, w)
+
+
 def test_large_arrays_of_zeros_can_be_written_into_more_than_once():
     """A large array of the recording that is gone is made again as it was: one that may be written into."""
     x = np.random.default_rng(0).standard_normal((200, 200))

@@ -87,7 +87,8 @@ def sum_products(program: Program) -> bool:
     inside: set[Value] = set()  # terms of a sum that has become one value
     for root, leaves in find_sums(order, uses):
         found = {x: f for x in leaves if (f := find_term(x, uses)) is not None}
-        if len(found) > 1 and root.layout is None and is_float(code(root.dtype) or ""):
+        of_one_type = {x.dtype for x in leaves} == {root.dtype} and is_float(code(root.dtype) or "")
+        if len(found) > 1 and root.layout is None and of_one_type:
             rest = [x for x in leaves if x not in found]
             if rest:
                 found = {root: (Term(1), (add_all(rest, root),)), **found}
@@ -144,9 +145,8 @@ def find_product(v: Value) -> Found | None:
     if x.kind != VIEW or x.options != ("transpose", (1, 0)):
         return None
     x = x.args[0]
-    if not any(map(is_copy, (x, y))) or not all(
-        [is_copy(a) or (a.kind == VIEW and a.options[0] == "reshape") for a in (x, y)]
-    ):
+    reshaped = [is_copy(a) or (a.kind == VIEW and a.options[0] == "reshape") for a in (x, y)]
+    if not all(reshaped) or not any(map(is_copy, (x, y))):
         return None
     x, y = x.args[0], y.args[0]
     fits = x.shape[:-1] == y.shape[:-1] and (x.shape[-1], y.shape[-1]) == v.shape
