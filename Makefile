@@ -78,6 +78,10 @@ bench: $(VENV)/bench.stamp  ## times beside the peers
 	$(PY) benchmarks/more_workloads.py --cold
 	$(PY) benchmarks/curves.py
 
+figures:  ## the figures of README.md and docs/speed.md, on a quiet machine, with the peers that are installed: 5 minutes
+	$(PY) benchmarks/compare.py --rounds 5 --markdown
+	$(PY) benchmarks/more_workloads.py --repeats 12 --impl autoflow compiled llvm torch jax-jit
+
 docs: $(VENV)/docs.stamp  ## the API reference in build/docs, from the docstrings, beginning with docs/tasks.md
 	PYTHONPATH=. $(PY) docs/make_api.py build/docs
 

@@ -1,4 +1,4 @@
-"""Work that learners and scientists meet, by autoflow and its peers: networks, a likelihood, a solver, curvature.
+"""Work that learners and scientists meet, by autoflow and its peers: networks, solvers, curvature, training.
 
     python benchmarks/more_workloads.py [--only lstm ...] [--impl autoflow compiled torch ...] [--repeats 20] [--cold]
 
@@ -11,6 +11,7 @@ lacks) is left out, and a line says why.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -289,6 +290,150 @@ CURVATURES: dict[str, Callable[[Any], Step]] = {
 }  # MyGrad has no derivatives of derivatives
 
 
+# -- whole programs: transforms, and training, which autoflow and JAX spell alike -----------------------------------
+
+
+@dataclass(frozen=True)
+class Whole(Workload):
+    """The step is all of ``forward(library, np, *data, *parameters)``, with the transforms of that library, and gives a
+    list of arrays. Data and parameters are its arguments."""
+
+
+def adam(np: Any, parameters: Any, gradients: Any, means: Any, squares: Any, t: int) -> list[Array]:
+    """Step ``t`` of Adam (Kingma and Ba, 2015): the new parameters, means and mean squares, in one list."""
+    means = [0.9 * m + 0.1 * g for m, g in zip(means, gradients, strict=True)]
+    squares = [0.999 * s + 0.001 * g * g for s, g in zip(squares, gradients, strict=True)]
+    a, b = 1 - 0.9**t, 1 - 0.999**t
+    new = [
+        p - 0.001 * (m / a) / (np.sqrt(s / b) + 1e-8) for p, m, s in zip(parameters, means, squares, strict=True)
+    ]  # fmt: skip
+    return [*new, *means, *squares]
+
+
+def transformer_loss(np: Any, x: Array, y: Array, parameters: Any) -> Array:
+    """Squared error of one block: attention with four heads, then a layer of tanh, each after a normalisation and with
+    a way around it. x, y: (batch, length, width)."""
+    wq, wk, wv, wo, w1, b1, w2, b2 = parameters
+
+    def normalised(z: Array) -> Array:
+        d = z - np.mean(z, axis=-1, keepdims=True)
+        return d / np.sqrt(np.mean(d * d, axis=-1, keepdims=True) + 1e-5)
+
+    batch, length, width = x.shape
+
+    def split(z: Array) -> Array:
+        return np.swapaxes(np.reshape(z, (batch, length, 4, width // 4)), 1, 2)
+
+    z = normalised(x)
+    q, k, v = split(np.matmul(z, wq)), split(np.matmul(z, wk)), split(np.matmul(z, wv))
+    scores = np.matmul(q, np.swapaxes(k, 2, 3)) * (width // 4) ** -0.5
+    e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    mixed = np.matmul(e / np.sum(e, axis=-1, keepdims=True), v)
+    x = x + np.matmul(np.reshape(np.swapaxes(mixed, 1, 2), (batch, length, width)), wo)
+    z = x + np.matmul(np.tanh(np.matmul(normalised(x), w1) + b1), w2) + b2
+    return ((z - y) ** 2).mean()
+
+
+def transformer(library: Any, np: Any, x: Array, y: Array, *state: Array) -> list[Array]:
+    """A step of training: forward, backward, Adam."""
+    p, m, s = (state[k : k + 8] for k in (0, 8, 16))
+    gradients = library.grad(lambda *p: transformer_loss(np, x, y, p), tuple(range(8)))(*p)
+    return adam(np, p, gradients, m, s, 1)
+
+
+def make_transformer(batch: int, length: int, width: int) -> Whole:
+    """:func:`transformer` on random data."""
+    rng = numpy.random.default_rng(0)
+    wide = 2 * width
+    shapes = [(width, width)] * 4 + [(width, wide), (wide,), (wide, width), (width,)]
+    parameters = [rng.standard_normal(shape) / numpy.sqrt(shape[0]) for shape in shapes]
+    zeros = [numpy.zeros(shape) for shape in shapes]
+    data = tuple(rng.standard_normal((2, batch, length, width)))
+    return Whole(transformer, nobody, data, (*parameters, *zeros, *zeros))
+
+
+def network(np: Any, x: Array, y: Array, parameters: Any) -> Array:
+    """Squared error of a network with tanh. x: (batch, n), or one example (n,)."""
+    *hidden, w, b = parameters
+    for k in range(0, len(hidden), 2):
+        x = np.tanh(np.matmul(x, hidden[k]) + hidden[k + 1])
+    return ((np.matmul(x, w) + b - y) ** 2).sum()
+
+
+def examples(library: Any, np: Any, x: Array, y: Array, *parameters: Array) -> list[Array]:
+    """The gradient of each example."""
+    n = len(parameters)
+    gradient = library.grad(lambda x, y, *p: network(np, x, y, p), tuple(range(2, n + 2)))
+    return list(library.vmap(gradient, (0, 0, *[None] * n))(x, y, *parameters))
+
+
+def make_network(forward: Callable[..., Any], batch: int, *sizes: int) -> Whole:
+    """A network of these sizes, and random data."""
+    rng = numpy.random.default_rng(0)
+    parameters = []
+    for n, m in itertools.pairwise(sizes):
+        parameters += [rng.standard_normal((n, m)) / numpy.sqrt(n), numpy.zeros(m)]
+    data = rng.standard_normal((batch, sizes[0])), rng.standard_normal((batch, sizes[-1]))
+    return Whole(forward, nobody, data, tuple(parameters))
+
+
+def epoch(library: Any, np: Any, x: Array, y: Array, *parameters: Array) -> list[Array]:
+    """Descent over all data, in batches of 32."""
+    gradient = library.grad(lambda x, y, *p: network(np, x, y, p), tuple(range(2, len(parameters) + 2)))
+    for k in range(0, len(x), 32):
+        gradients = gradient(x[k : k + 32], y[k : k + 32], *parameters)
+        parameters = tuple([p - 0.001 * g for p, g in zip(parameters, gradients, strict=True)])
+    return list(parameters)
+
+
+def hessian(library: Any, np: Any, x: Array, y: Array, theta: Array) -> list[Array]:
+    """The Hessian of a network n-6-2 whose parameters are one vector."""
+    n = x.shape[1]
+
+    def loss(theta: Array) -> Array:
+        w1, b1, w2, b2 = theta[: 6 * n], theta[6 * n : 6 * n + 6], theta[6 * n + 6 : 6 * n + 18], theta[6 * n + 18 :]
+        return network(np, x, y, (np.reshape(w1, (n, 6)), b1, np.reshape(w2, (6, 2)), b2))
+
+    return [library.hessian(loss)(theta)]
+
+
+def make_hessian(batch: int, n: int) -> Whole:
+    """:func:`hessian` on random data, of 6 n + 20 parameters."""
+    rng = numpy.random.default_rng(0)
+    data = rng.standard_normal((batch, n)), rng.standard_normal((batch, 2))
+    return Whole(hessian, nobody, data, (0.3 * rng.standard_normal(6 * n + 20),))
+
+
+def whole_autoflow(work: Whole, *, engine: str = "") -> Step:
+    """With autoflow's transforms, recorded anew at every step, or compiled by that engine."""
+    af = import_module("autoflow")
+    function = partial(work.forward, af, numpy)
+    if engine:
+        function = af.compile(function, engine=engine)
+    return lambda: list(function(*work.data, *work.parameters))
+
+
+def whole_jax(work: Whole, *, jit: bool = False) -> Step:
+    """With JAX's."""
+    jax, jnp = import_module("jax"), import_module("jax.numpy")
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_enable_x64", True)
+    arrays = [jnp.asarray(a) for a in (*work.data, *work.parameters)]
+    function = partial(work.forward, jax, jnp)
+    function = jax.jit(function) if jit else function
+    return lambda: [numpy.asarray(a) for a in jax.block_until_ready(function(*arrays))]
+
+
+WHOLES: dict[str, Callable[[Any], Step]] = {
+    "autoflow": whole_autoflow,
+    "compiled": partial(whole_autoflow, engine="numpy"),
+    "llvm": partial(whole_autoflow, engine="llvm"),
+    "xla": partial(whole_autoflow, engine="jax"),
+    "jax": whole_jax,
+    "jax-jit": partial(whole_jax, jit=True),
+}
+
+
 # fmt: off
 MORE: dict[str, partial[Workload]] = {
     "lstm-50":       partial(make_lstm, 50, 16, 32),
@@ -299,11 +444,16 @@ MORE: dict[str, partial[Workload]] = {
     "nbody-64":      partial(make_bodies, 20, 64),
     "diffusion-128": partial(make_diffusion, 20, 128),
     "hvp-mlp":       partial(make_curvature, 32, 16, 32, 32, 4),
+    "transformer":   partial(make_transformer, 8, 32, 32),
+    "examples-1k":   partial(make_network, examples, 1000, 16, 32, 4),
+    "epoch-20":      partial(make_network, epoch, 640, 16, 32, 32, 4),
+    "hessian-50":    partial(make_hessian, 32, 5),
 }
 # fmt: on
 OURS = [name for name in IMPLEMENTATIONS if name not in ("forward", "hand")]
 # a second per step, operation by operation
-TOO_SLOW = {("jax", "lstm-50"), ("jax", "ode-50"), ("jax", "nbody-64"), ("jax", "diffusion-128")}
+TOO_SLOW = {("jax", name) for name in ("lstm-50", "ode-50", "nbody-64", "diffusion-128", "transformer", "epoch-20")}
+OF_CLASS = {Workload: IMPLEMENTATIONS, Curvature: CURVATURES, Whole: WHOLES}
 
 
 # -- checking and measuring ------------------------------------------------------------------------------------------
@@ -311,12 +461,12 @@ TOO_SLOW = {("jax", "lstm-50"), ("jax", "ode-50"), ("jax", "nbody-64"), ("jax", 
 
 def step_of(implementation: str, work: Workload) -> Step:
     """How this implementation does this work; KeyError if it cannot."""
-    return (CURVATURES if isinstance(work, Curvature) else IMPLEMENTATIONS)[implementation](work)
+    return OF_CLASS[type(work)][implementation](work)
 
 
 def with_value(work: Workload) -> Workload:
     """``work`` times one more parameter, which is 1: its gradient is the value, so values are compared as gradients."""
-    if isinstance(work, Curvature):
+    if type(work) is not Workload:
         return work
     n = len(work.data)
 
@@ -333,7 +483,7 @@ def prepared(name: str, implementations: Sequence[str]) -> dict[str, Step]:
     expected = step_of("autoflow", checked)()
     steps: dict[str, Step] = {}
     for implementation in implementations:
-        if (implementation, name) in TOO_SLOW or (isinstance(work, Curvature) and implementation not in CURVATURES):
+        if (implementation, name) in TOO_SLOW or implementation not in OF_CLASS[type(work)]:
             continue
         try:
             agree(step_of(implementation, checked)(), expected)

@@ -30,19 +30,35 @@ TINY = {
     more.make_bodies: (3, 4),
     more.make_diffusion: (2, 8),
     more.make_curvature: (3, 4, 5, 2),
+    more.make_transformer: (2, 3, 8),
+    more.make_network: (more.epoch, 70, 3, 4, 2),
+    more.make_hessian: (4, 2),
 }
+SPECIAL = (more.make_curvature, more.make_transformer, more.make_network, more.make_hessian)
 KINDS = pytest.mark.parametrize("make", TINY, ids=lambda make: make.__name__)
-FIRST = pytest.mark.parametrize("make", [m for m in TINY if m is not more.make_curvature], ids=lambda m: m.__name__)
+FIRST = pytest.mark.parametrize("make", [m for m in TINY if m not in SPECIAL], ids=lambda m: m.__name__)
 PEERS = [
     pytest.param(name, marks=pytest.mark.slow) if name.startswith("jax") else name  # it compiles for seconds
     for name in more.OURS
     if name not in ("autoflow", "compiled")
 ]
-LACKING = {("mygrad", "make_likelihood"), ("mygrad", "make_curvature")}
 
 
 def tiny(make):
     return make(*TINY[make])
+
+
+LACKING = {("mygrad", "make_likelihood")} | {
+    (name, make.__name__) for make in SPECIAL for name in more.OURS if name not in more.OF_CLASS[type(tiny(make))]
+}
+
+
+def test_gradients_of_examples_are_those_of_each_alone():
+    work = more.make_network(more.examples, 3, 2, 4, 1)
+    for k, (x, y) in enumerate(zip(*work.data, strict=True)):
+        f = af.grad(lambda *p, x=x, y=y: more.network(np, x, y, p), (0, 1, 2, 3))
+        for g, expected in zip(more.step_of("autoflow", work)(), f(*work.parameters), strict=True):
+            np.testing.assert_allclose(g[k], expected, rtol=1e-12, atol=1e-14)
 
 
 def test_every_workload_is_of_a_kind_tested_here():
@@ -71,13 +87,13 @@ def test_the_last_gradient_is_the_value(make):
     np.testing.assert_allclose(value, work.forward(np, *work.data, *work.parameters), rtol=1e-13)
 
 
-@FIRST
+@KINDS
 def test_compiled_agrees(make):
     work = more.with_value(tiny(make))
     compare.agree(more.step_of("compiled", work)(), more.step_of("autoflow", work)())
 
 
-@FIRST
+@KINDS
 def test_loops_agree(make):
     pytest.importorskip("llvmlite")
     work = more.with_value(tiny(make))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .passes import join, recompute, tile_program
+from .passes import drop_copies, join, recompute, tile_program
 from .program import Program
 from .run.buffers import Plan
 from .run.scalars import Slots, of_numbers
@@ -38,6 +38,7 @@ def prepare(
     program: Program, how: dict[str, Any], improve: Improve = lambda program, targets: targets
 ) -> Callable[[], Any]:
     """NumPy's calls, by blocks where arrays are large. ``improve``: what else is to be done to a block."""
+    drop_copies(program)
     join(program)
     if how.get("checkpointing"):
         recompute(program)

@@ -51,14 +51,14 @@ class Value:
     """
 
     __slots__ = (
-        "_weak", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts", "sample",
-        "shape", "shares",
+        "_weak", "_writeable", "args", "dtype", "function", "kind", "layout", "number", "options", "owned", "parts",
+        "sample", "shape", "shares",
     )  # fmt: skip
 
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, args, options
         if type(sample) is ndarray and sample.size > LARGE and kind not in (INPUT, CAPTURED, CONSTANT):
-            self._weak = ref(sample)
+            self._weak, self._writeable = ref(sample), sample.flags.writeable
         else:
             self.sample = sample
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
@@ -79,6 +79,8 @@ class Value:
         sample = self._weak()
         if sample is None:
             sample = self.compute(*[x.sample for x in self.args])
+            if self._writeable and not sample.flags.writeable:  # zeros, which are one 0 repeated
+                sample = np.array(sample)
             self._weak = ref(sample)
         return sample
 

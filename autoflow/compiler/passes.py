@@ -55,7 +55,7 @@ for work for a while and take the time of others: a program with large products 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -88,10 +88,7 @@ class Joiner:
         self.order = program.order()
         self.new: dict[Value, Value] = {}
         self.stacks: dict[tuple[Value, ...], Value] = {}
-        self.uses: dict[Value, int] = dict.fromkeys([*program.outputs, *program.checks], 2)
-        for v in self.order:
-            for x in v.args:
-                self.uses[x] = self.uses.get(x, 0) + 1
+        self.uses = count_uses(self.order, [*program.outputs, *program.checks])
 
     def stack(self, values: Iterable[Value], number: float) -> Value:
         """The values, one below the other, as a matrix: (T, n, m) seen as (T n, m)."""
@@ -126,20 +123,8 @@ class Joiner:
 
     def sums(self) -> None:
         """Σ Aₜᵀ Bₜ and Σ sum(Bₜ, 0)."""
-        inner: set[Value] = set()  # sums that are terms of a longer sum
-        for v in reversed(self.order):
-            if not (is_sum(v) and v not in inner):
-                continue
-            terms: list[Value] = []
-            queue = list(v.args)
-            while queue:
-                x = queue.pop()
-                if is_sum(x) and self.uses[x] == 1 and x.shape == v.shape and x.dtype == v.dtype:
-                    inner.add(x)
-                    queue += x.args
-                else:
-                    terms.append(x)
-            self.join_terms(v, terms)
+        for root, terms in find_sums(self.order, self.uses):
+            self.join_terms(root, terms)
 
     def join_terms(self, root: Value, terms: list[Value]) -> None:
         """Put ``root``, the sum of these terms, together anew."""
@@ -155,10 +140,7 @@ class Joiner:
                 joined.append(self.joined_products(root, group) if key[0] == PRODUCT else self.joined_sums(root, group))
         if len(joined) == len(terms):
             return
-        total = joined[0]
-        for x in joined[1:]:
-            total = new_value(UFUNC, np.add, (total, x), (), root.shape, root.number)
-        self.new[root] = total
+        self.new[root] = add_all(joined, root)
 
     def kind_of_term(self, x: Value) -> Any:
         """Terms of one kind can be joined; None for those that cannot."""
@@ -202,6 +184,39 @@ class Joiner:
             self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
 
 
+def count_uses(order: list[Value], wanted: list[Value]) -> dict[Value, int]:
+    """How often each value is read; those that are wanted count as read twice."""
+    uses = dict.fromkeys(order, 0) | dict.fromkeys(wanted, 2)
+    for v in order:
+        for x in v.args:
+            uses[x] += 1
+    return uses
+
+
+def find_sums(order: list[Value], uses: dict[Value, int]) -> Iterator[tuple[Value, list[Value]]]:
+    """Each sum that is no term of a longer one, and its terms, the last one first."""
+    inner: set[Value] = set()
+    for v in reversed(order):
+        if is_sum(v) and v not in inner:
+            terms, queue = list[Value](), list(v.args)
+            while queue:
+                x = queue.pop()
+                if is_sum(x) and uses[x] == 1 and x.shape == v.shape and x.dtype == v.dtype:
+                    inner.add(x)
+                    queue += x.args
+                else:
+                    terms.append(x)
+            yield v, terms
+
+
+def add_all(values: list[Value], root: Value) -> Value:
+    """Their sum, where ``root`` was."""
+    total = values[0]
+    for x in values[1:]:
+        total = new_value(UFUNC, np.add, (total, x), (), root.shape, root.number)
+    return total
+
+
 def row(whole: Value, k: int, shape: tuple[int, ...]) -> Value:
     """The k-th row of a stack."""
     return new_value(VIEW, lambda a: a[k], (whole,), ("index", repr(k)), shape, whole.number)
@@ -240,6 +255,18 @@ def waits_for(values: Iterable[Value], results: set[Value]) -> bool:
                 seen.add(x)
                 stack.append(x)
     return False
+
+
+COPIES = (np.copy, np.ndarray.copy)
+
+
+def drop_copies(program: Program) -> bool:
+    """A copy of what the program has computed is that value: nobody else has it. Did that change anything?"""
+    new = {
+        v: x for v in program.order() if v.kind == CALL and v.shape and call_written(v)[0] in COPIES
+        if (x := v.args[0]).kind in (UFUNC, REDUCE, PRODUCT) and (x.dtype, x.layout) == (v.dtype, v.layout)
+    }  # fmt: skip
+    return bool(new) and program.rewrite(new)
 
 
 PAUSE = 0.1  # of the length of the program

@@ -224,6 +224,69 @@ def block_of(compiled):
     return [v.name for v in calls], [len(v.function.schedule.calls) for v in calls if v.name == "loops"]
 
 
+def windowed(rng):
+    """A random sum of products of windows, and its arguments: axes in front, steps backwards, factors used twice."""
+    lead, side = rng.integers(1, 5, rng.integers(0, 3)), rng.integers(4, 13, 2)
+    n, m, terms = rng.integers(1, 14, 3)
+    x = rng.standard_normal((*lead, *side, n))
+    terms = min(terms, 9)
+    rows, columns = rng.choice([1, 1, 2, -1], 2)
+    w = rng.standard_normal((terms, len(range(n)[::columns]), m))
+    a, b = side // 2
+    starts = [(rng.integers(side[0] - a + 1), rng.integers(side[1] - b + 1)) for _ in range(terms)]
+    twice = rng.integers(2)
+
+    def f(x, w):
+        windows = [x[..., i : i + a, j : j + b : abs(rows), ::columns] for i, j in starts]
+        parts = [np.matmul(window, v) for window, v in zip(windows, w, strict=True)]
+        total = sum(parts) + (parts[0] if twice else 1.0)
+        z = total[..., ::rows] * 2.0 if n % 2 else np.swapaxes(total, -1, -2)
+        return np.tanh(z / 10).sum()
+
+    return f, x, w
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_products_of_windows(seed):
+    """Values and gradients of random ones; all products are loops, without a copy of a window."""
+    rng = np.random.default_rng(seed)
+    f, x, w = windowed(rng)
+    if seed % 4 == 3:
+        x, w = x.astype(np.float32), w.astype(np.float32)
+    compiled = af.compile(af.value_and_grad(f, (0, 1)), engine="llvm")
+    for _ in range(2):
+        value, grads = af.value_and_grad(f, (0, 1))(x, w)
+        ours, found = compiled(x, w)
+        for a, b in zip((value, *grads), (ours, *found), strict=True):
+            scale = np.abs(a).max(initial=1e-300)
+            np.testing.assert_allclose(b, a, rtol=0, atol=scale * (1e-13 if x.dtype == float else 2e-5), strict=True)
+    assert not {"matmul", "product", "reshape"} & set(left_to_numpy(compiled))
+
+
+def test_sums_of_products_of_several_types():
+    x = np.random.default_rng(0).standard_normal((5, 6, 4))
+    w = np.random.default_rng(1).standard_normal((4, 3))
+
+    def f(x, w):
+        many = np.matmul(x, w) + np.matmul(x[::-1], w) + (x[..., :3] > 0)
+        few = np.matmul(x.astype(np.float32), w.astype(np.float32))
+        return many + few + few * 2 + np.rint(x[..., 1:]).astype(int)
+
+    check(f, x, w, rtol=1e-6)
+    check(lambda x, w: np.matmul(x, w) + np.matmul(x[::-1], w) + np.rint(x[..., 1:]).astype(int), x, w)
+
+
+def test_large_arrays_of_zeros_can_be_written_into_more_than_once():
+    """A large array of the recording that is gone is made again as it was: one that may be written into."""
+    x = np.random.default_rng(0).standard_normal((200, 200))
+
+    def f(x):
+        return sum([np.tanh(x[i : i + 198, j : j + 198]).sum() for i in range(3) for j in range(3)])
+
+    compiled = check(af.grad(f), x)
+    assert left_to_numpy(compiled) == []
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_large_arrays_run_in_blocks_of_loops(threads, monkeypatch):
     """A chain is one loop, which writes into its rows of the results; the last block is shorter."""

@@ -62,7 +62,7 @@ class Places:
         """An array that lies as ``v`` will: a result of ours in its own order of axes, what comes from outside in C
         order (native.py sees to that), a view as a view."""
         if v not in self.dummies:
-            view = self.view(v) if v.kind == VIEW else None
+            view = self.view(v) if v.kind == VIEW and v not in self.inside else None
             if view is not None:
                 self.bases[v], self.dummies[v] = self.bases[v.args[0]], view
             else:

@@ -36,6 +36,7 @@ from ..run.buffers import callers_state, shape_buffer
 from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text, options, settings_of
 from .functions import Text
 from .loops import Access, Places
+from .products import Sum, is_copy, sum_products
 from .schedule import ALIGNED, MANY, Schedule, has_loop
 from .words import USING_FMA, code
 
@@ -247,6 +248,7 @@ def padded(v: Value) -> int:
 
 Targets = dict[Value, Value]
 FEW = 3  # a stretch of fewer calls is left to NumPy: its own call takes as long
+LARGE = 100_000  # numbers, for which that does not count
 
 
 def use_loops(program: Program, settings: Settings = DEFAULT) -> bool:
@@ -277,7 +279,9 @@ def find_stretches(order: list[Value], wanted: list[Value], targets: Targets, se
     for stage in sorted(set(stages.values())):
         members = [v for v in order if stages.get(v) == stage]
         results = results_of(members, order, wanted)
-        few = 1 if settings.own_functions and any([v.function in USING_FMA for v in members]) else FEW
+        own = settings.own_functions and any([v.function in USING_FMA for v in members])
+        sums, most = any([type(v.function) is Sum for v in members]), max([math.prod(v.shape) for v in members])
+        few = 1 if own or sums or most >= LARGE else FEW
         if len(members) >= few and results:
             new.update(native_call(members, results, settings, targets))
     return new
@@ -291,7 +295,8 @@ def find_stages(order: list[Value]) -> dict[Value, int]:
     for v in order:
         before = max([after[x] for x in v.args], default=0)
         after[v] = before
-        if v.args and has_loop(v):
+        copied = is_copy(v, places) and v.nbytes and v.layout is None and code(v.dtype) is not None
+        if v.args and (has_loop(v) or copied):
             found[v] = before
         elif v.args and v.kind != ITEM and (v.kind != VIEW or places.base_of(v) is v):  # this view is a copy
             after[v] = before + 1
@@ -388,5 +393,6 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
     """NumPy's calls, with loops in place of those that loops can do."""
     settings = settings_of(how)
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
+    sum_products(program)
     use_loops(program, settings)
     return plan

@@ -1,9 +1,7 @@
 """From the values of a stretch to loops in an order, and memory for what passes from one to the next.
 
-Products of small matrices are written out: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and eight
-columns at a time. Large ones are NumPy's: its matrix library knows the caches. Small ones are quicker here, because a
-call of NumPy alone takes as long as 10,000 multiplications. Rows of y must lie side by side; where they do not
-(x @ y.T), y is copied before, once for all products that read it.
+Rows of the right factor of a product must lie side by side; where they do not (x @ y.T), y is copied before, once for
+all products that read it.
 
 Words of the schedule:
 
@@ -16,77 +14,23 @@ kernels  loops with equal text are one function, called with other pointers: a r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
-from ..matching import CALL, PRODUCT, STACK, UFUNC, Value, behind_views
+import numpy as np
+
+from ..matching import STACK, UFUNC, Value, behind_views
 from ..program import new_value
-from .engine import has_fma
-from .functions import Numbers, Text, is_float
-from .loops import Access, LoopText, Places, load, store
-from .words import Formula, code, formula_of, is_number, reduction_of, written_at
-
-# ---------------------------------------------------------------- products of small matrices
-
-MOST = 70_000  # multiplications that are written out
-ROWS = 4  # rows at a time: each number of y that is read is used for all of them
-
-
-def is_small_product(v: Value) -> bool:
-    """Is it a product that is written out?"""
-    if v.kind != PRODUCT or not math.prod(v.shape) or not v.args[0].shape[1]:
-        return False
-    kinds = {code(x.dtype) for x in (*v.args, v)}
-    flops = math.prod(v.shape) * v.args[0].shape[1]
-    return len(kinds) == 1 and is_float(kinds.pop() or "i") and flops <= MOST and has_fma()
-
-
-class ProductText:
-    """The text of a product of these shapes and strides."""
-
-    def __init__(self, x: Access, y: Access, z: Access, shape: tuple[int, int, int]) -> None:
-        self.accesses = [x, y, z]
-        self.shape, self.type = shape, z.type
-
-    def write(self, t: Text) -> None:
-        """Blocks of rows and of columns."""
-        n, _, p = self.shape
-        whole = n // ROWS * ROWS
-        for first, last, rows in ((0, whole, ROWS), (whole, n, 1)):
-            if first == last:
-                continue
-            i = t.begin_for(first, last, rows)
-            start = 0
-            for w in (16, 8, 4, 2, 1):
-                end = start + (p - start) // w * w
-                if end > start:
-                    j = t.begin_for(start, end, w)
-                    self.write_block(t, i.index, j.index, rows, w)
-                    t.end_for(j)
-                start = end
-            t.end_for(i)
-
-    def write_block(self, t: Text, i: str, j: str, rows: int, w: int) -> None:
-        """``rows`` rows and ``w`` columns of z."""
-        x, y, z = self.accesses
-        m = Numbers(t, w, self.type)
-        left = t.at("%p0", (i, x.strides[0]))
-        right = t.at("%p1", (j, y.strides[1]))
-        k = t.begin_for(0, self.shape[1], 1, [(m.kind, m.c(0.0))] * rows)
-        b = load(t, self.type, t.at(right, (k.index, y.strides[0])), w)
-        column, totals = t.at(left, (k.index, x.strides[1])), []
-        for r, total in enumerate(k.values):
-            a = load(t, self.type, t.let(f"getelementptr i8, ptr {column}, i64 {r * x.strides[0]}"), 1)
-            totals.append(m.fma(t.splat(self.type, a, w), b, total))
-        t.end_for(k, totals)
-        target = t.at("%p2", (i, z.strides[0]), (j, z.strides[1]))
-        for r, total in enumerate(totals):
-            store(t, self.type, total, t.let(f"getelementptr i8, ptr {target}, i64 {r * z.strides[0]}"), w)
-
+from .functions import Text
+from .loops import Access, LoopText, Places
+from .products import ProductText, Sum, Term, is_small_product, pair_of
+from .words import ROWS, Formula, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- the schedule: which loops, in which order
 
 
+PAIRS = 16  # products of one loop
 PIECE = 100  # values of one loop; of a long function making machine code takes too long
 MANY = 30  # pointers; more are passed as a list of them
 ALIGNED = 64  # bytes: a line of the cache
@@ -96,7 +40,7 @@ def has_loop(v: Value) -> bool:
     """Can loops compute it?"""
     if v.kind == STACK:
         return bool(math.prod(v.shape)) and code(v.dtype) is not None and all([x.dtype == v.dtype for x in v.args])
-    known = formula_of(v) is not None or reduction_of(v) is not None
+    known = formula_of(v) is not None or reduction_of(v) is not None or type(v.function) is Sum
     return known or is_small_product(v) or written_at(v) is not None
 
 
@@ -173,14 +117,19 @@ class Schedule:
 
     def add_group(self, key: tuple[Any, ...], values: list[Value]) -> None:
         """The calls of a group."""
-        if key[1] == STACK:
-            self.add_stack(values[0])
-        elif key[1] == PRODUCT:
-            self.add_product(values[0])
-        elif key[1] == CALL:
-            self.add_write(values[0])
-        else:
+        v = values[0]
+        if key[1] == "loop":
             self.add_loop(key[2], sorted(values, key=lambda v: v.number))
+        elif key[1] == STACK:
+            self.add_stack(v)
+        elif type(v.function) is Sum:
+            self.add_sum(v, v.function.terms)
+        elif is_small_product(v):
+            self.add_sum(v, [Term(2)])
+        elif written_at(v) is not None:
+            self.add_write(v)
+        else:
+            self.add_reshape(v)
 
     def add_loop(self, shape: tuple[int, ...], values: list[Value]) -> None:
         """Elementwise values and reductions."""
@@ -194,18 +143,71 @@ class Schedule:
         what = " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         self.add_call(loop, what, shape)
 
-    def add_product(self, v: Value) -> None:
-        """A small product; of a y whose rows are not side by side a copy first."""
-        (n, m), p = v.args[0].shape, v.shape[1]
-        kind = code(v.dtype) or ""
-        x, y = [self.places.access(a, a.shape, kind) for a in v.args]
-        z = self.places.access(v, v.shape, kind)
-        if p > 1 and y.strides[1] != y.size:
-            if y not in self.turned:
-                self.turned[y] = copy = new_value(UFUNC, None, (v.args[1],), (), (m, p), v.number)
-                self.add_copy(v.args[1], copy)
-            y = self.places.access(self.turned[y], (m, p), kind)
-        self.add_call(ProductText(x, y, z, (n, m, p)), "matmul", (n, m, p))
+    def add_sum(self, v: Value, terms: list[Term]) -> None:
+        """Products and other arrays, added up: first an array, then the products of the whole result as one loop."""
+        rest = iter(v.args)
+        found = [(term, tuple(islice(rest, term.count))) for term in terms]
+        begun = found[0][0] == Term(1)
+        if begun:
+            self.add_copy(found.pop(0)[1][0], v)
+        plain = [operands for term, operands in found if term == Term(2)]
+        for k in range(0, len(plain), PAIRS):
+            self.add_product(v, Term(2), plain[k : k + PAIRS], begun)
+            begun = True
+        if not begun:
+            self.add_copy(0.0, v, "fill")
+        for term, operands in found:
+            if term.count == 1:
+                self.add_part(v, term.index, operands[0])
+            elif term != Term(2):
+                self.add_product(v, term, [operands], True)
+
+    def add_product(self, v: Value, term: Term, pairs: Sequence[tuple[Value, ...]], adds: bool) -> None:
+        """The products of some pairs of operands, written into ``v`` or added to it."""
+        kind, target = code(v.dtype) or "", self.part_of(v, term.index)
+        (x, y), *_ = pairs
+        n, p = (x.shape[-1], y.shape[-1]) if term.over else target.shape[-2:]
+        stack = x.shape[: min(1, len(x.shape) - 2)] if term.over else target.shape[:-2]
+        factors = []
+        for x, y in pairs:
+            y = self.with_rows_side_by_side(y, kind)
+            one, two = (x.shape, y.shape) if term.over else ((*stack, *x.shape[-2:]), (*stack, *y.shape[-2:]))
+            factors.append(pair_of(self.places.access(x, one, kind), self.places.access(y, two, kind), one, term.over))
+        z = self.places.access(target, (*stack, n, p), kind)
+        inner = sum([math.prod([m for m, _, _ in pair.inner]) for pair in factors])
+        self.add_call(ProductText(z, stack, factors, (n, p), adds), "matmul", (*stack, n, inner, p))
+
+    def with_rows_side_by_side(self, y: Value, kind: str) -> Value:
+        """``y``, or a copy whose rows are, made once for all products that read it."""
+        a = self.places.access(y, y.shape, kind)
+        if y.shape[-1] == 1 or a.strides[-1] == a.size:
+            return y
+        if a not in self.turned:
+            self.turned[a] = new_value(UFUNC, None, (y,), (), y.shape, y.number)
+            self.add_copy(y, self.turned[a])
+        return self.turned[a]
+
+    def part_of(self, v: Value, index: Any) -> Value:
+        """``v[index]``, to be written into."""
+        if index is None:
+            return v
+        whole = self.places.dummy(v)
+        part = new_value(UFUNC, None, (v,), (), whole[index].shape, v.number)
+        self.places.lay(part, whole[index], self.places.base_of(v))
+        return part
+
+    def add_part(self, v: Value, index: Any, y: Value) -> None:
+        """A loop that adds ``y`` to a part of ``v``."""
+        old, new, kind = self.part_of(v, index), self.part_of(v, index), code(v.dtype) or ""
+        formula = Formula(ROWS[np.add][1], (old, y), (kind, kind), kind)
+        self.add_call(LoopText(new.shape, {new: formula}, {}, {new}, self.places), "add", new.shape)
+
+    def add_reshape(self, v: Value) -> None:
+        """A copy in another shape."""
+        x, whole = v.args[0], self.places.dummy(v)
+        copy = new_value(UFUNC, None, (x,), (), x.shape, v.number)
+        self.places.lay(copy, whole.reshape(x.shape), self.places.base_of(v))
+        self.add_copy(x, copy)
 
     def add_stack(self, v: Value) -> None:
         """The rows that were not computed in place."""
@@ -219,10 +221,7 @@ class Schedule:
         """A copy, and then another one into a part of it."""
         x, index, y = written_at(v) or (None, None, None)
         self.add_copy(x, v)
-        whole = self.places.dummy(v)
-        part = new_value(UFUNC, None, (v,), (), whole[index].shape, v.number)
-        self.places.lay(part, whole[index], self.places.base_of(v))
-        self.add_copy(y, part)
+        self.add_copy(y, self.part_of(v, index))
 
     def add_copy(self, x: Any, copy: Value, what: str = "copy") -> None:
         """A loop that copies a value, or writes a number everywhere."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_written
+from ..passes import COPIES
 from ..trace.memory import set_items
 from .engine import has_fma
 from .functions import CODES, HELPERS, Numbers, Text, is_float, type_of
@@ -246,11 +247,13 @@ def fits(number: Any, dtype: Any) -> bool:
 
 
 def of_call(v: Value) -> Formula | None:
-    """np.where, x.astype, np.clip."""
+    """np.where, x.astype, x.copy, np.clip."""
     result = CODES[v.dtype]
     if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
         return Formula(lambda m, x: x, v.args, (result,), result)
     function, args, options = call_written(v)
+    if function in COPIES and isinstance(args[0], Value) and args[0].shape == v.shape:
+        return Formula(lambda m, x: x, args[:1], (result,), result)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
         return None
     if any([is_number(a) and not fits(number_in(a), v.dtype) for a in args[1:]]):
@@ -293,7 +296,7 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
         return None
     x, index, y = args
     parts = index if type(index) is tuple else (index,)
-    if not all([p is ... or p is None or type(p) is int or is_slice(p) for p in parts]):
+    if not all([p is ... or p is None or is_whole(p) or is_slice(p) for p in parts]):
         return None
     index = parts if any([p is ... for p in parts]) else (*parts, ...)  # so that a number is a view as well
     part = np.empty(v.shape, np.bool_)[index]
@@ -308,6 +311,11 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     return (x, index, y) if fine else None
 
 
+def is_whole(p: Any) -> bool:
+    """A whole number, Python's or NumPy's?"""
+    return type(p) is int or isinstance(p, np.integer)
+
+
 def is_slice(p: Any) -> bool:
     """Of whole numbers?"""
-    return type(p) is slice and all([end is None or type(end) is int for end in (p.start, p.stop, p.step)])
+    return type(p) is slice and all([end is None or is_whole(end) for end in (p.start, p.stop, p.step)])

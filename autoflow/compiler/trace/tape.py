@@ -260,7 +260,7 @@ class Tape:
         if function is np.broadcast_to and not found:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
-            return self.call(function, (x, *args), options)
+            return self.call(function, (x, *args), options, fixed=None if found else True)
         if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
             others = {v.upper() for v in (*args, options.get("order")) if isinstance(v, str)} - {"C"}
             if others & {"A", "K"}:  # which element is where depends on the memory

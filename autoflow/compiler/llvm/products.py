@@ -1,0 +1,325 @@
+"""Products of matrices as loops: which are written out, sums of them, and their text.
+
+Products of small matrices are written out: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and columns at
+a time. Large ones are NumPy's: its matrix library knows the caches. Small ones are quicker here, because a call of
+NumPy alone takes as long as 10,000 multiplications; and stacks of them, because NumPy copies windows, and calls its
+library for each matrix.
+
+A convolution is a sum of products, one for each place in the window, and its derivatives are two more:
+
+    Σₜ Xₜ Wₜ               Xₜ the windows of x: views, which are read where they are
+    Σₜ of G Wₜᵀ at Xₜ      the gradient of x: each product is added to its own window of one array
+    Σ x[b, r, :]ᵀ g[b, r, :]      the gradient of Wₜ: a product over all leading axes, of which no matrix is made
+
+So before stretches are looked for, sums of such terms become one value, whose function is a :class:`Sum`. The products
+of one sum stay in registers together; no term is an array of its own. It is the order of summation that changes, as in
+``compiler/passes.py``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..matching import CALL, PRODUCT, UFUNC, VIEW, Array, Value, call_written
+from ..passes import add_all, count_uses, find_sums
+from ..program import Program, new_value
+from .engine import has_fma
+from .functions import Numbers, Text, is_float
+from .loops import Access, Places, load, store
+from .words import code, is_number, number_in, written_at
+
+# ---------------------------------------------------------------- which products, and sums of them
+
+MOST = 70_000  # multiplications that are written out, of one matrix
+NARROW = 10  # multiplications for each number that is read
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a sum: of how many operands, and the part of the result that it is added to.
+
+    over : is it the product Σ xᵀ y over all leading axes of x (..., n) and y (..., m)?
+    """
+
+    count: int
+    index: Any = None
+    over: bool = False
+
+    def compute(self, *arrays: Array) -> Array:
+        """Its numbers, by NumPy."""
+        if self.over:
+            x, y = [a.reshape(-1, a.shape[-1]) for a in arrays]
+            return x.T @ y
+        return np.matmul(*arrays) if self.count == 2 else arrays[0]
+
+
+class Sum:
+    """The function of a value that is a sum of such terms; its operands are theirs, in this order."""
+
+    __name__ = "matmul"
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, terms: list[Term]) -> None:
+        self.shape, self.dtype, self.terms = shape, dtype, terms
+
+    def __call__(self, *arrays: Array) -> Array:
+        z, rest = np.zeros(self.shape, self.dtype), iter(arrays)
+        for term in self.terms:
+            z[... if term.index is None else term.index] += term.compute(*itertools.islice(rest, term.count))
+        return z
+
+
+Found = tuple[Term, tuple[Value, ...]]
+
+
+def sum_products(program: Program) -> bool:
+    """Rewrite the program's stacks of small products, and sums of products and windows. Did that change anything?"""
+    if not has_fma():
+        return False
+    order, wanted = program.order(), [*program.outputs, *program.checks]
+    uses = count_uses(order, wanted)
+    new: dict[Value, Value] = {}
+    inside: set[Value] = set()  # terms of a sum that has become one value
+    for root, leaves in find_sums(order, uses):
+        found = {x: f for x in leaves if (f := find_term(x, uses)) is not None}
+        of_one_type = {x.dtype for x in leaves} == {root.dtype} and is_float(code(root.dtype) or "")
+        if len(found) > 1 and root.layout is None and of_one_type:
+            rest = [x for x in leaves if x not in found]
+            if rest:
+                found = {root: (Term(1), (add_all(rest, root),)), **found}
+            new[root] = value_of_sum(root, [*found.values()])
+            inside.update(found)
+    for v in order:
+        if v not in new and v not in inside and (v.kind == CALL or (v.kind == PRODUCT and not is_small_product(v))):
+            one = find_product(v)
+            if one is not None and v.layout is None:
+                new[v] = value_of_sum(v, [one])
+            elif v.kind == CALL and (flat := as_one_product(v)) is not None:
+                new[v] = flat
+    return bool(new) and program.rewrite(new)
+
+
+def value_of_sum(v: Value, found: list[Found]) -> Value:
+    """The value that replaces ``v``."""
+    terms = [term for term, _ in found]
+    args = tuple([x for _, operands in found for x in operands])
+    return new_value(CALL, Sum(v.shape, v.dtype, terms), args, None, v.shape, v.number, v.dtype)
+
+
+def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
+    """A product that nothing else reads, or 0 with such a product or another array in a part of it."""
+    if uses[x] > 1:
+        return None
+    if x.kind == UFUNC and x.function is np.add and any(map(is_zero, x.args)):
+        (inner,) = [a for a in x.args if not is_zero(a)] or [x]
+        return find_term(inner, uses) if inner is not x and inner.shape == x.shape else None
+    written = written_at(x)
+    if written is None:
+        return find_product(x)
+    zero, index, y = written
+    if not is_zero(zero) or is_number(y):
+        return None
+    part = np.empty(x.shape, np.bool_)[index]
+    lies_in_rows = y.shape == part.shape and (part.shape[-1:] == (1,) or part.strides[-1:] == (1,))
+    product = find_product(y) if uses[y] == 1 and lies_in_rows else None
+    return (Term(1, index), (y,)) if product is None else (replace(product[0], index=index), product[1])
+
+
+def is_zero(x: Any) -> bool:
+    """A constant 0, also repeated?"""
+    return is_number(x) and number_in(x) == 0
+
+
+def find_product(v: Value) -> Found | None:
+    """The product that ``v`` is, if it is written out."""
+    if is_small_product(v):
+        return Term(2), v.args
+    if v.kind != PRODUCT or not has_one_type(v):
+        return None
+    x, y = v.args
+    if x.kind != VIEW or x.options != ("transpose", (1, 0)):
+        return None
+    x = x.args[0]
+    reshaped = [is_copy(a) or (a.kind == VIEW and a.options[0] == "reshape") for a in (x, y)]
+    if not all(reshaped) or not any(map(is_copy, (x, y))):
+        return None
+    x, y = x.args[0], y.args[0]
+    fits = x.shape[:-1] == y.shape[:-1] and (x.shape[-1], y.shape[-1]) == v.shape
+    return (Term(2, None, True), (x, y)) if fits and is_narrow(*v.shape) else None
+
+
+def is_copy(x: Value, places: Places | None = None) -> bool:
+    """A reshape for which NumPy has to copy?"""
+    if x.kind == CALL:
+        function, args, options = call_written(x)
+        return function is np.reshape and len(args) == 2 and type(args[0]) is Value and not options and not x.shares
+    return x.kind == VIEW and x.options[0] == "reshape" and (places or Places(())).base_of(x) is x
+
+
+def is_narrow(n: int, m: int) -> bool:
+    """Are there so few multiplications for each number of two factors that the matrix library gains nothing?"""
+    return n * m <= NARROW * (n + m)
+
+
+def has_one_type(v: Value) -> bool:
+    """Are the operands and the result of one float type, and has each elements?"""
+    kinds = {code(x.dtype) for x in (*v.args, v)}
+    return len(kinds) == 1 and is_float(kinds.pop() or "i") and all([math.prod(x.shape) for x in v.args]) and has_fma()
+
+
+def is_matmul(v: Value) -> bool:
+    """A product of matrices, or of stacks of them?"""
+    stacked = v.kind == CALL and v.function is np.matmul and min([len(x.shape) for x in v.args]) > 1
+    return v.kind == PRODUCT or stacked
+
+
+def is_small_product(v: Value) -> bool:
+    """Is it a product that is written out? Of stacks, where their matrices are small and cannot be one below the other
+    in one larger product."""
+    if not is_matmul(v) or not has_one_type(v) or v.layout is not None:
+        return False
+    (*stack, n, p), k = v.shape, v.args[0].shape[-1]
+    if n * p * k > MOST:
+        return False
+    return math.prod(stack) * n * p * k <= MOST or is_narrow(k, p) or as_one_product(v) is None
+
+
+def as_one_product(v: Value) -> Value | None:
+    """Of a stack of matrices without gaps, times one matrix: the product of all their rows. None of another product."""
+    if not is_matmul(v) or v.layout is not None or len(v.args[1].shape) > 2:
+        return None
+    x, y = v.args
+    rows = math.prod(x.shape[:-1]), x.shape[-1]
+    whole = new_value(VIEW, lambda a: a.reshape(rows), (x,), ("reshape", rows), rows, v.number)
+    if is_copy(whole):
+        return None
+    shape = v.shape
+    z = new_value(PRODUCT, np.matmul, (whole, y), (), (rows[0], shape[-1]), v.number)
+    return new_value(VIEW, lambda a: a.reshape(shape), (z,), ("reshape", shape), shape, v.number)
+
+
+# ---------------------------------------------------------------- their text
+
+ROWS = 4  # rows at a time: each number of y that is read is used for all of them
+LINE = 64  # bytes of a row of y at a time
+UNROLLED = 16  # multiplications for each number of z: of fewer no loop is made
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two factors: where they lie, the strides of the axes of the stack, of the rows of x and the columns of y, and the
+    axes that are summed over: (length, stride of x, stride of y)."""
+
+    x: Access
+    y: Access
+    stacks: tuple[tuple[int, ...], tuple[int, ...]]
+    row: int
+    column: int
+    inner: list[tuple[int, int, int]]
+
+
+def pair_of(x: Access, y: Access, shape: tuple[int, ...], over: bool) -> Pair:
+    """``shape``: of x, as the loop sees it. Over leading axes the first is the stack, all of it added to one matrix."""
+    if not over:
+        inner = [(shape[-1], x.strides[-1], y.strides[-2])]
+        return Pair(x, y, (x.strides[:-2], y.strides[:-2]), x.strides[-2], y.strides[-1], inner)
+    n = len(shape) > 2  # with one leading axis there is no stack
+    inner = [*zip(shape[n:-1], x.strides[n:-1], y.strides[n:-1], strict=True)]
+    return Pair(x, y, (x.strides[:n], y.strides[:n]), x.strides[-1], y.strides[-1], inner)
+
+
+class ProductText:
+    """The text of z = Σ x y of some pairs (x, y) of matrices, or of z += Σ x y; ``stack``: the axes in front."""
+
+    def __init__(self, z: Access, stack: tuple[int, ...], pairs: list[Pair], size: tuple[int, int], adds: bool) -> None:
+        self.accesses = list(dict.fromkeys([a for pair in pairs for a in (pair.x, pair.y)] + [z]))
+        self.z, self.stack, self.pairs, self.size, self.adds = z, stack, pairs, size, adds
+        self.type, self.unit = z.type, LINE // z.size
+
+    def write(self, t: Text) -> None:
+        """Blocks of rows and of columns."""
+        (n, p), unit = self.size, self.unit
+        loops = [t.begin_for(0, m, 1) for m in self.stack]
+        outer = [loop.index for loop in loops]
+        whole = p // unit * unit
+        whole -= unit * (whole < p and whole > 0 and 2 * (p - whole) <= unit)  # a few columns more than a unit: at once
+        for first, last, rows in ((0, n - n % ROWS, ROWS), (n - n % ROWS, n, n % ROWS)):
+            for start, end, columns in ((0, whole, unit), (whole, p, p - whole)):
+                if first < last and start < end:
+                    i, j = t.begin_for(first, last, rows), t.begin_for(start, end, columns)
+                    self.write_block(t, [*outer, i.index], [*outer, j.index], rows, split(columns, unit))
+                    t.end_for(j)
+                    t.end_for(i)
+        for loop in reversed(loops):
+            t.end_for(loop)
+
+    def write_block(self, t: Text, i: list[str], j: list[str], rows: int, widths: list[int]) -> None:
+        """``rows`` rows and so many columns of z; ``i`` and ``j``: the indices of the stack, and of row and column."""
+        numbers = [Numbers(t, w, self.type) for w in widths]
+        totals = [m.c(0.0) for _ in range(rows) for m in numbers]
+        for pair in self.pairs:
+            left = t.at(self.pointer(pair.x), *zip(i, (*pair.stacks[0], pair.row), strict=True))
+            right = t.at(self.pointer(pair.y), *zip(j, (*pair.stacks[1], pair.column), strict=True))
+            loops = []
+            if len(self.pairs) * math.prod([m for m, _, _ in pair.inner]) > UNROLLED:
+                for length, x_step, y_step in pair.inner:
+                    begin = [*zip([m.kind for m in numbers] * rows, totals, strict=True)]
+                    loops.append(t.begin_for(0, length, 1, begin))
+                    left, right = (t.at(a, (loops[-1].index, step)) for a, step in ((left, x_step), (right, y_step)))
+                    totals = loops[-1].values
+                totals = self.multiply(t, numbers, totals, (left, pair.row), right)
+            else:
+                for place in itertools.product(*[range(m) for m, _, _ in pair.inner]):
+                    offsets = [sum([k * step[w] for k, step in zip(place, pair.inner, strict=True)]) for w in (1, 2)]
+                    x, y = beside(t, left, offsets[0]), beside(t, right, offsets[1])
+                    totals = self.multiply(t, numbers, totals, (x, pair.row), y)
+            for loop in reversed(loops):
+                t.end_for(loop, totals)
+        *stack, row, column = self.z.strides
+        target = t.at(self.pointer(self.z), *zip(i, (*stack, row), strict=True), (j[-1], column))
+        for total, (r, (m, at)) in zip(totals, itertools.product(range(rows), steps(numbers)), strict=True):
+            p = beside(t, target, r * row + at * self.z.size)
+            store(t, self.type, m.op("fadd", load(t, self.type, p, m.w), total) if self.adds else total, p, m.w)
+
+    def multiply(self, t: Text, numbers: list[Numbers], totals: list[str], x: tuple[str, int], y: str) -> list[str]:
+        """One number of each row of x times a row of y, added to the totals."""
+        left, row = x
+        rights = [load(t, self.type, beside(t, y, at * self.z.size), m.w) for m, at in steps(numbers)]
+        new: list[str] = []
+        for r in range(len(totals) // len(numbers)):
+            a = load(t, self.type, beside(t, left, r * row), 1)
+            for m, b in zip(numbers, rights, strict=True):
+                new.append(m.fma(t.splat(self.type, a, m.w), b, totals[len(new)]))
+        return new
+
+    def pointer(self, a: Access) -> str:
+        """Its name."""
+        return f"%p{self.accesses.index(a)}"
+
+
+def steps(numbers: list[Numbers]) -> Iterator[tuple[Numbers, int]]:
+    """Each with how many columns are before it."""
+    return zip(numbers, itertools.accumulate([m.w for m in numbers], initial=0), strict=False)
+
+
+def split(n: int, unit: int) -> list[int]:
+    """The widths of vectors that make n: powers of two, at most a unit.
+
+    >>> split(13, 8)
+    [8, 4, 1]
+    """
+    widths = []
+    for w in (unit >> k for k in range(unit.bit_length())):
+        widths += [w] * (n // w)
+        n %= w
+    return widths
+
+
+def beside(t: Text, p: str, offset: int) -> str:
+    """The pointer ``p``, some bytes further."""
+    return t.let(f"getelementptr i8, ptr {p}, i64 {offset}") if offset else p
