@@ -93,7 +93,7 @@ class TestInBrowser:
     @pytest.mark.parametrize("name", MODELS)
     def test_trains_as_python_does(self, show, name):
         one = show(page_of(name).to_html())
-        rules = ["sgd", "momentum", "adam"] if name == "spiral" else ["sgd"]
+        rules = ["sgd", "momentum", "adam"] if name == "logistic" else ["sgd"]
         for rule in rules:
             one.run(f"click('reset'); L.state.rule = '{rule}'; L.state.momentum = 0.9")
             one.run(f"for (let k = 0; k < {STEPS}; k++) L.step()")
@@ -123,7 +123,7 @@ class TestInBrowser:
 
     @pytest.mark.parametrize(("width", "dark"), [(1280, False), (800, True), (400, False), (400, True)])
     def test_fits_every_width_and_theme(self, show, width, dark):
-        one = show(page_of("spiral").to_html(), width=width, height=900, dark=dark)
+        one = show(page_of("spirals").to_html(), width=width, height=900, dark=dark)
         one.run("for (let k = 0; k < 300; k++) L.step()")
         one.run("frames(3)")
         assert one.run("document.documentElement.scrollWidth") == width
@@ -134,7 +134,7 @@ class TestInBrowser:
         keep(one, f"live_{width}_{'dark' if dark else 'light'}")
 
     def test_names_of_the_source_are_on_the_cards_and_their_line_is_marked(self, show):
-        one = show(page_of("spiral").to_html())
+        one = show(page_of("spirals").to_html())
         titles = one.run("L.cards.map(c => c.title)")
         assert {"x @ w1 + b1", "h1", "h2", "y", "loss"} <= {*titles}
         one.run("L.pick(card('h2').c)")
@@ -145,10 +145,10 @@ class TestInBrowser:
         attention = show(page_of("attention").to_html()).run("L.cards.map(c => c.title)")
         assert {"q", "k", "v", "looks"} <= {*attention}
         rnn = show(page_of("rnn").to_html()).run("L.cards.map(c => c.title)")
-        assert {"h₁", "h₅", "x[:, k]"} <= {*rnn}
+        assert {"h₁", "h₃", "x[:, k]"} <= {*rnn}
 
     def test_buttons_keys_and_the_way_back(self, show):
-        one = show(page_of("spiral").to_html())
+        one = show(page_of("spirals").to_html())
         first = one.run("L.losses[0]")
         for key, at in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowLeft", 0), ("ArrowRight", 1)]:
             one.press(key)
@@ -173,7 +173,7 @@ class TestInBrowser:
         )
 
     def test_weights_and_points_can_be_dragged(self, show):
-        one = show(page_of("spiral").to_html(), height=1400)
+        one = show(page_of("spirals").to_html(), height=1400)
         one.run("frames(2)")
         x, y, before = one.run("(() => { const k = card('w1'), b = k.g.getBoundingClientRect(); "
                                "return [b.left + 13, b.top + 36, L.params[0][0]]; })()")  # fmt: skip
@@ -182,7 +182,7 @@ class TestInBrowser:
         assert one.run("root.querySelector('.panel h2').textContent").startswith("w1")
         left, top, size = one.run("(({left, top, width}) => [left, top, width])($('plane').getBoundingClientRect())")
         px, py, loss = one.run("[L.data[0][6], L.data[0][7], L.losses[0]]")
-        half = page_of("spiral").study.area[1]
+        half = page_of("spirals").study.area[1]
         at = left + (px + half) / (2 * half) * size, top + (half - py) / (2 * half) * size
         drag(one, at, (at[0] + 20, at[1]))
         moved = one.run("[L.data[0][6], L.data[0][7], L.losses[L.state.at], L.chosen()]")
@@ -212,7 +212,7 @@ class TestInBrowser:
         assert all([one.run(f"card('{t}').g.getAttribute('aria-label')") for t in ("w", "loss")])
 
     def test_sixty_frames_and_no_request(self, show):
-        page = page_of("spiral")
+        page = page_of("spirals")
         one = show(page.to_html())
         one.run("click('play')")
         time.sleep(0.5)
@@ -235,7 +235,7 @@ class TestInBrowser:
         pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
         from autoflow.livepage.widget import widget
 
-        page = page_of("spiral")
+        page = page_of("spirals")
         assert page._repr_mimebundle_()[0]["text/plain"] == repr(page)
         made = widget(page)
         state = {"about": made.about, "colours": made.colours}
@@ -249,7 +249,7 @@ class TestInBrowser:
         one.run("document.querySelector('.autoflow-live').shadowRoot.querySelector('[data-id=one]').click()")
         made.state = one.run("STATE.state")
         f = af.value_and_grad(lambda p: page.study.loss(**p, **page.study.data))
-        start = model("spiral")[2]
+        start = model("spirals")[2]
         _, g = f(start)
         for key, p in page.params.items():
             np.testing.assert_allclose(p, start[key] - 0.1 * g[key], rtol=1e-12)
@@ -288,6 +288,28 @@ def test_what_cannot_be_live_says_why_and_is_a_picture():
         return w
 
     assert f"at most {LARGEST}" in af.live(long, {"w": np.array(2.0)}, {"x": np.array(1.0)}).reason
+
+
+def test_units_of_layers_are_maps_and_their_weights_are_not():
+    """Also weights that a loop takes out of one array: they are operations of the prediction, but of no point."""
+    rng = np.random.default_rng(0)
+    params = {"first": rng.normal(size=(2, 3)), "inner": rng.normal(size=(2, 3, 3)), "last": rng.normal(size=3)}
+
+    def predict(first, inner, last, x):
+        h = x @ first
+        for w in inner:
+            h = np.tanh(h @ w)
+        total = np.sum(w)
+        return h @ last + total
+
+    def loss(first, inner, last, x, t):
+        return np.mean((predict(first, inner, last, x) - t) ** 2)
+
+    page = af.live(loss, params, {"x": rng.normal(size=(7, 2)), "t": np.ones(7)}, predict)
+    shapes = [tuple(c["shape"]) for c in page.about["cards"] if c.get("map") is not None]
+    assert shapes == [(7, 3)] * 5 + [(7,)] * 2
+    operations = {tuple(c["shape"]) for c in page.about["cards"] if c["kind"] == "Operation" and c["map"] is None}
+    assert {(3, 3), ()} <= operations
 
 
 def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
