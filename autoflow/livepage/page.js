@@ -64,7 +64,7 @@ $("play").onclick = () => play(!state.playing);
 $("one").onclick = () => by(1);
 $("back").onclick = () => by(-1);
 $("reset").onclick = () => { play(false); begin(); tell(); };
-$("rule").onchange = () => { state.rule = $("rule").value; future(); };
+$("rule").onchange = () => { state.rule = $("rule").value; forget(); keep(); future(); };
 $("rate").oninput = () => { state.rate = 10 ** +$("rate").value; future(); }; // (the user's own rate until it is moved)
 $("momentum").oninput = () => { state.momentum = +$("momentum").value; future(); };
 $("quiz").onchange = () => { if (picked) ask(); state.dirty = true; };

@@ -38,7 +38,7 @@ class LivePage:
     def __init__(self, study: Study, title: str, lr: float, momentum: float, rule: str) -> None:
         self.study, self.title = study, title
         self.params = {name: p.copy() for name, p in study.params.items()}
-        self.settings = {"lr": lr, "momentum": momentum, "rule": rule}
+        self.settings = {"lr": lr, "momentum": momentum or 0.9, "rule": rule}
         self.reason: str | None = None
         self.program = ""
         self.about: dict[str, Any] = {}
@@ -63,11 +63,10 @@ class LivePage:
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
         shape: tuple[int, ...] = ()
-        prediction, shared = NO_PREDICTION, 0
+        prediction = NO_PREDICTION
         if study.predict is not None:
             prediction, shape = study.record_prediction()
-            shared = study.shared()
-        cards, wanted, layouts = describe(study, shared)
+        cards, wanted, layouts = describe(study)
         last = [*study.data][-1]
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
@@ -173,7 +172,8 @@ def live(
         page shows it on the plane, for points of one as a curve, for square images as their classes; else each
         predicted number beside its target. If the loss begins with it, the cards of its units show what each says on
         the plane.
-    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0.
+    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0; who chooses momentum in
+        the page begins with 0.9 then.
     optimizer : "sgd", "momentum" or "adam", to begin with. None: by ``momentum``.
     grid : the area that is shown: left, right, bottom, top. None: around the data.
     title : of the page; None takes the name of the loss.

@@ -46,6 +46,7 @@ class Study:
         self.functions = {code: lines_of(code) for code in map(code_of, self.records) if code is not None}
         self.area: list[float] | None = None
         self.grid: Any = None
+        self.on_grid: list[tuple[int, ...]] = []  # shapes of the prediction's operations there
         self.kind: str | None = None
         if predict is not None:
             self.area, self.grid, self.kind = self.look(grid)
@@ -110,13 +111,13 @@ class Study:
         """JavaScript of (parameters, x) -> prediction, values of its operations; and the prediction's shape."""
         names, call, predict = [*self.params], self.call, self.predict
         rest = [*self.copies().values()][1:]
-        shape: tuple[int, ...] = ()
+        shapes: tuple[tuple[int, ...], ...] = ()
 
         def on_grid(params: Any, x: Any) -> Any:
-            nonlocal shape
+            nonlocal shapes
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
             y, inside = with_operations(lambda: call(predict, variables, [x, *rest]))
-            shape = y.shape
+            shapes = y.shape, *[n.shape for n in inside]
             return y, [n.value for n in inside]
 
         arrays = [p.copy() for p in self.params.values()]
@@ -125,6 +126,7 @@ class Study:
         except (ValueError, IndexError):  # it is one of these points only, as with a parameter for each
             self.grid, self.area, self.kind = next(iter(self.copies().values())), None, "pairs"
             text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+        shape, *self.on_grid = shapes
         if self.kind == "images" and (len(shape) < 2 or shape[-1] < 2):
             self.kind = "pairs"
         if self.kind == "pairs" and math.prod(shape) != [*self.data.values()][-1].size:
@@ -135,15 +137,18 @@ class Study:
         """The data, as arrays that nobody else has."""
         return {name: np.array(d) for name, d in self.data.items()}
 
-    def shared(self) -> int:
-        """How many operations the loss begins with that are those of the prediction: these can be shown on the grid."""
-        found = operations_behind(self.record(self.predict))
-        n = 0
-        for one, other in zip(self.records, found, strict=False):
-            if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
-                break
-            n += 1
-        return n
+    def maps(self) -> set[int]:
+        """The operations that can be shown on the plane: the loss begins with them as the prediction does, and on the
+        grid they have one row for each point."""
+        found: set[int] = set()
+        if self.kind == "plane":
+            behind = operations_behind(self.record(self.predict))
+            for k, (one, other) in enumerate(zip(self.records, behind, strict=False)):
+                if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
+                    break
+                if self.on_grid[k][:1] == (len(self.grid),) and len(self.on_grid[k]) < 3:
+                    found.add(k)
+        return found
 
     def place(self, record: Any) -> list[int] | None:
         """Where an operation stands: the function's number, and first line, first column, last line, last column in
