@@ -24,6 +24,8 @@ from .study import NO_PREDICTION, POINTS, SIDE, Study
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
 LARGEST = 120  # cards
+BYTES = 400_000  # of a page
+NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which is no way out here
 DIGITS = 15  # of data in the page; parameters have all
 
 
@@ -45,7 +47,7 @@ class LivePage:
         try:
             self.program, self.about = self.build()
         except CompileError as error:
-            self.reason = clean(str(error))
+            self.reason = clean(str(error).replace(NO_FALLBACK, ""))
 
     @property
     def style(self) -> str:
@@ -78,12 +80,17 @@ class LivePage:
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [lines for lines, _ in study.functions.values() if lines],
         }  # fmt: skip
-        return f"{study.record_step(wanted)}\n{prediction}", about
+        program = f"{study.record_step(wanted)}\n{prediction}"
+        if (size := len(json.dumps(about)) + len(program) + len(script())) > BYTES:
+            raise CompileError(f"its page would have {size // 1000} kB of at most {BYTES // 1000}: take fewer data")
+        return program, about
 
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """How targets say a class, and from where on a single predicted number says the first one."""
-        t = [*self.study.data.values()][-1]
+        *others, t = self.study.data.values()
         count = shape[-1] if len(shape) > 1 else 1
+        if not others:  # no targets
+            return {"count": count, "targets": "none", "middle": 0}
         if count > 1:
             return {"count": count, "targets": "hot" if t.ndim > 1 else "labels", "middle": 0}
         is_share = self.study.predict is not None and bool(t.min() >= 0) and self.predicts_shares()

@@ -63,7 +63,7 @@ class Lines:
 
 def line_of(record: Any) -> str:
     """``line 3: h = np.tanh(x @ w)``; empty if there is no source."""
-    found = names.expression_of(record) if hasattr(record, "place") else None  # derivatives of derivatives have none
+    found = names.expression_of(record)
     if found is None:
         return ""
     return f"line {found.span.line}: {found.source.lines[found.span.line - 1].decode().strip()}"
