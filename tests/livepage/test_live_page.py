@@ -289,6 +289,15 @@ class TestInBrowser:
         assert one.problems() == []
 
 
+@pytest.mark.nightly
+def test_marimo_shows_the_widget():
+    """With the weights on their way back, as in Jupyter."""
+    pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
+    formatting = pytest.importorskip("marimo._output.formatting", reason="marimo is not installed")
+    page = af.live(lambda w, x: np.sum(w * x), {"w": np.ones(2)}, {"x": np.ones(2)})
+    assert "<marimo-anywidget" in formatting.try_format(page).data
+
+
 # -- what Python says
 
 
