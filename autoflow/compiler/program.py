@@ -50,6 +50,7 @@ class Program:
         self.outputs: list[Value] = []
         self.checks: list[Value] = []  # calls that are made in any case, to check the shape of their result
         self.count = 0
+        self.lines: Any = None  # where values come from, if it is to be written as text
         self.made: dict[Any, Value] = {}  # what is computed -> the value: equal calls are made once
 
     def add(self, value: Value, key: Any = None) -> Value:

@@ -49,17 +49,14 @@ def draw(study: Study) -> GraphData:
     return graph(study.root, "arrays", direction="rows", gradients=True, merge=False, fold=False)
 
 
-def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tuple[int, int]], dict[str, Any]]:
-    """The cards, the operands that the page has to compute besides (operation, slot), and the two layouts.
-
-    shared : how many operations can be shown as maps of the plane.
-    """
+def describe(study: Study) -> tuple[list[dict[str, Any]], list[tuple[int, int]], dict[str, Any]]:
+    """The cards, the operands that the page has to compute besides (operation, slot), and the two layouts."""
     picture = draw(study)
     picture = replace(picture, nodes=tuple([replace(v, entered=(), scope=()) for v in picture.nodes]))  # without boxes
     operations = [v for v in picture.nodes if v.kind == "Operation"]
     number = {v.id: k for k, v in enumerate(operations)}
     n, m = len(study.params), len(operations)
-    maps = shared if study.kind == "plane" else 0
+    maps = study.maps()
     cards: list[dict[str, Any]] = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
@@ -73,7 +70,7 @@ def describe(study: Study, shared: int) -> tuple[list[dict[str, Any]], list[tupl
             card |= {"input": k, "grad": 1 + m + k, "tiles": tiles(study, v.value.shape)}
         elif v.kind == "Operation":
             k = number[v.id]
-            card |= {"output": 1 + k, "grad": 1 + m + n + k, "map": k if k < maps else None}
+            card |= {"output": 1 + k, "grad": 1 + m + n + k, "map": k if k in maps else None}
             card |= {"sends": sends(picture, v), "place": study.place(study.records[k])}
         elif v.name in study.moving:
             card |= {"input": n + study.moving.index(v.name)}

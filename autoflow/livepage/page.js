@@ -64,7 +64,7 @@ $("play").onclick = () => play(!state.playing);
 $("one").onclick = () => by(1);
 $("back").onclick = () => by(-1);
 $("reset").onclick = () => { play(false); begin(); tell(); };
-$("rule").onchange = () => { state.rule = $("rule").value; future(); };
+$("rule").onchange = () => { state.rule = $("rule").value; forget(); keep(); future(); };
 $("rate").oninput = () => { state.rate = 10 ** +$("rate").value; future(); }; // (the user's own rate until it is moved)
 $("momentum").oninput = () => { state.momentum = +$("momentum").value; future(); };
 $("quiz").onchange = () => { if (picked) ask(); state.dirty = true; };
@@ -143,6 +143,7 @@ function draw() {
 }
 function frame(now) {
   if (!host.isConnected) return;
+  requestAnimationFrame(frame); // first: what goes wrong in one frame does not end the page
   if (state.playing) {
     for (let k = +$("many").value; k > 0 && state.playing; k--) { forward(); if (!isFinite(losses[state.at])) play(false); }
     pace.frames = 0.95 * pace.frames + 50 / Math.max(1, now - pace.before);
@@ -150,7 +151,6 @@ function frame(now) {
   }
   pace.before = now;
   if (state.dirty) { state.dirty = false; draw(); }
-  requestAnimationFrame(frame);
 }
 
 $("rate").value = Math.log10(A.lr);

@@ -24,6 +24,8 @@ from .study import NO_PREDICTION, POINTS, SIDE, Study
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
 LARGEST = 120  # cards
+BYTES = 400_000  # of a page
+NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which is no way out here
 DIGITS = 15  # of data in the page; parameters have all
 
 
@@ -38,14 +40,14 @@ class LivePage:
     def __init__(self, study: Study, title: str, lr: float, momentum: float, rule: str) -> None:
         self.study, self.title = study, title
         self.params = {name: p.copy() for name, p in study.params.items()}
-        self.settings = {"lr": lr, "momentum": momentum, "rule": rule}
+        self.settings = {"lr": lr, "momentum": momentum or 0.9, "rule": rule}
         self.reason: str | None = None
         self.program = ""
         self.about: dict[str, Any] = {}
         try:
             self.program, self.about = self.build()
         except CompileError as error:
-            self.reason = clean(str(error))
+            self.reason = clean(str(error).replace(NO_FALLBACK, ""))
 
     @property
     def style(self) -> str:
@@ -63,11 +65,10 @@ class LivePage:
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
         shape: tuple[int, ...] = ()
-        prediction, shared = NO_PREDICTION, 0
+        prediction = NO_PREDICTION
         if study.predict is not None:
             prediction, shape = study.record_prediction()
-            shared = study.shared()
-        cards, wanted, layouts = describe(study, shared)
+        cards, wanted, layouts = describe(study)
         last = [*study.data][-1]
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
@@ -79,12 +80,17 @@ class LivePage:
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [lines for lines, _ in study.functions.values() if lines],
         }  # fmt: skip
-        return f"{study.record_step(wanted)}\n{prediction}", about
+        program = f"{study.record_step(wanted)}\n{prediction}"
+        if (size := len(json.dumps(about)) + len(program) + len(script())) > BYTES:
+            raise CompileError(f"its page would have {size // 1000} kB of at most {BYTES // 1000}: take fewer data")
+        return program, about
 
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """How targets say a class, and from where on a single predicted number says the first one."""
-        t = [*self.study.data.values()][-1]
+        *others, t = self.study.data.values()
         count = shape[-1] if len(shape) > 1 else 1
+        if not others:  # no targets
+            return {"count": count, "targets": "none", "middle": 0}
         if count > 1:
             return {"count": count, "targets": "hot" if t.ndim > 1 else "labels", "middle": 0}
         is_share = self.study.predict is not None and bool(t.min() >= 0) and self.predicts_shares()
@@ -173,7 +179,8 @@ def live(
         page shows it on the plane, for points of one as a curve, for square images as their classes; else each
         predicted number beside its target. If the loss begins with it, the cards of its units show what each says on
         the plane.
-    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0.
+    lr, momentum : of the first step; the page has sliders. SGD, with momentum if it is not 0; who chooses momentum in
+        the page begins with 0.9 then.
     optimizer : "sgd", "momentum" or "adam", to begin with. None: by ``momentum``.
     grid : the area that is shown: left, right, bottom, top. None: around the data.
     title : of the page; None takes the name of the loss.

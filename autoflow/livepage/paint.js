@@ -140,12 +140,13 @@ const targets = A.labels ?? data.at(-1);
 const count = () => (A.kind === "pairs" ? targets.length : A.dataShapes[0][0]);
 function classOf(i) {
   const t = targets, k = A.classes;
+  if (k.targets === "none") return 0;
   if (k.targets === "hot") { const row = t.subarray(i * k.count, (i + 1) * k.count); return row.indexOf(Math.max(...row)); }
   return k.targets === "labels" ? t[i] : t[i] > k.at ? 0 : 1;
 }
 function area() {
   if (A.kind !== "pairs") return A.area;
-  const all = [...P.outputs[0], ...targets], low = Math.min(...all), high = Math.max(...all), room = 0.08 * (high - low || 1);
+  const all = [...P.outputs[0], ...targets].filter(isFinite), low = Math.min(...all), high = Math.max(...all), room = 0.08 * (high - low || 1);
   return [low - room, high + room, low - room, high + room];
 }
 function pointAt(i) {
@@ -195,8 +196,8 @@ function drawPlane(ctx, w, h, y) {
       const top = Math.max(...shares), all = shares.map((x) => Math.exp(x - top)), sum = all.reduce((a, b) => a + b);
       shares = all.map((x) => x / sum);
     } else shares.push(1 - shares[0]);
-    const best = Math.max(...shares), sure = (best * shares.length - 1) / (shares.length - 1);
-    image.data.set([...mix(ground, classColour(shares.indexOf(best)), sure * strength), 255], 4 * i);
+    const best = Math.max(...shares), sure = (best * shares.length - 1) / (shares.length - 1), known = best === best; // NaN stays white
+    image.data.set([...(known ? mix(ground, classColour(shares.indexOf(best)), sure * strength) : ground), 255], 4 * i);
   }
   pen.putImageData(image, 0, 0);
   ctx.imageSmoothingEnabled = true;
@@ -244,28 +245,39 @@ function paintImage(event) { // ink where the pointer is
 // -- the loss
 
 const LEFT = 40, BOTTOM = 18;
-function drawLoss() {
-  const [ctx, w, h] = sized($("losses")), n = Math.max(losses.length - 1, 50), known = losses.filter((x) => x > 0 && isFinite(x));
-  let low = Infinity, high = 0;
-  for (const x of known) { low = Math.min(low, x); high = Math.max(high, x); }
-  const a = Math.floor(Math.log10(low) * 5 - 0.2) / 5, b = Math.ceil(Math.log10(high) * 5 + 0.2) / 5;
-  const X = (k) => LEFT + k / n * (w - LEFT - 8), Y = (v) => 5 + (b - Math.log10(v)) / (b - a || 1) * (h - BOTTOM - 10);
+function gap(range) { // between two marks of an axis: 0.5, 1, 2, 5, 10 ...
+  const unit = 10 ** Math.floor(Math.log10(range)), n = range / unit;
+  return n < 2.5 ? unit / 2 : n < 5 ? unit : 2 * unit;
+}
+function marks(a, b, linear) { // on the axis of the loss, from a to b: of its logarithm, or of itself
+  const every = linear ? gap(b - a) : Math.ceil((b - a) / 8), found = [];
+  for (let e = Math.floor(a / every); e * every <= b; e++) {
+    if (linear) found.push(e * every);
+    else for (const m of b - a < 0.8 ? [1, 2, 3, 4, 5, 6, 7, 8] : b - a < 2.5 ? [1, 2, 5] : [1]) found.push(m * 10 ** (e * every));
+  }
+  return found;
+}
+function drawLoss() { // on a logarithmic axis, unless it has been negative, or is always 0
+  const [ctx, w, h] = sized($("losses")), n = Math.max(losses.length - 1, 50), fine = losses.filter(isFinite);
+  const linear = fine.some((x) => x < 0) || !fine.some((x) => x > 0), f = linear ? (x) => x : Math.log10, shown = (x) => isFinite(f(x));
+  let low = Infinity, high = -Infinity;
+  for (const x of fine.filter(shown).map(f)) { low = Math.min(low, x); high = Math.max(high, x); }
+  if (low > high) low = high = 0;
+  const room = 0.08 * (high - low) || 1, a = linear ? low - room : Math.floor(low * 5 - 0.2) / 5, b = linear ? high + room : Math.ceil(high * 5 + 0.2) / 5;
+  const X = (k) => LEFT + k / n * (w - LEFT - 8), Y = (v) => 5 + (b - f(v)) / (b - a) * (h - BOTTOM - 10);
   ctx.fillStyle = theme.sub;
   ctx.textAlign = "right";
-  for (let e = Math.floor(a); e <= b; e++) for (const m of b - a < 0.8 ? [1, 2, 3, 4, 5, 6, 7, 8] : b - a < 2.5 ? [1, 2, 5] : [1]) {
-    const v = m * 10 ** e;
-    if (Math.log10(v) > b || Math.log10(v) < a) continue;
+  for (const v of marks(a, b, linear)) if (f(v) >= a && f(v) <= b) {
     line(ctx, [[LEFT, Y(v)], [w, Y(v)]], theme["sco-line"], 0.7);
-    ctx.fillText(v >= 1e-4 ? String(+v.toPrecision(1)) : short(v, 1), LEFT - 6, Y(v) + 3.5);
+    ctx.fillText(short(v, linear ? 3 : 1), LEFT - 6, Y(v) + 3.5);
   }
   ctx.textAlign = "center";
-  const unit = 10 ** Math.floor(Math.log10(n)), tick = n / unit < 2.5 ? unit / 2 : n / unit < 5 ? unit : 2 * unit;
-  for (let k = 0; k <= n; k += tick) ctx.fillText(Math.round(k), Math.min(w - 14, X(k)), h - 4);
+  for (let k = 0; k <= n; k += gap(n)) ctx.fillText(Math.round(k), Math.min(w - 14, X(k)), h - 4);
   const every = Math.max(1, Math.floor(losses.length / (w * 1.5))), points = [];
-  for (let k = 0; k < losses.length; k += every) if (losses[k] > 0 && isFinite(losses[k])) points.push([X(k), Y(losses[k])]);
+  for (let k = 0; k < losses.length; k += every) if (shown(losses[k])) points.push([X(k), Y(losses[k])]);
   line(ctx, points, theme.grad, 2);
   const now = losses[state.at];
-  if (now > 0 && isFinite(now)) {
+  if (shown(now)) {
     line(ctx, [[X(state.at), 2], [X(state.at), h - BOTTOM]], theme.edge, 1);
     dot(ctx, [X(state.at), Y(now)], 4.5, theme.grad);
   }

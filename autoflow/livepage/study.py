@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..backprop.engine import topological
 from ..backprop.hooks import on_operation
 from ..base.errors import CompileError, InputError
 from ..compiler.compiled import compile
-from ..nodes.nodes import Node, Operation, Variable, value_of
+from ..nodes.nodes import Operation, Variable, value_of
 from ..program.names import expression_of
 from ..transforms.gradient import gradients
 
@@ -46,6 +47,7 @@ class Study:
         self.functions = {code: lines_of(code) for code in map(code_of, self.records) if code is not None}
         self.area: list[float] | None = None
         self.grid: Any = None
+        self.on_grid: list[tuple[int, ...]] = []  # shapes of the prediction's operations there
         self.kind: str | None = None
         if predict is not None:
             self.area, self.grid, self.kind = self.look(grid)
@@ -110,40 +112,53 @@ class Study:
         """JavaScript of (parameters, x) -> prediction, values of its operations; and the prediction's shape."""
         names, call, predict = [*self.params], self.call, self.predict
         rest = [*self.copies().values()][1:]
-        shape: tuple[int, ...] = ()
+        shapes: tuple[tuple[int, ...], ...] = ()
 
         def on_grid(params: Any, x: Any) -> Any:
-            nonlocal shape
+            nonlocal shapes
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
             y, inside = with_operations(lambda: call(predict, variables, [x, *rest]))
-            shape = y.shape
+            shapes = y.shape, *[n.shape for n in inside]
             return y, [n.value for n in inside]
 
-        arrays = [p.copy() for p in self.params.values()]
-        try:
-            text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
-        except (ValueError, IndexError):  # it is one of these points only, as with a parameter for each
+        def written() -> str:
+            arrays = [p.copy() for p in self.params.values()]
+            return compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+
+        text = ""
+        with suppress(ValueError, IndexError):  # else it is one of the data only, as with a parameter for each
+            text = written()
+        if not text or (self.area and not self.is_by_point(shapes[0])):
             self.grid, self.area, self.kind = next(iter(self.copies().values())), None, "pairs"
-            text = compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+            text = written()
+        shape, *self.on_grid = shapes
         if self.kind == "images" and (len(shape) < 2 or shape[-1] < 2):
             self.kind = "pairs"
         if self.kind == "pairs" and math.prod(shape) != [*self.data.values()][-1].size:
             self.kind, text = None, NO_PREDICTION
         return text, shape
 
+    def is_by_point(self, shape: tuple[int, ...]) -> bool:
+        """Has an array of that shape a number, or on a plane a row, for each point of the grid?"""
+        n, rest = len(self.grid), math.prod(shape[1:])
+        return shape[:1] == (n,) and (len(shape) < 3 if self.kind == "plane" else rest == 1)
+
     def copies(self) -> dict[str, Any]:
         """The data, as arrays that nobody else has."""
         return {name: np.array(d) for name, d in self.data.items()}
 
-    def shared(self) -> int:
-        """How many operations the loss begins with that are those of the prediction: these can be shown on the grid."""
-        found = operations_behind(self.record(self.predict))
-        n = 0
-        for one, other in zip(self.records, found, strict=False):
-            if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
-                break
-            n += 1
-        return n
+    def maps(self) -> set[int]:
+        """The operations that can be shown on the plane: the loss begins with them as the prediction does, and on the
+        grid they have one row for each point."""
+        found: set[int] = set()
+        if self.kind == "plane":
+            behind = operations_behind(self.record(self.predict))
+            for k, (one, other) in enumerate(zip(self.records, behind, strict=False)):
+                if (code_of(one), one.last, one.rule) != (code_of(other), other.last, other.rule):
+                    break
+                if self.is_by_point(self.on_grid[k]):
+                    found.add(k)
+        return found
 
     def place(self, record: Any) -> list[int] | None:
         """Where an operation stands: the function's number, and first line, first column, last line, last column in
@@ -158,7 +173,8 @@ class Study:
 
 def code_of(record: Any) -> Any:
     """The code of the user's that an operation stands in; None if that is not known."""
-    return getattr(record.place, "code", record.place)
+    place = getattr(record, "place", None)
+    return getattr(place, "code", place)
 
 
 def lines_of(code: Any) -> tuple[list[str], int]:
@@ -181,10 +197,12 @@ def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
     nodes: list[Any] = []
     with on_operation(nodes.append):
         root = run()
-    if not isinstance(root, Node):
+    if not isinstance(root, Operation):
         raise InputError("predict has to compute from the parameters")
-    by_record = {n.grad_fn: n for n in nodes}
-    return root, [by_record[r] for r in operations_behind(root)]
+    by_record, behind = {n.grad_fn: n for n in nodes}, operations_behind(root)
+    if not by_record.keys() >= {*behind}:
+        raise CompileError("it writes into an array that it has computed, and a card has one value: use np.where")
+    return root, [by_record[r] for r in behind]
 
 
 def parameters_of(f: Callable[..., Any]) -> list[str]:
@@ -202,5 +220,13 @@ def named_arrays(given: Any, what: str, loss: Any = None) -> dict[str, Any]:
     if isinstance(given, (tuple, list)) and loss is not None:
         given = dict(zip(parameters_of(loss)[-len(given) :], given, strict=False))
     if not isinstance(given, Mapping) or not given:
-        raise InputError(f"{what} is a dict of arrays, as in {{'w': w, 'b': b}}; not {type(given).__name__}")
-    return {str(name): np.array(value_of(x)) for name, x in given.items()}
+        kind = "empty" if isinstance(given, Mapping) else type(given).__name__
+        raise InputError(f"{what} is a dict of arrays, as in {{'w': w, 'b': b}}; not {kind}")
+    arrays = {str(name): np.array(value_of(x)) for name, x in given.items()}
+    for name, x in arrays.items():
+        if x.dtype.kind not in "biufc" or not x.size:
+            raise InputError(
+                f"{what}[{name!r}] has to be an array of numbers, not {type(given[name]).__name__}"
+                + f" of shape {x.shape}" * (not x.size)
+            )
+    return arrays

@@ -4,7 +4,7 @@ const N = A.names.length, RING = 4000; // steps that one can go back
 const S = makeStep(), P = makePrediction ? makePrediction() : null;
 const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
 const memory = params.map((p) => [new Float64Array(p.length), new Float64Array(p.length)]);
-const state = { at: 0, last: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
+const state = { at: 0, last: 0, since: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
 const ring = [], losses = [];
 
 const RULES = { // one step of a parameter p by its gradient g; m and v are remembered
@@ -28,23 +28,28 @@ function compute() { // values and gradients at these parameters
   state.dirty = true;
 }
 
+function forget() { // what another optimiser remembered; this one begins now
+  memory.flat().forEach((a) => a.fill(0));
+  state.since = state.at;
+}
+
 function keep() {
-  const copy = (list) => list.map((a) => a.slice());
-  ring[state.at % RING] = { at: state.at, params: copy(params), memory: memory.map(copy) };
+  const copy = (list) => list.map((a) => a.slice()), { at, since, rule } = state;
+  ring[at % RING] = { at, since, rule, params: copy(params), memory: memory.map(copy) };
 }
 
 function begin() {
   A.params.forEach((a, k) => params[k].set(a));
   A.data.forEach((a, k) => data[k].set(a));
-  memory.flat().forEach((a) => a.fill(0));
   state.at = state.last = ring.length = losses.length = 0;
+  forget();
   compute();
   keep();
 }
 
 function step() {
   const t = state.at + 1, first = 1 + A.operations;
-  params.forEach((p, k) => RULES[state.rule](p, S.outputs[first + k], memory[k], t));
+  params.forEach((p, k) => RULES[state.rule](p, S.outputs[first + k], memory[k], t - state.since));
   state.at = state.last = losses.length = t;
   compute();
   keep();
@@ -56,6 +61,8 @@ function go(to) { // to a step that was kept
   found.params.forEach((a, k) => params[k].set(a));
   found.memory.forEach((pair, k) => pair.forEach((a, j) => memory[k][j].set(a)));
   state.at = to;
+  state.since = found.since;
+  if (found.rule !== state.rule) forget();
   compute();
   return true;
 }

@@ -32,8 +32,8 @@ def function_around(activation: Any) -> Any:
 
 
 def expression_of(x: Any) -> Expression | None:
-    """The expression that made a record or a leaf."""
-    place, last = (x.place, x.last) if hasattr(x, "place") else x._place[:2]
+    """The expression that made a record or a leaf. (Records of derivatives of derivatives have no place.)"""
+    place, last = (x.place, x.last) if hasattr(x, "place") else getattr(x, "_place", (None, 0))[:2]
     return None if place is None else find(place.code if type(place) is Activation else place, last)
 
 

@@ -5,7 +5,10 @@ written down here, so that none is lost unseen.
 """
 
 import doctest
+import importlib.util
+import inspect
 import json
+import re
 import shutil
 import subprocess
 
@@ -18,6 +21,9 @@ from support import rows, values_of
 import autoflow as af
 from autoflow.errors import CompileError
 
+if importlib.util.find_spec("scipy"):  # these have rows, too
+    for module in ("fft", "sparse.linalg"):
+        importlib.import_module(f"autoflow.scipy.{module}")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 
@@ -210,6 +216,43 @@ def test_numpy_source_has_the_same_bits_and_its_example_runs(name, tmp_path):
     results = doctest.DocTestRunner(verbose=False).run(test)
     assert results.failed == 0
     assert results.attempted >= 4 * len(params)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_lines_and_names_are_those_of_the_source(name):
+    loss, params, data, _ = in_order(name)
+    program = af.compile(af.value_and_grad(loss, tuple(range(len(params))))).program(*params, *data)
+    text = program.to_python()
+    source = inspect.getsource(inspect.getmodule(loss) or loss).splitlines() if name != "spirals" else None
+    noted = re.findall(r"^ *# (back through )?line (\d+): (.*)$", text, re.MULTILINE)
+    assert {bool(back) for back, *_ in noted} == {True, False}
+    for _, number, line in noted:
+        assert source is None or source[int(number) - 1].strip() == line
+    assert noted[0][2].startswith(("z = ", "h1 = ", "q, k, v", "y = ", "return x @ w", "h = ", "return powers"))
+    wanted = {
+        "logistic": "z",
+        "spirals": "h1 h2 y",
+        "curve": "y",
+        "digits": "z",
+        "rnn": "h_3 y",
+        "attention": "looks q",
+    }
+    for word in wanted[name].split():
+        assert f"    {word} = " in text
+
+
+def test_names_of_the_program_hide_no_argument_and_no_module():
+    def program(w, x):
+        np_, value = x * w, w + 1.0
+        w = np.tanh(np_ * value)
+        tanh_1 = np.tanh(w)
+        return np.sum(np.tanh(w) * tanh_1 * np.tanh(value))
+
+    f = af.value_and_grad(program)
+    args = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    written = run_text(af.compile(f).program(*args))
+    for a, b in zip(written(*args), f(*args), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_wrong_gradient_fails_in_the_example():

@@ -23,6 +23,12 @@ import pytest
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 60
+TEXT = """(function text(node) {
+  const within = [...node.querySelectorAll('*')].filter((e) => e.shadowRoot);
+  const shown = [...node.children].filter((e) => !e.matches('style, script'));
+  return [node.innerText ?? shown.map((e) => e.innerText).join(' '),
+    ...within.map((e) => text(e.shadowRoot))].join(' ').trim();
+})"""
 
 
 def program():
@@ -187,6 +193,10 @@ class Page:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", str(answer)))
         return answer["result"].get("value")
+
+    def text(self):
+        """What a reader reads, also in open shadow roots, which innerText of the page leaves out."""
+        return self.run(f"({TEXT})(document.body)")
 
     def press(self, key):
         """A key, to whatever has the focus: a letter, or one with a name."""

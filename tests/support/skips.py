@@ -19,7 +19,7 @@ PACKAGES = {  # the name to import, and what else a reason may call it
     "cloudpickle": "cloudpickle", "coverage": "coverage", "cupy": "CuPy", "dask": "Dask", "distributed": "distributed",
     "ipykernel": "ipykernel", "IPython": "IPython", "jax": "JAX",
     "jupyterlab": "jupyterlab", "jupyterlite_core": "JupyterLite",
-    "llvmlite": "llvmlite", "loky": "loky", "matplotlib": "matplotlib",
+    "llvmlite": "llvmlite", "loky": "loky", "marimo": "marimo", "matplotlib": "matplotlib",
     "micrograd": "micrograd", "mistune": "mistune", "mpi4py": "mpi4py",
     "mygrad": "mygrad", "mypy": "mypy", "nbclient": "nbclient", "nbconvert": "nbconvert", "nbformat": "nbformat",
     "numba": "numba", "pandas": "pandas", "PIL": "Pillow", "pdoc": "pdoc", "pint": "pint", "pygments": "Pygments",

@@ -48,7 +48,7 @@ def along(body: str, axis: Any) -> Call:
             x, axis = w.straight(a).reshape([math.prod(a.shape)]), 0
         axis, to = axis % len(x.shape), target.reshape(x.shape)
         names = ["j" if k == axis else f"q{k}" for k in range(len(x.shape))]
-        head = heads(*zip(*[(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"], strict=True))
+        head = heads([(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"])
         w.lines.append(f"{head}{{ {body.format(n=x.shape[axis], x=x.at(names), to=to.at(names))} }}")
         return target
 
@@ -83,7 +83,7 @@ def places(w: Any, x: Ref, index: Any) -> tuple[tuple[int, ...], Callable[[list[
 def each(w: Any, shape: tuple[int, ...], body: Callable[[list[str]], str]) -> None:
     """A loop over all axes."""
     names = [f"q{k}" for k in range(len(shape))]
-    w.lines.append(f"{heads(names, shape)}{body(names)};")
+    w.lines.append(f"{heads(zip(names, shape, strict=True))}{body(names)};")
 
 
 def get_items(w: Any, v: Value, x: Value, index: Any) -> Any:

@@ -116,7 +116,7 @@ class JavaScript(Writer):
         strides = dict(zip(map(id, [target, *varying]), steps, strict=True))
         written = [x.at(names, strides.get(id(x))) for x in refs]
         to = strides[id(target)]
-        self.lines.append(f"{heads(names, lengths)}{body(target.at(names, to), *written)};")
+        self.lines.append(f"{heads(zip(names, lengths, strict=True))}{body(target.at(names, to), *written)};")
         return target
 
     def elementwise(self, v: Any, formula: str, operands: Sequence[Ref]) -> Ref:
@@ -175,8 +175,7 @@ class JavaScript(Writer):
             real = [(f"i_{a}", s) for a, s, n in zip(letters, x.strides, x.shape, strict=True) if n != 1]
             return x.at([a for a, _ in real], [s for _, s in real])
 
-        outer, inner = [heads([f"i_{a}" for a in names], [size[a] for a in names])
-                        for names in ([a for a in out if a in size], within)]  # fmt: skip
+        outer, inner = [heads([(f"i_{a}", size[a]) for a in names if a in size]) for names in (out, within)]
         factors = " * ".join([element(x, letters) for x, letters in operands])
         to = element(target.reshape([size.get(a, 1) for a in out]), out)
         self.lines.append(f"{outer}{{ let s = {start}; {inner}{more.format(factors)}; {to} = s; }}")

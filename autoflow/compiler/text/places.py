@@ -47,10 +47,6 @@ class Ref:
         """The elements of a dense one in another shape."""
         return Ref(self.buffer, shape, None, self.offset)
 
-    def transpose(self, axes: Sequence[int]) -> Ref:
-        """With its axes in another order."""
-        return Ref(self.buffer, [self.shape[a] for a in axes], [self.strides[a] for a in axes], self.offset)
-
     def part(self, starts: Sequence[int], shape: Iterable[int]) -> Ref:
         """A box in it."""
         start = sum([a * s for a, s in zip(starts, self.strides, strict=True)])
@@ -85,10 +81,6 @@ class Number(Ref):
         """In another shape."""
         return Number(self.text, self.value, shape)
 
-    def transpose(self, axes: Sequence[int]) -> Number:
-        """In another shape."""
-        return self.broadcast(tuple([self.shape[a] for a in axes]))
-
     def at(self, names: Sequence[str], strides: Sequence[int] | None = None) -> str:
         """The number."""
         return self.text
@@ -121,9 +113,9 @@ def merge_axes(shape: Sequence[int], refs: Sequence[Ref]) -> tuple[list[int], li
     return [n for n, _ in found], [[s[k] for _, s in found] for k in range(len(refs))]
 
 
-def heads(names: Sequence[str] = (), lengths: Sequence[int] = ()) -> str:
-    """Nested loops."""
-    return "".join([f"for (let {i} = 0; {i} < {n}; {i}++) " for i, n in zip(names, lengths, strict=True)])
+def heads(loops: Iterable[tuple[str, int]]) -> str:
+    """Nested loops: the name of each, and how often it runs."""
+    return "".join([f"for (let {i} = 0; {i} < {n}; {i}++) " for i, n in loops])
 
 
 def as_view(buffer: str, address: Any) -> Ref | None:

@@ -17,7 +17,8 @@ from ..matching import Value, assembler
 from ..signature import is_array
 from ..trace.recorded import record
 from .javascript import to_javascript
-from .python import Python
+from .lines import with_lines
+from .python import Python, Word
 
 FEW = 12  # numbers of an argument that the doctest writes out
 EXAMPLE = """>>> rng = np.random.default_rng(0)"""
@@ -30,7 +31,7 @@ class ProgramText:
     """
 
     def __init__(self, f: Any, args: tuple[Any, ...]) -> None:
-        recorded = record(f, args, {}, is_array)
+        recorded = record(with_lines(f), args, {}, is_array)
         self.program = recorded.program
         self.tree, self.f = recorded.tree, f
         self.title = getattr(f, "__name__", "function")
@@ -47,28 +48,36 @@ class ProgramText:
 
     def to_python(self, path: Any = None) -> str:
         """NumPy source that needs nothing of autoflow: one function, with an example in its docstring that compares
-        gradients with differences. Its results are those of the function to the last bit. Arrays from outside are
-        written into it as they are now.
+        gradients with differences. Its results are those of the function to the last bit. Names and comments are those
+        of the function's source. Arrays from outside are written into it as they are now.
 
         path : where to save it as well.
 
         Raises CompileError if a call of the program has no such source, and says which.
 
         >>> import autoflow as af
-        >>> f = af.compile(af.value_and_grad(lambda w, x: np.sum(np.tanh(x @ w))))
+        >>> def loss(w, x):
+        ...     h = np.tanh(x @ w)
+        ...     return np.sum(h)
+        >>> f = af.compile(af.value_and_grad(loss))
         >>> print(f.program(np.ones(2), np.eye(2)).to_python().partition("# the program\\n")[2])
-            tanh_1 = np.tanh(x @ w)
-            value = np.sum(tanh_1)
-            grad_w = np.reshape(x.T @ np.reshape(1 - np.square(tanh_1), (2, 1)), (2,))
+            # line 2: h = np.tanh(x @ w)
+            h = np.tanh(x @ w)
+            # line 3: return np.sum(h)
+            value = np.sum(h)
+            # back through line 2: h = np.tanh(x @ w)
+            grad_w = np.reshape(x.T @ np.reshape(1 - np.square(h), (2, 1)), (2,))
             return value, grad_w
         <BLANKLINE>
         """
-        names = {v: name for name, v in self.inputs.items()}
-        outputs = self.output_names()
-        for v, name in zip(self.program.outputs, outputs, strict=True):
-            names.setdefault(v, name)
-        w = Python(self.program, names)
-        results = result_text(self.tree, [w.known[v].text for v in self.program.outputs])
+        outputs, lines = self.output_names(), self.program.lines
+        names = dict(zip(self.program.inputs, self.inputs, strict=True))
+        given = [*zip(self.program.outputs, outputs, strict=True), *lines.names.items()]
+        for v, name in given:
+            if name not in {*names.values(), self.name, "np"}:
+                names.setdefault(v, name)
+        w = Python(self.program, names, lines.texts)
+        results = result_text(self.tree, [w.known[v] for v in self.program.outputs])
         arguments = ", ".join(self.inputs)
         head = [*sorted(w.modules), *["\n" + x + "\n" if x.startswith("def") else x for x in w.outside.values()]]
         body = "\n".join([*self.docstring(outputs), "# the program", *w.lines, f"return {results}"])
@@ -165,13 +174,6 @@ def input_names(f: Any, paths: list[str]) -> list[str]:
 def first(path: str) -> int:
     """Which argument a path begins with."""
     return int(re.findall(r"\d+", path)[0])
-
-
-class Word(str):
-    """A name, as it is in a container that is printed."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 def result_text(tree: Any, names: list[str]) -> str:

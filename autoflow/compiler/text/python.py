@@ -2,20 +2,22 @@
 
 A value that is used once is written into the expression that uses it, as long as that stays short. Elementary
 operations have their signs; powers keep their function, since ``x**y`` of numbers is rounded otherwise than of arrays.
+Operands are put in parentheses, and Python itself removes those that are not needed.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import operator
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.pytree import tree_map
 from ...table.indexing import put_view
 from ..matching import REDUCE, Value
 from ..program import Program
@@ -23,73 +25,75 @@ from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
 from .writer import REDUCING, RefusedError, Writer, call_of, name_of
 
-SIGNS = {  # and how tightly they bind
-    np.add: ("+", 4), np.subtract: ("-", 4), np.multiply: ("*", 5), np.divide: ("/", 5), np.matmul: ("@", 5),
-    np.less: ("<", 2), np.less_equal: ("<=", 2), np.greater: (">", 2), np.greater_equal: (">=", 2),
+SIGNS = {
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.matmul: "@", np.less: "<", np.less_equal: "<=",
+    np.greater: ">", np.greater_equal: ">=",
 }  # fmt: skip
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
-ATOM, SIGN = 9, 6  # how tightly a name and a minus bind
 LONG = 72  # characters of an expression
 FEW = 24  # numbers of an array that is written out where it is made
 
 
-class Text:
-    """An expression, and how tightly its last operation binds."""
+class Word(str):
+    """An expression, which is shown as it is, also in a container."""
 
-    def __init__(self, text: str, binds: int = ATOM) -> None:
-        self.text, self.binds = text, binds
-
-    def within(self, binds: int) -> str:
-        """As an operand of something that binds so tightly."""
-        return self.text if self.binds >= binds else f"({self.text})"
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 class Python(Writer):
     """``lines`` are the assignments, ``outside`` the arrays and functions that they need.
 
     names : of some values, by the user.
+    origin : by the number of a value, where it comes from.
     """
 
     language = "NumPy source"
 
-    def __init__(self, program: Program, names: dict[Value, str]) -> None:
+    def __init__(self, program: Program, names: dict[Value, str], origin: dict[int, str]) -> None:
         self.lines: list[str] = []
         self.outside: dict[str, str] = {}
         self.modules = {"import numpy as np"}
-        self.names, self.taken = names, Counter(names.values())
+        self.names, self.taken, self.counts = names, {*names.values()}, Counter[str]()
+        self.origin, self.latest = origin, ""
         order = program.order()
         self.uses = Counter([x for v in order for x in v.args] + program.outputs)
         self.is_double = all([v.dtype is None or v.dtype.kind in "biu" or v.dtype == np.float64 for v in order])
         super().__init__(program)
         self.write()
 
-    def placed(self, v: Value, text: Text) -> Text:
+    def placed(self, v: Value, text: str) -> Word:
         """Where it is used, or on a line of its own."""
-        if v not in self.names and self.uses[v] == 1 and len(text.text) <= LONG and v.parts is None:
-            return text
+        text = plain(text)
+        if v not in self.names and self.uses[v] == 1 and len(text) <= LONG and v.parts is None:
+            return Word(f"({text})")
         name = self.names.get(v) or self.fresh(v)
-        self.lines.append(f"{name} = {text.text}")
-        return Text(name)
+        if (line := self.origin.get(int(v.number), "")) != self.latest:
+            self.latest = line
+            self.lines += [f"# {line}"] * bool(line)
+        self.lines.append(f"{name} = {text}")
+        return Word(name)
 
     def fresh(self, v: Value) -> str:
         """A name that says what was done last: ``exp_2``."""
         word = re.sub(r"\W", "_", v.name.partition(".")[0].lower())
-        self.taken[word] += 1
-        return f"{word}_{self.taken[word]}"
+        self.counts[word] += 1
+        name = f"{word}_{self.counts[word]}"
+        return self.fresh(v) if name in self.taken else name
 
     # -- the kinds of values
 
-    def write_input(self, v: Value) -> Text:
-        return Text(self.names[v])
+    def write_input(self, v: Value) -> Word:
+        return Word(self.names[v])
 
-    def write_constant(self, v: Value) -> Text:
+    def write_constant(self, v: Value) -> Word:
         if v.dtype is None or (not v.shape and v.dtype == np.float64 and self.is_double):
-            return number(v.sample if v.dtype is None else v.sample.item())
+            return self.leaf(v.sample if v.dtype is None else v.sample.item())
         return self.array(v.sample)
 
-    def array(self, x: Any) -> Text:
+    def array(self, x: Any) -> Word:
         """An array that is known."""
         if x.dtype.kind not in "fiubc":
             raise RefusedError(f"a constant of {x.dtype}")
@@ -100,93 +104,81 @@ class Python(Writer):
         if x.size > FEW:
             name = f"ARRAY_{len(self.outside) + 1}"
             self.outside[name] = f"{name} = {text}"
-            return Text(name)
-        return Text(text)
+            return Word(name)
+        return Word(text)
 
-    def write_captured(self, v: Value) -> Text:
+    def write_captured(self, v: Value) -> Word:
         return self.array(v.sample)
 
-    def ufunc(self, function: Any, args: Sequence[Any], operands: Sequence[Text]) -> Text:
-        """With its sign, or its name."""
-        if function is np.negative:
-            return Text(f"-{operands[0].within(SIGN)}", SIGN)
-        if function in SIGNS and len(operands) == 2 and any([is_array(a) for a in args]):
-            sign, binds = SIGNS[function]
-            return Text(f"{operands[0].within(binds)} {sign} {operands[1].within(binds + 1)}", binds)
-        return self.called(function, [x.text for x in operands], {})
+    def write_item(self, v: Value, parts: Word) -> Word:
+        return self.placed(v, f"{parts}[{v.options}]")
 
-    def called(self, function: Any, args: Sequence[str], options: dict[str, str]) -> Text:
-        """``np.linalg.solve(a, b)``."""
-        name = name_of(function)
-        if not name.startswith(("np.", "scipy.")):
-            raise RefusedError(name)
-        if name.startswith("scipy."):
-            self.modules.add(f"import {name.rpartition('.')[0]}")
-        return Text(f"{name}({joined(args, options)})")
-
-    def write_item(self, v: Value, parts: Text) -> Text:
-        return self.placed(v, Text(f"{parts.within(ATOM)}[{v.options}]"))
-
-    def write_call(self, v: Value, *operands: Text) -> Text:
+    def write_call(self, v: Value, *operands: Word) -> Word:
         return self.placed(v, self.call(v, *call_of(v, operands)))
 
-    def call(self, v: Value, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Text:
+    def call(self, v: Value, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str:
         """A call of NumPy, by its sign, as a method, or by its name."""
         if v.kind == REDUCE and v.function in REDUCING:
-            function, options = (
-                REDUCING[v.function],
-                {k: x for k, x in options.items() if x is not None and x is not False},
-            )
+            function = REDUCING[v.function]
+            options = {k: x for k, x in options.items() if x is not None and x is not False}
         if function is put_view:
             function, args = set_items, (args[0], index_of(args[2]), args[1])
-        name = getattr(function, "__name__", "")
-        words = [self.literal(a) for a in args]
-        options = {k: self.literal(x) for k, x in options.items()}
-        if isinstance(function, np.ufunc) and not options:
-            return self.ufunc(function, v.args, [a if isinstance(a, Text) else Text(self.literal(a), 0) for a in args])
         if function is operator.getitem:
-            return Text(f"{args[0].within(ATOM)}[{self.index(args[1])}]")
+            return f"{args[0]}[{self.index(args[1])}]"
         if function is np.transpose and args[1:] == ((1, 0),):
-            return Text(f"{args[0].within(ATOM)}.T")
+            return f"{args[0]}.T"
         if function is cast:
-            return self.method("astype", [words[0], f"np.{v.dtype}" if v.dtype.kind != "b" else "bool"], {})
-        if function is flatten or hasattr(function, "method"):
-            return self.method(getattr(function, "method", "flatten"), words, options)
+            args, options = (args[0], bool if v.dtype.kind == "b" else v.dtype), {}
+        words = [repr(self.literal(a)) for a in args]
+        if function is np.negative and not options:
+            return f"-{words[0]}"
+        if function in SIGNS and len(args) == 2 and not options and any([has_operators(a) for a in v.args]):
+            return f"({words[0]}) {SIGNS[function]} ({words[1]})"
         if function in (power_of_arrays, operator.pow):
             base = words[0] if v.args[0].shape or function is operator.pow else f"np.asarray({words[0]})"
-            return Text(f"({base}) ** ({words[1]})", ATOM - 1)
+            return f"({base}) ** ({words[1]})"
+        words[1:] += [f"{k}={self.literal(x)!r}" for k, x in options.items()]
+        if function in (cast, flatten) or hasattr(function, "method"):
+            method = getattr(function, "method", "astype" if function is cast else "flatten")
+            return f"np.asarray({words[0]}).{method}({', '.join(words[1:])})"
+        return f"{self.called(function)}({', '.join(words)})"
+
+    def called(self, function: Any) -> str:
+        """The name of a function, which the file then has."""
+        name = getattr(function, "__name__", "")
         if name == "erf":  # that of autoflow.nn, which SciPy need not be installed for
             self.modules.add("import math")
             self.outside[name] = ERF
         elif OURS.get(name) is function:
             self.outside.setdefault(name, plain_source(function))
         else:
-            return self.called(function, words, options)
-        return Text(f"{name}({joined(words, options)})")
+            name = name_of(function)
+            if not name.startswith(("np.", "scipy.")):
+                raise RefusedError(name)
+            if name.startswith("scipy."):
+                self.modules.add(f"import {name.rpartition('.')[0]}")
+        return name
 
-    def method(self, name: str, words: Sequence[str], options: dict[str, str]) -> Text:
-        """One of ndarray's methods."""
-        return Text(f"np.asarray({words[0]}).{name}({joined(words[1:], options)})")
+    def literal(self, x: Any) -> Any:
+        """An argument that shows itself as it is written."""
+        return tree_map(self.leaf, x) if type(x) in (tuple, list) else self.leaf(x)
 
-    def literal(self, x: Any) -> str:
-        """An argument as it is written."""
-        if isinstance(x, Text):
-            return x.text
-        if type(x) in (tuple, list):
-            inside = ", ".join([self.literal(a) for a in x]) + "," * (type(x) is tuple and len(x) == 1)
-            return f"({inside})" if type(x) is tuple else f"[{inside}]"
-        if x is None or x is ... or isinstance(x, (bool, int, float, complex, str)):
-            return "..." if x is ... else number(x).text
+    def leaf(self, x: Any) -> Word:
+        """The same for what is no container."""
+        if isinstance(x, float) and not np.isfinite(x):
+            return Word(f'float("{x}")')
+        if x is None or isinstance(x, (bool, int, float, complex, str)):
+            return Word(repr(x))
+        if x is ...:
+            return Word("...")
         if isinstance(x, slice):
-            return f"slice({', '.join([self.literal(a) for a in (x.start, x.stop, x.step)])})"
-        if isinstance(x, (np.dtype, type)) and issubclass(np.dtype(x).type, np.generic):
-            return f"np.{np.dtype(x)}"
+            return Word(f"slice({', '.join([self.leaf(a) for a in (x.start, x.stop, x.step)])})")
+        if x is bool or (isinstance(x, (np.dtype, type)) and issubclass(np.dtype(x).type, np.generic)):
+            return Word("bool" if x is bool else f"np.{np.dtype(x)}")
         if isinstance(x, (np.ndarray, np.generic)):
-            return self.array(x).text
-        if callable(x):
-            name = name_of(x)
-            if name.startswith("np."):
-                return name
+            return self.array(x)
+        if callable(x) and (name := name_of(x)).startswith("np."):
+            return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
 
     def index(self, x: Any) -> str:
@@ -194,18 +186,18 @@ class Python(Writer):
         if type(x) is tuple and x:
             return ", ".join([self.index(a) for a in x]) + "," * (len(x) == 1)
         if isinstance(x, slice):
-            start, stop, step = ["" if a is None else self.literal(a) for a in (x.start, x.stop, x.step)]
+            start, stop, step = ["" if a is None else self.leaf(a) for a in (x.start, x.stop, x.step)]
             return f"{start}:{stop}" + f":{step}" * bool(step)
-        return self.literal(x)
+        return repr(self.literal(x))
 
 
-def joined(args: Sequence[str], options: dict[str, str]) -> str:
-    """What stands in the parentheses of a call.
+def plain(text: str) -> str:
+    """An expression without the parentheses that it does not need.
 
-    >>> joined(["x"], {"axis": "0"})
-    'x, axis=0'
+    >>> plain("((a) * (b)) + (-(c))"), plain('f((x), order="F")')
+    ('a * b + -c', 'f(x, order="F")')
     """
-    return ", ".join([*args, *[f"{k}={x}" for k, x in options.items()]])
+    return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
 
 
 def index_of(view: Any) -> Any:
@@ -215,16 +207,9 @@ def index_of(view: Any) -> Any:
     return view.__reduce__()[1][0]
 
 
-def is_array(a: Any) -> bool:
-    """Has it NumPy's operators?"""
+def has_operators(a: Any) -> bool:
+    """Is it an array, with NumPy's operators?"""
     return isinstance(a, Value) and a.dtype is not None
-
-
-def number(x: Any) -> Text:
-    """A number; a negative one binds as its sign."""
-    if isinstance(x, float) and not np.isfinite(x):
-        return Text(f'float("{x}")')
-    return Text(repr(x), ATOM if not repr(x).startswith("-") else SIGN)
 
 
 def plain_source(function: Any) -> str:

@@ -40,7 +40,7 @@ from ..matching import Place, check_result, has_dtype
 from ..program import Program
 from .doubts import Doubt, refuse_number
 from .guards import Guards
-from .tape import RECORDINGS, Tape
+from .tape import RECORDINGS, Tape, tape_here
 from .traced import Traced
 
 # ---------------------------------------------------------------- parameters in whose place others were put
@@ -245,8 +245,7 @@ def check_nothing_stays(tape: Tape) -> None:
 
 def on_this_tape(array: Array) -> Any:
     """A NumPy array as part of the program that this thread records."""
-    here = threading.get_ident()
-    tape = next(tape for tape in reversed(RECORDINGS) if tape.thread == here)
+    tape = tape_here()
     return tape.borrow(tape.value(array))
 
 

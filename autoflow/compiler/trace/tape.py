@@ -102,6 +102,12 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
 RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last
 
 
+def tape_here() -> Any:
+    """The latest recording of this thread; None if it has none."""
+    here = get_ident()
+    return next((tape for tape in reversed(RECORDINGS) if tape.thread == here), None)
+
+
 class Tape:
     """One recording: the program that grows, and the Traced arrays that look at it."""
 
@@ -119,8 +125,7 @@ class Tape:
     def doubt(self, error: Exception) -> BaseException:
         """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
         over, it is a recording of this thread that has met a value of ours."""
-        here = get_ident()
-        tape = self if self.open else next((t for t in reversed(RECORDINGS) if t.thread == here), None)
+        tape = self if self.open else tape_here()
         if tape is None:
             return error
         tape.reason = tape.reason or error
