@@ -41,7 +41,7 @@ from .model.names import titles_of
 from .model.style import clean, clip
 from .pages.html import PLAIN, image
 from .pages.stepper import wanted_kinds
-from .render.placing import TIGHTER, best_way, excess, fit_picture
+from .render.placing import best_way, fit_picture, fold_further
 
 if TYPE_CHECKING:
     from .pages.stepper import Stepper
@@ -299,11 +299,9 @@ def build_picture(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
-        way, size = best_way(folded)
-        for few in () if direction or depth is not None or opened else TIGHTER[1]:
-            if excess(size) > 1.0 and (tried := views.fold_huge_graph(walk, depth, opened, few)):
-                other, found = best_way(tried)
-                folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
+        way, over = best_way(folded)
+        if not direction and depth is None and not opened:
+            folded, way = fold_further(folded, way, over, lambda few: views.fold_huge_graph(walk, depth, opened, few))
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
