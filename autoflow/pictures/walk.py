@@ -312,7 +312,6 @@ def build_picture(
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
     if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
         nodes = with_rules(nodes, walk)
-    faded = () if highlight is None else walk.faded(highlight)
     may, closed = bool(fold) and limit is None, None
     if callable(fold):
         titles = {box: title for v in nodes for box, title in zip(v.entered, v.scope, strict=True)}
@@ -322,7 +321,8 @@ def build_picture(
         closed=closed, compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
-        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
+        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,
+        faded=() if highlight is None else walk.faded(highlight),
         several=walk.several(), told=walk.told, objects=walk.objects,
     )  # fmt: skip
     return picture if direction else fit_picture(picture)
@@ -331,15 +331,9 @@ def build_picture(
 def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
     """The nodes, with what each sends back to its operands in letters."""
     rules = {walk.ids[id(r)]: rules_of(r) for r in walk.shown if r.parents}
-    return tuple(
-        [
-            replace(v, operands=tuple([
-                replace(row, rule=rules[v.id][row.slot]) if row.sent is not None and rules[v.id][row.slot] else row
-                for row in v.operands
-            ])) if v.id in rules else v
-            for v in nodes
-        ]
-    )  # fmt: skip
+    rows = {k: [replace(row, rule=rule[row.slot]) if row.sent is not None else row for row in nodes[k].operands]
+            for k, rule in rules.items()}  # fmt: skip
+    return tuple([replace(v, operands=tuple(rows[v.id])) if v.id in rows else v for v in nodes])
 
 
 def check_words(**given: Any) -> None:
