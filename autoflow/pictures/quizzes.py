@@ -11,7 +11,7 @@ through the same graph here, and lose gradients or send them twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -183,7 +183,7 @@ def with_blanks(v: Vertex) -> Vertex:
     known = v.output and v.of_parts <= 1
     return replace(
         v, operands=tuple([row_with_blanks(row) for row in v.operands]),
-        gradient=v.gradient if known or v.gradient is None else blank(v.gradient), parts=tuple(blanks(v.parts)),
+        gradient=v.gradient if known or v.gradient is None else blank(v.gradient), parts=tuple(map(blank, v.parts)),
     )  # fmt: skip
 
 
@@ -192,11 +192,6 @@ def row_with_blanks(row: Operand) -> Operand:
     return replace(
         row, local=row.local and blank(row.local), sent=row.sent and blank(row.sent), rule=LINE if row.rule else ""
     )
-
-
-def blanks(amounts: Iterable[Numbers]) -> list[Numbers]:
-    """A line for each."""
-    return [blank(x) for x in amounts]
 
 
 def blank(x: Numbers) -> Blank:

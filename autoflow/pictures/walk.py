@@ -41,7 +41,7 @@ from .model.names import titles_of
 from .model.style import clean, clip
 from .pages.html import PLAIN, image
 from .pages.stepper import wanted_kinds
-from .render.placing import TIGHTER, best_way, excess, fit_picture
+from .render.placing import best_way, fit_picture, fold_further
 
 if TYPE_CHECKING:
     from .pages.stepper import Stepper
@@ -299,11 +299,9 @@ def build_picture(
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
-        way, size = best_way(folded)
-        for few in () if direction or depth is not None or opened else TIGHTER[1]:
-            if excess(size) > 1.0 and (tried := views.fold_huge_graph(walk, depth, opened, few)):
-                other, found = best_way(tried)
-                folded, way, size = (tried, other, found) if excess(found) < excess(size) else (folded, way, size)
+        way, over = best_way(folded)
+        if not direction and depth is None and not opened:
+            folded, way = fold_further(folded, way, over, lambda few: views.fold_huge_graph(walk, depth, opened, few))
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
@@ -314,7 +312,6 @@ def build_picture(
         detail = "arrays" if large else "lesson" if walk.flow and len(nodes) <= LESSON else "values"
     if detail == "arrays" and walk.flow and len(nodes) <= LIMIT:
         nodes = with_rules(nodes, walk)
-    faded = () if highlight is None else walk.faded(highlight)
     may, closed = bool(fold) and limit is None, None
     if callable(fold):
         titles = {box: title for v in nodes for box, title in zip(v.entered, v.scope, strict=True)}
@@ -324,7 +321,8 @@ def build_picture(
         closed=closed, compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
-        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, faded=faded, hidden=walk.hidden,
+        nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,
+        faded=() if highlight is None else walk.faded(highlight),
         several=walk.several(), told=walk.told, objects=walk.objects,
     )  # fmt: skip
     return picture if direction else fit_picture(picture)
@@ -333,15 +331,9 @@ def build_picture(
 def with_rules(nodes: Sequence[Vertex], walk: Walk) -> tuple[Vertex, ...]:
     """The nodes, with what each sends back to its operands in letters."""
     rules = {walk.ids[id(r)]: rules_of(r) for r in walk.shown if r.parents}
-    return tuple(
-        [
-            replace(v, operands=tuple([
-                replace(row, rule=rules[v.id][row.slot]) if row.sent is not None and rules[v.id][row.slot] else row
-                for row in v.operands
-            ])) if v.id in rules else v
-            for v in nodes
-        ]
-    )  # fmt: skip
+    rows = {k: [replace(row, rule=rule[row.slot]) if row.sent is not None else row for row in nodes[k].operands]
+            for k, rule in rules.items()}  # fmt: skip
+    return tuple([replace(v, operands=tuple(rows[v.id])) if v.id in rows else v for v in nodes])
 
 
 def check_words(**given: Any) -> None:

@@ -182,8 +182,8 @@ def test_many_nodes_fold_by_themselves_from_the_deepest():
                 h = np.tanh(h)
     g = graph(np.sum(h)).drawn
     assert len(g.nodes) <= 40
-    assert [v.title for v in g.nodes if v.fold] == ["+10 alike", "+18 alike", "+10 alike"]
-    assert "242 nodes; showing 9: 3 sequences folded" in g.notes[0]
+    assert [v.title for v in g.nodes if v.fold] == ["part 1", "+10 alike", "+18 alike", "+10 alike"]
+    assert "242 nodes; showing 8: 1 scope and 3 sequences folded" in g.notes[0]
     assert len(graph(np.sum(h), fold=False).drawn.nodes) == 242
 
 

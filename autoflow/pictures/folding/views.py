@@ -262,13 +262,10 @@ class Contraction:
         uses: Counter[str] = Counter()  # a name that all parts use; W of W0, W1, ... if each has its own
         for k in self.members[card] if self.gathered else ():
             own = {a for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
-            uses.update([NUMBER.sub("", title) if repeat.sets > 1 else title for title in map(self.title_of, own)])
+            titles = [self.vertex(a).title for a in own]
+            uses.update([NUMBER.sub("", title) if repeat.sets > 1 else title for title in titles])
         called = [name for name, count in uses.items() if count >= repeat.parts]
         return tuple(repeat.words(sorted(called)))
-
-    def title_of(self, k: int) -> str:
-        """What node k is called."""
-        return self.vertex(k).title
 
     def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""

@@ -227,10 +227,10 @@ class Level:
         return [(a + x, b + y) for a, b in child.paths[i]], i in child.stubs
 
 
-WIDEST = 1500.0  # of a row
+WIDEST = 1110.0  # of a row, so that all is 1280 pixels wide with its margins and what turns round
 INSIDE = 150.0  # of that for the borders of a box, and what turns round in it
 BACKS, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where they turn round
-ROOM = 26.0  # above and below these
+ROOM = 18.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
 STUB = 34.0  # more room for an arrow that begins anew, and for its name
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
@@ -417,7 +417,7 @@ class Rows:
                 lanes = self.lanes[r]
                 for place, start in enumerate(lanes):
                     lanes[start] = (here + ROOM + BACKS * place, BESIDE * place)
-                here += 2 * ROOM + BACKS * len(lanes)
+                here += 2 * ROOM + BACKS * max(0, len(lanes) - 1)
         self.across = here
 
     def entry(self, r: int) -> float | None:

@@ -352,9 +352,7 @@ class Walk:
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
         """What has to be said about a node."""
-        words = []
-        if kind == "Constant":
-            words.append("no gradient")
+        words = ["no gradient"] if kind == "Constant" else []
         if kind == "Operation":
             for record, text in self.taken_out:
                 if record is x:

@@ -28,7 +28,8 @@ from ..model.data import Array, GraphData, on_paper
 from ..model.steps import Step, steps_of
 from ..model.style import break_words
 from ..render.display import Drawing, Group, Item, Text
-from ..render.drawing import MARGIN, drawing_of
+from ..render.drawing import drawing_of
+from ..render.placing import MARGIN
 from ..render.png import NoMatplotlibError, pixels
 from .html import frame
 

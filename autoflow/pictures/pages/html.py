@@ -165,15 +165,12 @@ def picture_data(
         "svg": svg,
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
-        "inside": {str(v.id): hidden_titles(v, titles) for v in drawn.nodes if v.fold},
+        "inside": {
+            str(v.id): " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]])) for v in drawn.nodes if v.fold
+        },
         "at": [card.get(v.members[0], -1) for v in home.nodes],
         "parts": {k: found for k, found in parts.items() if len(found) > 1},
     }
-
-
-def hidden_titles(v: Vertex, titles: list[str]) -> str:
-    """The titles of what a folded box holds, each once."""
-    return " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]]))
 
 
 # ---------------------------------------------------------------- the page and the fragment
@@ -240,7 +237,7 @@ def fragment(graph: GraphData, start: int = LAST, quiz: bool = False) -> str:
         "start": start,
         "program": Listing(graph).data(shown),
         "css": style(graph.look.theme),
-        "light": fixed_theme(graph),
+        "light": {"light": "true", "dark": "false"}.get(graph.look.theme, ""),  # fixed; in JupyterLab's words
         "steps": told,
         "values": named_values(shown, steps),
         "quiz": quiz,
@@ -370,11 +367,6 @@ def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, flo
 def arrow(source: int | None, target: Vertex, slot: int) -> str:
     """The name that pictures/render/svg.py gives to an arrow."""
     return f"{source}-{target.id}-{slot}"
-
-
-def fixed_theme(graph: GraphData) -> str:
-    """Which theme the page has: "true" is light, "" follows the reader's, in the words that JupyterLab uses."""
-    return {"light": "true", "dark": "false"}.get(graph.look.theme, "")
 
 
 @cache

@@ -25,7 +25,7 @@ PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
 AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
-TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0}  # of cards without values, in large pictures
+TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0, "note": 16.0, "body": 18.0}  # in large pictures
 PARTS = 3  # contributions that are written out
 BLOCK_SIDES = (("h", 6.0), ("l", -2.0, 7.0), ("h", -6.0), ("z",))
 WIDE = 26  # characters of an array that is printed in full on a line with other text
@@ -104,18 +104,22 @@ def cards(graph: GraphData) -> list[Card]:
 
 def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
-    detail, digits = graph.look.detail, graph.look.digits
+    detail = graph.look.detail
     compact = bool(graph.look.compact) and detail == "arrays"
     carried: list[Vertex | Result] = [node, *node.results]
-    alarm = any([x is not None and bool(x.flags()) for one in carried for x in (one.value, one.gradient)])
+    alarm = any([x is not None and (x.nans or x.infinite) for one in carried for x in (one.value, one.gradient)])
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
-    if node.fold is not None:
-        return Card(node, tuple(folded_lines(graph, node, node.fold)), alarm)
-    lines = [head(node, digits, compact)]
-    lines += rows(graph, node)
+    lines = folded_lines(graph, node, node.fold) if node.fold else plain_lines(graph, node, compact)
+    return Card(node, tuple([replace(line, tight=True) for line in lines] if graph.look.compact else lines), alarm)
+
+
+def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]:
+    """The lines of a node that is no folded box."""
+    digits = graph.look.digits
+    lines = [head(node, digits, compact), *rows(graph, node)]
     if node.results:
-        return Card(node, (*lines, *result_lines(graph, node)), alarm)
+        return [*lines, *result_lines(graph, node)]
     if not node.value.scalar and not compact:
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
@@ -124,12 +128,11 @@ def card(graph: GraphData, node: Vertex) -> Card:
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
             lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
-    lines += [
+    return lines + [
         CardLine("note", (span(clip(text, 60), "note"),))
         for text in node.notes
         if graph.gradients or text != "no gradient"
     ]
-    return Card(node, tuple([replace(line, tight=True) for line in lines] if compact else lines), alarm)
 
 
 def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
@@ -240,7 +243,7 @@ def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     """The gradient, and in a lesson the parts whose sum it is."""
     name = "gradients" if node.fold else graph.partial(node)
     if graph.look.compact and graph.look.detail == "arrays" and not gradient.scalar:
-        left = span(name, "partial") if node.operands else span(node.kind, "word")
+        left = span(name, "partial") if node.operands or node.fold else span(node.kind, "word")
         return CardLine("foot", (left,), (span(gradient.magnitude(graph.look.digits), "gradient"),))
     return gradient_line(graph, name, gradient, node.parts, node.of_parts)
 

@@ -28,7 +28,7 @@ from .display import Group, Item, Rect, Text, tenth
 
 # ---------------------------------------------------------------- the legend
 
-LINE = 26.0
+LINE = 23.0
 BETWEEN = 22.0  # signs
 Sign = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
 

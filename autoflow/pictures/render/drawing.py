@@ -13,11 +13,8 @@ from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width
 from .cards import Card, cards, draw_line, flow_levels
 from .display import Drawing, Group, Item, Path, Point, Polygon, Rect, Step, Text, Title, step, tenth
-from .dot import legend
-from .placing import HEADLINE, Area, Path as Way, boxes_across, downward, frame_line, place, share
+from .placing import HEADLINE, MARGIN, Area, boxes_across, downward, frame_line, place, share, with_legend
 
-MARGIN = 18.0
-LEGEND = 460.0  # the legend of a small picture may be that wide
 CORNER = 8.0  # radius, where an arrow turns down
 HEAD = 0.62  # width of an arrow's head, as a part of its length
 
@@ -30,8 +27,7 @@ def drawing_of(graph: GraphData) -> Drawing:
     widths = [c.width for c in drawn]
     plan, frames = place(graph, drawn, widths)
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
-    below, below_wide, below_high = legend(graph, max(wide, LEGEND))
-    total = max(wide, below_wide) + 2 * MARGIN
+    below, below_wide, total, height = with_legend(graph, wide, high)
     left = (total - wide) / 2  # the picture is centred above its legend
     items: list[Item] = [draw_frame(f, frames[f.path], down, left) for f in graph.frames]
     items += arrows(graph, plan, frames, left)
@@ -40,10 +36,8 @@ def drawing_of(graph: GraphData) -> Drawing:
         items.append(draw_card(graph, c, corner_of(corner, down, left), card_wide))
     items += ports(graph, drawn, plan, left, widths)
     items += stubs(graph, drawn, plan, left, widths)
-    height = high + 2 * MARGIN
     if below:
-        items.append(Group(tuple(below), (tenth((total - below_wide) / 2), tenth(height))))
-        height += below_high + MARGIN
+        items.append(Group(tuple(below), (tenth((total - below_wide) / 2), tenth(high + 2 * MARGIN))))
     return Drawing(math.ceil(total), math.ceil(height), graph.look.theme, tuple(items))
 
 
@@ -68,7 +62,7 @@ def draw_headline(f: Frame, area: Area, down: bool, left: float, compact: bool |
     return Group((back, *texts), corner_of(area, down, left), ("sco",))
 
 
-def arrows(graph: GraphData, plan: Plan, frames: dict[Way, Area], left: float) -> list[Group]:
+def arrows(graph: GraphData, plan: Plan, frames: dict[tuple[int, ...], Area], left: float) -> list[Group]:
     """All arrows, the thickest on top."""
     found = []
     faded = set(graph.faded)

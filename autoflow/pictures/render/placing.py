@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import fsum
 
 from ..folding.views import visible_picture, with_look
-from ..layout.arrange import cost
+from ..layout.arrange import PAGE, cost
 from ..layout.layers import APART, GAP, Box, Line, Plan, ranks, spine
 from ..layout.nesting import Nesting, Room, is_down
 from ..model.data import Frame, GraphData, Picture
 from ..model.style import clip
 from .cards import Card, CardLine, cards, span
+from .display import Item
+from .dot import legend
 
 # ---------------------------------------------------------------- positions: the question to the layout, and its answer
 
@@ -114,16 +116,14 @@ def centre(c: Card, slot: int) -> float:
 # ---------------------------------------------------------------- directions: every way is tried
 
 
-WIDE = 1560.0  # pixels from left to right that one can read without scrolling, when the page makes them a bit smaller
+MARGIN = 18.0  # around the picture, and below it
+LEGEND = 460.0  # the legend of a small picture may be that wide
 SIDES = 40.0  # pixels from left to right that an open box takes
-TALL = 1490.0  # pixels from top to bottom, above which more is folded; a legend and margins are added to that
-PILE = 1000.0  # pixels of cards of one rank; the arrows between them need room as well
-BROAD = 1610.0  # pixels from left to right; a picture within both comes before every other
-SCREEN = 1000.0  # pixels from top to bottom, above which cards get smaller
-TIGHTER = (3, (40, 32, 26, 21, 17, 14, 11, 9))  # equal parts that are all drawn, and cards, if it would be larger
-PAGE = (1245.0, 780.0)  # of 1280 × 900 pixels, without legend and margins
-OUTSIDE = 1.0  # the price, in screens, of as much as the page beside or below it
-FEWEST = 9  # cards of a picture in which nothing is folded only for the page
+SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
+TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
+STEP = 8  # one in that many cards less is tried then
+FEWEST = 4  # cards of a picture in which nothing is folded only for the page,
+FAR = 0.95  # if it is no more than that, in screens, beside or below it
 TRIED = 150  # cards; trying all layouts of more would take too long
 ARROWS = 200  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
@@ -131,44 +131,48 @@ NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
+WIDER = 0.3  # how much wider than the page the picture may be for that, or if it has no boxes that could fold
 
 
 def fit_picture(graph: Picture) -> Picture:
-    """The picture in the direction that reads best. If it is large then, its cards do without values; if it is very
-    large, sequences and boxes in it fold further."""
+    """The picture in the direction that reads best. If it is larger than the page then, its cards do without values;
+    if that is not enough, sequences and boxes in it fold further. A picture without boxes of the program would be cut
+    into sections, which is worse than a page that scrolls a little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
-    way, size = best_way(shown)
-    if may and graph.look.detail == "arrays" and (size[1] > SCREEN or way == "boxes" or has_sequence(shown)):
+    way, over = best_way(shown)
+    if may and (over or way == "boxes" or has_sequence(shown)):
         graph = with_look(graph, compact=True)
-        shown = visible_picture(graph)
-        way, size = best_way(shown)
-    whole = graph
-    alike, counts = TIGHTER
-    for few in counts if graph.look.fold and graph.look.depth is None and not graph.look.open else ():
-        fits = excess(size) <= 1.0
-        if fits and not (shown.told and beyond(*size)):
-            break
-        tried = with_look(whole, alike=alike, few=few)
-        drawn = visible_picture(tried)
-        if len(drawn.nodes) < len(shown.nodes):
-            new, found = best_way(drawn)
-            better = len(drawn.nodes) >= FEWEST and beyond(*found) < beyond(*size)
-            if excess(found) < excess(size) and (better or not fits):
-                graph, shown, way, size = tried, drawn, new, found
+        way, over = best_way(visible_picture(graph))
+    whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
+    if over and may:
+        allowed = 0.0 if any([v.scope for v in graph.nodes]) else FAR
+        graph, way = fold_further(graph, way, over, lambda few: with_look(whole, alike=TIGHTER, few=few), allowed)
     answer = with_look(graph, direction=way)
-    answer.__dict__["drawn"] = replace(shown, look=answer.look)  # need not be looked for again
+    answer.__dict__["drawn"] = replace(visible_picture(graph), look=answer.look)  # need not be looked for again
     return answer
 
 
-def excess(size: tuple[float, float]) -> float:
-    """How many times as wide or as high as it should be a picture is."""
-    return max(size[0] / BROAD, size[1] / TALL)
+def fold_further(
+    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float = FAR
+) -> tuple[Picture, str]:  # fmt: skip
+    """The first picture with fewer cards that is no more than ``allowed`` beyond the page, or the one that is least
+    beyond it, and its direction. ``again`` draws it with at most that many cards, if it can."""
+    best, least, cards = (graph, way), over, len(visible_picture(graph).nodes)
+    while least > allowed and (tried := again(cards - max(1, cards // STEP))) is not None:
+        drawn, before = visible_picture(tried), cards
+        cards = len(drawn.nodes)
+        if cards >= before or (cards < FEWEST and least <= FAR):
+            break
+        way, over = best_way(drawn)
+        if over < least:
+            best, least = (tried, way), over
+    return best
 
 
-def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
-    """The direction of what is drawn, for a reader with a page of 1280 × 900, and the width and height that it has
-    then: 0 if it fits anyway."""
+def best_way(drawn: GraphData) -> tuple[str, float]:
+    """The direction of what is drawn, for a reader with a page of 1280 × 900, and how much of it, in screens, is beside
+    or below the page then."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     made = cards(drawn)
     room: dict[int, float] = {}
@@ -177,32 +181,42 @@ def best_way(drawn: GraphData) -> tuple[str, tuple[float, float]]:
         room[r] = max(room.get(r, 0.0), card.width)
         pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
-    if fsum(room.values()) + GAP * len(room) + frames <= WIDE and max(pile.values(), default=0.0) <= PILE:
-        return "right", (0.0, 0.0)
+    wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
+    if wide <= SURE[0] and high <= SURE[1]:
+        return "right", 0.0
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
-        return guess(drawn, rank), (0.0, 0.0)
+        return guess(drawn, rank), 0.0
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
-    _, wide, high, way = min(tried, key=lambda one: (one[1] > BROAD or one[2] > TALL, one[0] + beyond(*one[1:3])))
-    return way, (wide, high)
+    _, over, way = min(tried, key=lambda one: (one[1] > 0.0, one[0] + one[1]))
+    return way, over
 
 
-def beyond(wide: float, high: float) -> float:
-    """What it costs a reader, in screens, that a picture is larger than the page."""
-    return OUTSIDE * (max(0.0, wide - PAGE[0]) / PAGE[0] + max(0.0, high - PAGE[1]) / PAGE[1])
-
-
-def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float, float]:
-    """What a direction costs the reader, the width and the height."""
+def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float, float]:
+    """What a direction costs the reader, and how much of the picture, in screens, is beside or below the page."""
     turned = replace(drawn, look=replace(drawn.look, direction=direction))
     widths = [card.width for card in made]
     plan, _ = place(turned, made, widths)
     covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
     down = direction == "down"
     extra = NUMBERED * (down or direction == "boxes")
-    if direction == "boxes" and has_sequence(drawn):
-        extra -= TIME
+    sequence = direction == "boxes" and has_sequence(drawn)
+    extra -= TIME * sequence
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
-    return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, wide, high
+    _, _, *size = with_legend(turned, wide, high)
+    page = PAGE[0] * (1.0 + WIDER * (sequence or not drawn.frames)), PAGE[1]
+    over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
+    return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
+
+
+def with_legend(graph: GraphData, wide: float, high: float) -> tuple[list[Item], float, float, float]:
+    """The legend, its width, and the size of the whole picture around a drawing of that size."""
+    below, below_wide, below_high = legend(graph, max(wide, LEGEND))
+    return (
+        below,
+        below_wide,
+        max(wide, below_wide) + 2 * MARGIN,
+        high + 2 * MARGIN + (below_high + MARGIN) * bool(below),
+    )
 
 
 def has_sequence(drawn: GraphData) -> bool:
