@@ -176,7 +176,7 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
 def value_of_saved(record: Record, k: int) -> Any:
     """The value of an operand, if it was kept."""
     value = record.saved[k]
-    return value if isinstance(value, (np.ndarray, np.generic, float, complex)) else getattr(value, "value", None)
+    return value if isinstance(value, (np.ndarray, np.generic, int, float, complex)) else getattr(value, "value", None)
 
 
 def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
@@ -189,7 +189,8 @@ def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
         n = value.ndim
         own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
         return f"{name}[{', '.join(map(str, own))}] = {value[own]:.6g}"
-    return f"{name} = {value[()]:.6g}" if not value.ndim else name
+    is_literal = record.parents[k] is None and name == record.rule.names[k]
+    return name if value.ndim else f"{'' if is_literal else f'{name} = '}{value[()]:.6g}"
 
 
 def examine_slopes(chart: Chart) -> Iterator[Finding]:
