@@ -16,6 +16,7 @@ import numpy as np
 from ..backprop.anomaly import column_met_row, first_bad, shapes
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
+from ..base.modes import switched
 from ..nodes.cuts import cut_of, explain
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
@@ -106,7 +107,7 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
         return diagnosis([no_history(node)], "")
     made, value, stale = Pass(), value_of(node), ""
     try:
-        with watching(lambda: made):
+        with switched(anomaly=False), watching(lambda: made):  # what that mode would raise is said
             run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
     except StaleValueError as error:
         stale = str(error)
@@ -156,8 +157,13 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
         return  # what np.where did not choose does no harm
     for r in chart.records:
         bad = first_bad(r.value) if r.value is not None else None
-        if bad is None or any([first_bad(value_of_saved(r, k)) for k in range(len(r.parents))]):
+        if bad is None:
             continue
+        for k in range(len(r.parents)):
+            if found := first_bad(value_of_saved(r, k)):
+                kind = "nan value" if found.startswith("nan") else "infinite value"
+                yield chart.finding(kind, r, f"{chart.operand(r, k)} is already {found}, before {r.rule.name}")
+                return
         value = np.asarray(r.value)
         index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
         kind = "nan value" if np.isnan(value[index]) else "infinite value"
@@ -170,7 +176,7 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
 def value_of_saved(record: Record, k: int) -> Any:
     """The value of an operand, if it was kept."""
     value = record.saved[k]
-    return value if isinstance(value, (np.ndarray, np.generic, float, complex)) else getattr(value, "value", None)
+    return value if isinstance(value, (np.ndarray, np.generic, int, float, complex)) else getattr(value, "value", None)
 
 
 def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
@@ -183,7 +189,8 @@ def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
         n = value.ndim
         own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
         return f"{name}[{', '.join(map(str, own))}] = {value[own]:.6g}"
-    return f"{name} = {value[()]:.6g}" if not value.ndim else name
+    is_literal = record.parents[k] is None and name == record.rule.names[k]
+    return name if value.ndim else f"{'' if is_literal else f'{name} = '}{value[()]:.6g}"
 
 
 def examine_slopes(chart: Chart) -> Iterator[Finding]:
@@ -241,8 +248,10 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
     if rule.name in FLAT or rule.name == "exp":
         text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
         return chart.finding("saturated", r, text, SMALLER, variables=names)
-    advice = "Weights that are all 0 do not learn: draw them at random" if len(r.parents) > 1 else ""
-    text = f"a factor in {rule.name} is 0 everywhere, so nothing comes to {operand}: {for_whom}"
+    others = [x for j, x in enumerate(r.parents) if j != k and x is not None]
+    advice = "Weights that are all 0 do not learn: draw them at random" if others else ""
+    what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
+    text = f"{what.format(rule.name)}, so nothing comes to {operand}: {for_whom}"
     return chart.finding("zero factor", r, text, advice, variables=names)
 
 
@@ -289,9 +298,8 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
             f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
             f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
         )
-        advice = (
-            "Clip gradients (af.nn.clip_grad_norm), or make the factor nearer to 1: other weights, gates, shortcuts"
-        )
+        clip = "Clip gradients (af.nn.clip_grad_norm), or make" if factor > 1 else "Make"
+        advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
         yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
 

@@ -185,7 +185,7 @@ def growing(turns: list[Turn]) -> Iterator[Finding]:
     """The graph has records of the run before: a Variable was replaced, or a state is carried over."""
     turn = turns[-1]
     chart = Chart(turn.passes[-1].flows[0].record, Pass())
-    for name, record in {**turns[-2].rebound, **turn.rebound}.items():
+    for name, record in {key: r for t in turns for key, r in t.rebound.items()}.items():
         text = f"{name} = {name} - lr * {name}.grad makes an Operation of a Variable: the graph grows with every step"
         yield chart.finding("rebound", record, text, f"Write into it: with af.no_grad(): {name} -= lr * {name}.grad")
         return

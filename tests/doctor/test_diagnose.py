@@ -87,3 +87,18 @@ def test_in_class_a_column_that_meets_a_row_is_said_at_once() -> None:
         x = af.Variable(t)
         assert (x[:, None] - x).shape == (5, 5)  # meant, and so not said
     assert (X @ W - t).shape == (5, 5)
+
+
+def test_what_anomaly_mode_would_raise_is_said() -> None:
+    loss = np.sum(np.sqrt(af.Variable([0.0, 4.0], name="x")))
+    with af.detect_anomaly():
+        assert loss.diagnose().kinds == ("infinite slope",)
+
+
+def test_advice_fits_what_is_there() -> None:
+    x = af.Variable([3.0, 5.0], name="x")
+    assert "Weights" not in str(np.sum(x * np.zeros(2)).diagnose())  # a mask of data
+    origin = af.Variable(np.zeros(2), name="origin")
+    assert "the derivative of norm is 0 here" in str(np.linalg.norm(origin).diagnose())
+    assert "Clip" not in str(af.diagnose(PROGRAMS["vanishing"][0][0]()))
+    assert "Clip" in str(af.diagnose(PROGRAMS["exploding"][0][0]()))

@@ -117,6 +117,19 @@ def logarithm(sick: bool) -> Any:
     return np.sum(np.log(x))
 
 
+@pair("nan value")
+def data_with_a_gap(sick: bool) -> Any:
+    X, w = draw(5, 2), af.Variable([1.0, 2.0], name="w")
+    X[2, 1] = np.nan if sick else 1.0
+    return np.mean((X @ w - 1.0) ** 2)
+
+
+@pair("infinite value")
+def infinite_parameter(sick: bool) -> Any:
+    w = af.Variable([np.inf if sick else 1.0, 2.0], name="w")
+    return np.sum(w * 2.0)
+
+
 @pair("infinite value")
 def overflow(sick: bool) -> Any:
     x = af.Variable([1.0, 800.0], name="x")
