@@ -32,7 +32,7 @@ def make_family(join: Callable[..., Any]) -> None:
 
 
 def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:
-    """``cp.exp(node)``: NumPy's function of that name, which is recorded. Raises NoRuleError if there is none."""
+    """``cp.exp(node)``: NumPy's function of that name, recorded. Raises NoRuleError if NumPy has no such function."""
     options = {name: value for name, value in options.items() if value is not None}
     name = str(kernel.name).removeprefix("cupy_")
     function = getattr(np, RENAMED.get(name, name), None)

@@ -1,4 +1,4 @@
-"""What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
+"""A compiled function as data: a list of NumPy calls, each on values that were made before it.
 
 A :class:`~.matching.Value` is an array that will be computed: by a function, from other values. A :class:`Program`
 makes them. It has one constructor for each kind, and these are *smart*: they return an old value instead of a new one
@@ -336,7 +336,7 @@ def unspread(x: Value) -> Value:
 
 
 def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value | None:
-    """A cheaper value with the bits of ``f(*args)``; None if there is none."""
+    """A cheaper value with the bits of ``f(*args)``; None if none is known."""
     kinds = {*map(kind_of, args)}
     if kinds == {CONSTANT}:
         return p.constant(sample)

@@ -44,7 +44,7 @@ PRIVATE = 0o700
 
 
 class Objects:
-    """Machine code in a folder, which is made if there is none.
+    """Machine code in a folder, which is created if missing.
 
     Raises PermissionError where the folder is not the user's alone, OSError where it cannot be made.
 
@@ -73,7 +73,7 @@ class Objects:
         return place
 
     def read(self, key: str) -> bytes | None:
-        """The machine code; None if there is none that can be trusted."""
+        """The machine code; None if it is missing or cannot be trusted."""
         try:
             place = self.open()
         except FileNotFoundError:
@@ -91,7 +91,7 @@ class Objects:
         return code if code and digest == hashlib.sha256(code).digest() else None
 
     def write(self, key: str, code: bytes) -> None:
-        """Keep it. Where that fails the program runs all the same; a warning says so, once."""
+        """Write the machine code to the folder. If that fails, the program still runs; a warning is given once."""
         try:
             place = self.open()
             try:
@@ -106,7 +106,7 @@ class Objects:
             self.warn(error)
 
     def warn(self, error: OSError) -> None:
-        """Say why nothing is kept."""
+        """Warn why nothing is kept."""
         if not self.warned:
             self.warned = True
             message = UNWRITABLE.format(folder=self.folder, error=error.strerror or error)

@@ -385,7 +385,7 @@ class Timed(Native):
 
 
 def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
-    """NumPy's calls, with loops in place of those that loops can do."""
+    """NumPy's calls, with those that loops can do replaced by loops."""
     settings = settings_of(how)
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
     use_loops(program, settings)

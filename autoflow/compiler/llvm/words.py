@@ -188,7 +188,7 @@ def code(dtype: Any) -> str | None:
 
 
 def formula_of(v: Value) -> Formula | None:
-    """The formula of an elementwise value; None if it has none."""
+    """The formula of an elementwise value; None if loops do not have it."""
     if not math.prod(v.shape) or code(v.dtype) is None:
         return None
     found = of_ufunc(v) if v.kind == UFUNC else of_call(v) if v.kind == CALL else None

@@ -118,8 +118,8 @@ def copying_call(function: Any, *args: Any) -> None:
 
 
 def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
-    """The code of a function ``run`` with these lines of Python. It says that it stands in this file: so those who look
-    for the user's code pass it by."""
+    """The code of a function ``run`` with these lines of Python. It claims to be in this file, so that searches for the
+    user's code skip it."""
     return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 

@@ -1,4 +1,4 @@
-"""One walk over a program, for all who write it in another language or compute it by another library.
+"""One walk over a program, for every writer that translates it to another language or library.
 
 Values are taken in order, each by the method for its kind; whatever cannot be written is reported at once, by name. A
 language is a subclass of :class:`Writer` with ``write_input``, ``write_constant`` and ``write_captured``, and with

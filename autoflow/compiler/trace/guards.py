@@ -1,4 +1,4 @@
-"""What a function sees besides its arguments: closures, globals, attributes, defaults. These must not change.
+"""Guards on what a function sees besides its arguments: closures, globals, attributes, defaults must not change.
 
 A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
 recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
@@ -54,7 +54,7 @@ class Guards:
     """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
-        """``others``: arguments that are no arrays, such as a model."""
+        """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[Edge] = []
         self.states: list[tuple[Any, Any]] = []  # random generators, and their states
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
@@ -129,7 +129,7 @@ class Guards:
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
 
     def note_names(self, f: types.FunctionType) -> None:
-        """What the code of a function names. Raises CompileError for a door to what is no guard."""
+        """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
         if is_foreign(f.__globals__.get("__name__")):
             return
         if what := reachable.door_of(f):
@@ -227,7 +227,7 @@ class Guards:
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
 
     def hold(self) -> bool:
-        """Do all watched edges lead where they led, and is what they lead to what it was? Called before every run."""
+        """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
         try:
             for container, key, child in self.items:
                 if container[key] is not child and not is_equal(container[key], child):
@@ -243,12 +243,12 @@ class Guards:
         return not self.others or all([read() == mark for read, mark in self.others])
 
     def watches(self) -> bool:
-        """Is there anything to look at?"""
+        """Is anything watched?"""
         return bool(self.items or self.attributes or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
-    """The error for what is no guard."""
+    """The error for something that no guard can check."""
     return CompileError(
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
         f"argument, or say af.compile(f, fallback=True)."
@@ -256,7 +256,7 @@ def behind_a_door(what: str, where: str) -> CompileError:
 
 
 def leads_to(container: Any, child: Any) -> bool:
-    """Does it still hold that object?"""
+    """Does the edge still lead to that object?"""
     return is_equal(reachable.follow(container, None), child)
 
 

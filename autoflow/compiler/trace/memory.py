@@ -106,14 +106,14 @@ def itself(x: Array) -> Array:
 
 
 def root(x: Any) -> Any:
-    """The array that the view x looks into in the end; x itself if it is none."""
+    """The array at the root of the view x; x itself if it is not a view."""
     while x.source is not None:
         x = x.source
     return x
 
 
 def look_again(x: Any) -> None:
-    """Take the view x anew, after those through which it looks, if what it looks at has become another value."""
+    """Take the view x anew, after the views that it is taken of, if its base has become another value."""
     chain = [x]
     while (x := chain[-1].source) is not None and x.time != x.tape.writes:
         chain.append(x)
@@ -153,7 +153,7 @@ def write(x: Any, new: Any) -> None:
 
 
 def place_of(x: Any) -> Array:
-    """An array without numbers that lies where x would lie."""
+    """An array without numbers, laid out in memory as x would be."""
     chain = [x]
     while not hasattr(chain[-1], "memory") and chain[-1].source is not None:
         chain.append(chain[-1].source)

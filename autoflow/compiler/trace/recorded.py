@@ -1,8 +1,9 @@
-"""One recording: a function is called with Traced arrays, and what it did is a program.
+"""One recording: a function is called with Traced arrays, and its operations become a program.
 
 Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
 
-* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are none).
+* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are no
+  ties).
   It is then not taken apart, but becomes one call of the program.
 * The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
   ours may live on after the recording, so those that do are found.
@@ -251,7 +252,7 @@ def on_this_tape(array: Array) -> Any:
 
 
 def numbers_of(x: Any) -> Array:
-    """What pictures and printing ask for."""
+    """The numbers of an array, for pictures and printing."""
     raise x.tape.doubt(refuse_number("printing or drawing"))
 
 

@@ -44,7 +44,7 @@ def strip(x: Any, found: list[Any]) -> Any:
 
 
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
-    """The opposite, quickly, as every run does it: the arrays in place of the Slots."""
+    """The inverse, quickly, as every run does it: each Place replaced by its array."""
     kind = type(x)
     if kind is Place:
         return arrays[x.k]
@@ -89,7 +89,8 @@ def holds_place(x: Any) -> bool:
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
-    """Does ``x[index]`` have as many elements for all values in ``index``? Masks and slices by arrays have not.
+    """Does ``x[index]`` have the same number of elements for all values in ``index``? (Not for masks and slices by
+    arrays.)
 
     index : with a Place for each array. arrays : these arrays.
     """
@@ -243,7 +244,7 @@ class Tape:
         return self.call(set_items, (x, index, new), fixed=True, raises=holds_traced(index))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
-        """Write down a function that most often returns a view, in the form that cleaning knows."""
+        """Write down a function that most often returns a view, in the form that :mod:`.program` simplifies."""
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)

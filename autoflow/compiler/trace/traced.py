@@ -93,7 +93,7 @@ class Traced(DuckArray):
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: place_of
     now: Value  # what it was when it was last asked
-    seen: Value  # of a view: of which value of its source that is a view
+    seen: Value  # of a view: the value of its source when it was taken
     time: int  # how many writes there had been in the recording by then
     shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
     source: Traced | None  # of a view: the array that it looks into
@@ -108,7 +108,7 @@ class Traced(DuckArray):
         return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
     def eager_class(self) -> type:
-        """That of the recorded array."""
+        """The class of the recorded array in eager code."""
         return type(self.expr.sample)
 
     @property
@@ -309,7 +309,7 @@ class Traced(DuckArray):
         return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
 
     def yields_to(self, y: Any) -> bool:
-        """To nodes, of which our numbers are operands."""
+        """Does the operand compute the result: a node, which takes our array as an operand?"""
         return isinstance(y, NodeRole)
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
@@ -346,7 +346,7 @@ class Traced(DuckArray):
 
 
 def _samples(args: Any) -> Any:
-    """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
+    """Arguments with our arrays replaced by recorded ones: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
