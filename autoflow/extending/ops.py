@@ -20,12 +20,12 @@ _REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
 def _built_in(name: str) -> Any:
-    """The function whose row has that name; None if there is none."""
+    """The function whose row has that name; None if no row has it."""
     return next((function for function, row in _RULES.items() if row.name == name and callable(function)), None)
 
 
 def __dir__() -> list[str]:
-    """What completion shows: all operations, built in and registered."""
+    """The names for completion: all operations, built in and registered."""
     built_in = [row.name for function, row in _RULES.items() if callable(function) and row.name[0] != "_"]
     return sorted({*built_in, *_REGISTERED, "register_function", "register_operation"})
 

@@ -1,4 +1,4 @@
-"""What can become a node: numbers, lists, arrays. And what cannot, and why.
+"""The values that can become nodes (numbers, lists, arrays), and errors that say why others cannot.
 
 Before that come other people's classes and code: some want numbers, some lose a gradient halfway, some keep a node as
 it is. Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those in the
