@@ -19,7 +19,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Text(threading.local):
-    """Stands where a filter has the pattern of a text, and remembers the text."""
+    """Takes the place of a filter's pattern for the message, and remembers the message."""
 
     text = ""
 
@@ -30,13 +30,13 @@ class Text(threading.local):
 
 
 class Module:
-    """Stands where a filter has the pattern of a module."""
+    """Takes the place of a filter's pattern for the module."""
 
     def __init__(self, seen: Text) -> None:
         self.seen = seen
 
     def match(self, module: str) -> bool:
-        """Has it come from us? Then it is given once more, at the line of the user's."""
+        """Does the warning come from our code? Then give it again at the user's line."""
         if module.partition(".")[0] != PACKAGE or SIGN not in self.seen.text:
             return False
         frame: Any = user_frame()
@@ -50,7 +50,7 @@ class Module:
 
 
 def text_at(frame: Any) -> str:
-    """The expression that a frame is at; empty if that cannot be told."""
+    """The expression that a frame is evaluating; empty if it is not known."""
     from ..program.source import find
 
     found = find(frame.f_code, frame.f_lasti)
@@ -58,6 +58,6 @@ def text_at(frame: Any) -> str:
 
 
 def install() -> None:
-    """Put the filter behind those that are there."""
+    """Add the filter behind the present ones."""
     text = Text()
     warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined]
