@@ -2,7 +2,7 @@
 
 Inner products are ⟨a, b⟩ = Re tr(aᴴ b), and g = dL/da + i dL/db for complex numbers, so every formula holds for both
 kinds. Rows that are holomorphic write the transpose where the formula for complex numbers has the adjoint; the table
-conjugates for them. The source of what is not derived here is M. B. Giles, "Collected matrix derivative results for
+conjugates for them. Formulas that are not derived here are from M. B. Giles, "Collected matrix derivative results for
 forward and reverse mode algorithmic differentiation", 2008; others are named where they are used.
 
 The pseudo-inverse and least squares hold while no singular value crosses the bound below which they are left out.
@@ -94,7 +94,7 @@ run_own(np.linalg.tensorinv)
 def det_x(g: Array, x: Array, z: Array) -> Array:
     """Jacobi's formula: dz = tr(adj(x) dx), so dL/dx = g adj(x)ᵀ, where adj(x) = det(x) x⁻¹ if there is an inverse.
 
-    The adjugate exists for every matrix: it holds the determinants of what is left without a row and a column.
+    The adjugate exists for every matrix: it holds the determinants of the matrix without one row and one column.
     """
     return g[..., None, None] * adjugate(x, z).mT
 

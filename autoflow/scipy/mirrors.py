@@ -47,7 +47,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         try:
             found = getattr(theirs(), name)
         except AttributeError:
-            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: scipy has none") from None
+            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: neither has scipy") from None
         if isinstance(found, types.ModuleType):
             with contextlib.suppress(ModuleNotFoundError):
                 return import_module(f"{names['__name__']}.{name}")

@@ -39,7 +39,7 @@ from ..nodes.versions import caller
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
-LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; what takes longer runs once
+LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
@@ -288,7 +288,7 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
 
 
 def message(again: Callable[..., Any]) -> str:
-    """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
+    """The message, with the line that first computes with such numbers: the two runs are compared once more."""
     runs: list[list[Any]] = []
     for shadow in (TRUE, OTHER):
         runs.append([])

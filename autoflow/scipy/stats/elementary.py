@@ -1,4 +1,4 @@
-"""Distributions of real numbers, each by its standard form: see ``continuous.py`` for what a class says.
+"""Distributions of real numbers, each by its standard form: see ``continuous.py`` for the contents of a class.
 
 First those whose functions are exponentials, logarithms and powers. The lower tail stands beside the upper one, and
 their inverses ``_ppf`` and ``_isf`` take a probability q. Tails are written so that neither end is a difference from 1:
