@@ -1,8 +1,8 @@
 """The engine: reverse-mode differentiation on any directed acyclic graph.
 
 This is the textbook version. A record knows its parents and the derivative with respect to each of them. Sort the
-records so that
-each comes after all of its consumers; then every record sends its gradient, times the derivative, to its parents:
+records so that each comes after all of its consumers; then every record sends its gradient, times the derivative, to
+its parents:
 
 >>> def gradients(root):
 ...     order, seen = [], set()

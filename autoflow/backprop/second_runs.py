@@ -93,8 +93,7 @@ Referents = Callable[[Any], Iterable[Any]]
 def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: including arrays and nodes,
     except immutable objects. The globals of a function appear as :class:`Names`. ``referents_of``: for each type, how
-    to
-    find what its objects refer to."""
+    to find what its objects refer to."""
     referents_of = ByType(referents_by_type) if referents_of is None else referents_of
     queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}

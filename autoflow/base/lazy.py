@@ -1,7 +1,6 @@
 """Whatever is looked up at its first use: public names, functions of modules further up (so that imports point one
-way),
-modules by the names that they had before, and packages that may not be installed. And where users find what a package
-exports.
+way), modules by the names that they had before, and packages that may not be installed. And where users find what a
+package exports.
 
 Modules are named in strings in this file only; :func:`later` takes the name of a function.
 """

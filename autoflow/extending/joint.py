@@ -183,8 +183,7 @@ def is_made_from(record: Any, source: Any) -> bool:
 
 def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """The result of a user's function, which gets plain arrays. Raises LostGradientError if it reads numbers of nodes
-    that
-    it captures; that is looked at in its first call."""
+    that it captures; that is looked at in its first call."""
     answer, switches = f(*args, **options), modes()
     if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
         for check in CAPTURED:

@@ -1,9 +1,8 @@
 """Who takes a number out of a node? Where NumPy has no hook, this is found in the code of the caller.
 
 A list of 0-d nodes where an array is expected (``np.sum([x, y])``, ``np.array([[0, -w], [w, 0]])``, ``plain * [x, y]``)
-is
-NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would be
-lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
+is NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would
+be lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
 purpose. What tells them apart is who calls:
 
 * the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame

@@ -80,9 +80,8 @@ def number(x: Any, kind: Any) -> Any:
 
 def copy_node(x: Any, frame: Any) -> Any:
     """The result of ``copy.copy(x)``: of an operation, and of an argument of a transform, ``x.copy()``, which is
-    recorded;
-    of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry nodes
-    copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
+    recorded; of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry
+    nodes copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
     while frame is not None and frame.f_globals.get("__name__") == "copy":
         frame = frame.f_back
     who = None if frame is None else frame.f_globals.get("__name__")

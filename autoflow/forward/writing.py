@@ -132,9 +132,8 @@ def is_overlapping(v: Any, x: Any) -> bool:
 
 def save_overwritten_values(x: Any, record: Record | None, parents: Sequence[Any]) -> None:
     """Copy the values in the memory about to be overwritten that will still be needed: by the records of x and of its
-    bases, by
-    the latest write through another view of them, and by what the ``parents`` of this write were computed from, as in
-    ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.
+    bases, by the latest write through another view of them, and by what the ``parents`` of this write were computed
+    from, as in ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.
 
     record : the current one of x, which brings those of its bases up to date.
     """

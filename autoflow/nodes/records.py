@@ -132,8 +132,7 @@ class Record:
     """How one value was made: ``rule(*operands, *options)``.
 
     Called with the gradient of its value, it returns the contribution to each operand, in operand order; None where
-    none
-    is needed. ``name`` is the name of the backward operation: ``multiply_backward``.
+    none is needed. ``name`` is the name of the backward operation: ``multiply_backward``.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")

@@ -9,8 +9,7 @@ alone.
 
 Programs. A program takes the shared arrays and the rows of one part, and returns two lists: what is summed over the
 parts, and results that are not, such as gradients of rows. The derivative of such a thing is such a thing again: a
-gradient
-of shared arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So
+gradient of shared arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So
 derivatives of all orders are made of the same three classes.
 """
 

@@ -403,8 +403,7 @@ def loop_text(loop: Loop, source: Source) -> str:
 
 def target_of(node: Any, above: dict[Any, Any]) -> Target:
     """The target in which an expression's value is stored: parts of a text, ``["self.w", COUNT]``, or the node of
-    several targets;
-    RETURNED; or None."""
+    several targets; RETURNED; or None."""
     parent = above.get(node)
     if isinstance(node, ast.AugAssign):
         return [written(node.target)]

@@ -15,8 +15,7 @@ incomplete integrals with derivatives with respect to their parameters (``a`` of
 
 Elliptic integrals and functions, hypergeometric functions, exponential integrals: the elliptic ones are by the
 parameter m = k². All derivatives with respect to m are written with D = (K − E)/m, which stays finite at m = 0 where K
-and E meet
-(DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
+and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
 
 Orthogonal polynomials: the derivative of one of degree n is one of another family, of degree n − 1 (DLMF 18.9). All of
 them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is right at the ends ±1 too,
@@ -192,8 +191,7 @@ def slope_of_exprel(x: Array) -> Array:
 
 def slope_of_boxcox(log: Array, y: Array) -> Array:
     """boxcox is log x · exprel(y log x), so its derivative with respect to y is (log x)² exprel'(y log x): (log x)²/2
-    at y = 0, and
-    1/y² at x = 0, where boxcox is −1/y."""
+    at y = 0, and 1/y² at x = 0, where boxcox is −1/y."""
     end = (numbers_of(log) == -np.inf) & (numbers_of(y) > 0)
     log, r = np.where(end, 0, log), np.where(end, y, 1)
     return np.where(end, 1 / (r * r), log * log * slope_of_exprel(y * log))

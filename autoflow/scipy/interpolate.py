@@ -2,8 +2,7 @@
 
 Gradients flow to the places x, to the values y, and to the points at which a curve is evaluated. A spline is a sum of
 B-splines, and k + 1 of them are not 0 at a point; they come from those of lower degree: C. de Boor, "On calculating
-with
-B-splines", 1972.
+with B-splines", 1972.
 """
 
 from __future__ import annotations

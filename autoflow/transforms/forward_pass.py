@@ -17,8 +17,8 @@ a tangent goes forward, J t:
 
 * an elementwise function has a diagonal J, and Jᵀ = J: its derivative, with t instead of g;
 * if the derivative with respect to x reads no number of x or z, the function is linear in x: the function itself,
-  applied to t
-  (the other operands as they are if the derivative reads them, as in a product; else zero, as in a concatenation);
+  applied to t (the other operands as they are if the derivative reads them, as in a product; else zero, as in a
+  concatenation);
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
 * for all other rows the pass of this one row is transposed. It is slower, and always right.
 

@@ -3,8 +3,7 @@
 Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
 
 * A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are no
-  ties).
-  It is then not taken apart, but becomes one call of the program.
+  ties). It is then not taken apart, but becomes one call of the program.
 * The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
   ours may live on after the recording, so those that do are found.
 * The function changes something, or draws random numbers: ``guards.py``.

@@ -244,7 +244,7 @@ class Tape:
         return self.call(set_items, (x, index, new), fixed=True, raises=holds_traced(index))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
-        """Write down a function that most often returns a view, in the form that :mod:`.program` simplifies."""
+        """Write down a function that most often returns a view, in the form that the program can simplify."""
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)

@@ -224,9 +224,8 @@ class Chain:
 
 def with_zeros(g: Array, whole: Array) -> Array:
     """The gradient that arrives along one path, in the form that the rule takes. To an operation with several results a
-    path brings
-    the
-    gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those are zero."""
+    path brings the gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those
+    are zero."""
     if not hasattr(g, "grads"):
         return g
     return type(g)({j: np.zeros_like(h) for j, h in whole.grads.items()}) + g

@@ -3,8 +3,7 @@
 Flow: the gradients along every arrow, from one pass from the outputs, computed again from the rules. ``backward()``
 keeps only sums. A picture shows the parts: at each operand the local derivative and the contribution sent back, at each
 node the contributions that arrived and their sum. So each record is called again, in the engine's order, and the
-answers are
-written down. ``.grad``, which may hold several passes, is never read for that.
+answers are written down. ``.grad``, which may hold several passes, is never read for that.
 
 The walk is iterative, so nothing can be too deep for it. A picture has the numbers of some thousand nodes; of a larger
 graph they are those nearest to the outputs, in the engine's order. Then all consumers of a shown node are shown, so
