@@ -1,7 +1,7 @@
 """What a function can reach, noted as it is and put back later: so a function can run once more without a trace.
 
 Python's garbage collector knows what an object refers to, so closures, attributes, elements and bound methods are all
-found in the same way (:func:`~.second_runs.reachable`). Of what is found, this is noted:
+found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
     nodes from outside  their numbers, gradient and name, and the log of writes into their memory
@@ -169,7 +169,7 @@ def kind_of(place: Any) -> str:
 class Trial(Snapshot):
     """A snapshot for a run that may be abandoned, cheap enough for every run.
 
-    Arrays are read-only while the run lasts, so nothing is to be compared: a write is NumPy's ValueError. Where a
+    Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
     function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
     Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
     are enough. Counts of names are left alone.

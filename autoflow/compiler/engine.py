@@ -1,6 +1,6 @@
 """engine="numpy"; and what an engine is.
 
-An engine is a module with two functions. ``options(how)`` checks the user's options, and returns what else is to be
+An engine is a module with two functions. ``options(how)`` checks the user's options, and returns what else must be
 kept of it. ``prepare(program, how)`` may rewrite the program, and returns the function that makes a *plan* of it for
 one more run at the same time. Of a plan the others know
 

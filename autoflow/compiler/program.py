@@ -184,7 +184,7 @@ class Program:
         """``x[k]`` of a call that returns several arrays."""
         return self.add(Value(ITEM, None, (x,), k, x.sample[k]))
 
-    # -- what is left of it
+    # -- after the recording
 
     def order(self) -> list[Value]:
         """All values that the results and the checks need, each after those that it is computed from."""

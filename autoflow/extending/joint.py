@@ -69,7 +69,7 @@ class Parts:
         return Parts(total)
 
     def copy(self) -> Array:
-        """NaN in place of a copy: none of the parts is "the" gradient."""
+        """The gradient to show: no single part is "the" gradient."""
         return np.full((), np.nan)
 
 

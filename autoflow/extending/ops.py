@@ -34,7 +34,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
     if not (isinstance(name, str) and name.isidentifier()) or name.startswith("_"):
         raise ValueError(f"af.ops.{name} could not be written: a name is letters, digits and underscores")
     if not callable(function):
-        raise TypeError(f"af.ops.{name} is to be called; {type(function).__name__} cannot be")
+        raise TypeError(f"af.ops.{name} must be a function, not a {type(function).__name__}")
     if not replace and (name in _REGISTERED or name in globals() or _built_in(name) is not None):
         kind = "was registered before" if name in _REGISTERED else "is built in"
         raise ValueError(f"af.ops.{name} {kind}. To replace it: replace=True")

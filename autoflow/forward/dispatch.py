@@ -2,7 +2,7 @@
 
 A ufunc (``np.exp(x)``, ``plain + x``) asks ``__array_ufunc__``, most other functions ``__array_function__``. What a
 function means for nodes is in the table (a row), composed of rows, a plain result, or refused with advice; nothing
-falls through to NumPy, whose own code might drop the graph without a word. Another class that has such hooks is asked
+falls through to NumPy, whose own code might drop the graph without a word. Another class that has such hooks is called
 instead (we answer NotImplemented), but only where no gradient is lost: ``closures.py``.
 """
 

@@ -120,8 +120,8 @@ def orphan_numbers(x: Any) -> Array:
     """The numbers of an array of our class that NumPy made in C, so that it has no history.
 
     If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
-    to a library that wants numbers it does not matter. A Constant had none. Else (``np.array(node, subok=True)``) a
-    gradient would be lost.
+    to a library that wants numbers it does not matter. A Constant had no history. Else (``np.array(node, subok=True)``)
+    a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
     known = another or isinstance(x, ConstantRole)

@@ -2,7 +2,7 @@
 
 NumPy has written all, a part or nothing when such an exception arrives, and we cannot tell which. So what a write
 changes in the graph is changed *before* it: the memory counts as written into (``nodes/versions.py``), and the array
-and all arrays of which it is a view have records that refuse a backward pass. When the write is done, one call in C
+and all arrays that it is a view of have records that refuse a backward pass. When the write is done, one call in C
 takes the refusal back. Every write of the package goes through :func:`write_noted`, or, of leaves, :func:`overwrite`.
 """
 

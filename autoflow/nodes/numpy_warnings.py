@@ -1,7 +1,7 @@
 """NumPy's warnings at the user's line: ``divide by zero encountered in log``, once for each line that does it.
 
 NumPy warns at the innermost line of Python, which is ours. So the text would name a file of this package; and as Python
-shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is asked
+shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is called
 about each warning, after those of the user. This one says "ignore" to such a warning, and gives it again at the user's
 line. Where nothing warns, nothing is done. Under ``warnings.simplefilter("always")`` or "error" it is not asked.
 """

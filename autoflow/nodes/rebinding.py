@@ -58,7 +58,7 @@ def is_multiple(step: Any, g: Any) -> bool:
 def rebound(x: Any, w: Any, what: str) -> TypeError:
     """The error for a rebound Variable when ``what`` is called on it."""
     return TypeError(
-        f"{what}, and {x.name} is none any more: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
+        f"{what}, and {x.name} is no longer one: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
         f"and the graph grows with each step. Write into the Variable instead: "
         f"with af.no_grad(): {w.name} -= lr * {w.name}.grad"
     )

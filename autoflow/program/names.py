@@ -240,7 +240,7 @@ class Program:
                     self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
-        """The same of ``u[1:] -= v``: what is written into a view is written into its base by a record of its own."""
+        """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own."""
         self.whole.update(map(id, run))
         for before, r in pairwise(run):
             if r.rule.name in BASES and any([p is before for p in r.parents]):

@@ -19,7 +19,7 @@ and its derivative is exactly that of NumPy's result.)
 
 Equal eigenvalues, or equal singular values: the factors are not differentiable there. Terms that would be divided by
 the gap are left out, so nothing is infinite. That is right for functions of the values alone (Σ w³) and for projectors
-on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of what is left out, and not for
+on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of the omitted subspace, and not for
 second derivatives, which contain such terms. No convention could be right for both: of a projector f' is 0, and where
 two eigenvalues are one, the gradients of w and v say what f is there, not how it changes. So for matrix functions of
 such matrices use ``autoflow.linalg.expm`` and ``sqrtm``, or products of x, whose derivatives are exact everywhere.

@@ -80,7 +80,7 @@ class Rule(Kind):
     scalar_vjps: tuple[VJP | None, ...] = ()  # the same for numbers
     pushes: tuple[VJP | None, ...] | None = None  # a user's, per operand, (tangent, saved) -> its part of the result's
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
-    residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
+    residual: Residual  # per operand with a derivative: the residual kept in place of the values it reads, see rule()
     single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     is_numpys_elementwise: bool = False  # and NumPy computes it: of large arrays in blocks, its derivatives, too
@@ -185,7 +185,7 @@ class Rule(Kind):
         return self._with_residual
 
     def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
-        """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
+        """The arguments, as that row saves them: behind them the residuals, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
         call = in_blocks if self.is_numpys_elementwise else operator.call

@@ -237,7 +237,7 @@ class Trace:
             return constant_with_history(g, self.leaves[k])
 
     def detach_results(self, tree: Any) -> Any:
-        """Results of ``f`` for the caller: plain arrays instead of nodes, unless they are to be differentiated."""
+        """Results of ``f`` for the caller: plain arrays instead of nodes, unless they will be differentiated."""
         if self.nested:
             return tree
         if isinstance(tree, NodeRole):

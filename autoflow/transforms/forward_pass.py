@@ -148,7 +148,7 @@ DIAGONAL = frozenset([
     RULES[f] for f in (np.round, np.fix, np.unwrap, np.nan_to_num, np.sinc, np.i0, i0_derivative)
 ])  # elementwise as well, though no ufuncs  # fmt: skip
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
-AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
+AFFINE = RULES[interpolate]  # its derivative for fp depends on whether left= was given, which is added
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
 PLAIN = (np.ndarray, np.generic)
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear

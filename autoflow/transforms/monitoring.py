@@ -11,7 +11,7 @@ NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether 
 What is known of a call lies among the local variables of its frame, under a name that no variable can have: so it goes
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
 
-Nothing is said under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
+There is no error under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
 modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
 a ``pvalue``.
 """

@@ -2,7 +2,7 @@
 
 Machine code may be kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``. Anyone who can
 write into the folder decides what is run. So it belongs to the user, and no one else may write into it or into one of
-its files. That is asked of what has been opened, not of a path, which may soon be another thing. The name of a file is
+its files. The checks are made on the opened files, not on a path, which may soon lead elsewhere. The name of a file is
 a digest of all that machine code depends on (the program's text, LLVM's version, the processor), so a change of any of
 them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has changed is compiled
 anew. A file is written under another name and then renamed, so that a process finds all of it or nothing, and of two

@@ -347,7 +347,7 @@ class Plan(Watched):
     # -- all calls as one function
 
     def bind(self) -> None:
-        """A line for each step. What is known before stands in ``space``, as do the functions, ``f0`` for step 0."""
+        """A line for each step. Values known before are in ``space``, as are the functions, ``f0`` for step 0."""
         self.space: dict[str, Any] = {}
         inputs = [f"x{k}" for k in range(len(self.program.inputs))]
         names: dict[Any, str] = dict(zip(self.program.inputs, inputs, strict=True))

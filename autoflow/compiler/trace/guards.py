@@ -63,7 +63,7 @@ class Guards:
         self.items: list[tuple[Any, Any, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
         self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
-        self.others: list[tuple[Callable[[], Any], Any]] = []  # what is called, and what it returns
+        self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
         self.roots = [*queue]

@@ -313,7 +313,7 @@ def door_of(f: types.FunctionType) -> str:
 
 
 def door_to(x: Any, attributes: frozenset[str]) -> str:
-    """The same of an object of which these attributes are read."""
+    """The same for an object whose attributes ``names`` are read."""
     if isinstance(x, types.ModuleType):
         if x is sys and "modules" in attributes:
             return TEXT

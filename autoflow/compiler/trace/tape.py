@@ -6,8 +6,8 @@ a :class:`~..matching.Place` where each was. So any function of NumPy can be a c
 The shape of a result may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the dtype
 of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or branched
 by them, and it is not known where that went. Such a call is therefore made in every run, needed or not, and its result
-is compared with the recording (``run/buffers.py``). Which shapes follow from those of the arrays alone is said in
-``table/facts.py``; a function that is missing there is only called more often.
+is compared with the recording (``run/buffers.py``). The functions whose result shapes follow from those of the arrays
+alone are listed in ``table/facts.py``; a function that is missing there is only called more often.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Tape:
         return x
 
     def borrow(self, value: Value) -> Traced:
-        """The same for an argument, or an array from outside: what is written into it would be seen there."""
+        """The same for an argument, or an array from outside: a write into it would be seen there."""
         x = self.new_traced(value)
         x.borrowed = True
         return x

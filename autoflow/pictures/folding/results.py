@@ -187,7 +187,7 @@ def inline_constants(graph: Picture) -> Picture:
 
 
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
-    """The sum of arrays of one shape, at most one of which is nonzero at each place.
+    """The sum of arrays of one shape, where at most one is nonzero at each place.
 
     >>> from autoflow.pictures.model.data import numbers
     >>> import numpy as np

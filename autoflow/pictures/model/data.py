@@ -32,7 +32,7 @@ class Numbers:
     """A summary of the values, or a gradient, of one node.
 
     ``elements`` in C order if there are at most six; else ``mean`` and ``sd`` of the finite ones. ``rms`` is the root
-    mean square, by which gradients are compared. All are None if the values were not ``kept``.
+    mean square, used to compare gradients. All are None if the values were not ``kept``.
     """
 
     shape: tuple[int, ...]

@@ -6,7 +6,7 @@ Rules in JavaScript, for pages that compute in the browser: traced, not written 
 
 A row is written with NumPy's functions, so it is called with :class:`Letter` instead of numbers, and its computations
 is written down: its value, and what its vjps send to each operand. Only what JavaScript calls a function of NumPy is a
-table. A row that asks for a number (an ``if``), or calls what is not in the table, has no JavaScript.
+table. A row that reads a number (an ``if``), or calls a function outside the table, has no JavaScript.
 """
 
 from __future__ import annotations
