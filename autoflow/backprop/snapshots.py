@@ -80,7 +80,7 @@ class Snapshot:
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
-            self.iterators.append((x, place_of(x)))
+            self.iterators.append((x, position_of(x)))
 
     def note_attributes(self, x: Any, slots: list[str]) -> None:
         """Note the attributes of any other object."""
@@ -120,7 +120,7 @@ class Snapshot:
     def has_moved(self) -> bool:
         """Has an iterator moved on since? (For iterators over iterators, such as ``zip``, the inner ones are
         compared.)"""
-        return any([place_of(x) != place for x, place in self.iterators])
+        return any([position_of(x) != place for x, place in self.iterators])
 
     def restore(self) -> str:
         """Restore all states. Returns what had changed, or "" if nothing had."""
@@ -382,7 +382,7 @@ def is_iterator(kind: type) -> bool:
     return (kind.__module__ in ("builtins", "itertools", "_io") and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def place_of(x: Any) -> Any:
+def position_of(x: Any) -> Any:
     """The position of an iterator: a value that changes when it moves on; None where it cannot be seen."""
     if isinstance(x, types.GeneratorType):
         return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti

@@ -46,13 +46,13 @@ def for_all(array: Array) -> Any:
     return Batched(array, modes().layer, mapped=False)
 
 
-def numbers_of(x: Batched) -> Array:
+def numbers_for_display(x: Batched) -> Array:
     """Pictures, texts, and np.put on nodes want numbers."""
     return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
 
 
 RUNNING = Registration(
-    Batched, [], from_numpy=for_all, to_numpy=numbers_of,
+    Batched, [], from_numpy=for_all, to_numpy=numbers_for_display,
     call=lambda function, x: x.run_each(function, (x,), {}, ""),
 )  # fmt: skip
 
@@ -219,7 +219,7 @@ class Batch:
             layer.reason = f"{type(error).__name__} for one example"
         else:
             if not same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
-                layer.reason = f"another result for one example alone, in {place_of(self.f)}"
+                layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
         finally:
             before.restore()
         if layer.reason is None:
@@ -233,7 +233,7 @@ def kind_of(x: Any) -> Any:
     return x if type(x) in (str, int, bool, type(None)) else (type(x), getattr(x, "shape", None))
 
 
-def place_of(f: Any) -> str:
+def definition_line(f: Any) -> str:
     """Where a function was written."""
     code = getattr(inspect.unwrap(f), "__code__", None)
     return f"{code.co_name} at {code.co_filename}:{code.co_firstlineno}" if code else repr(f)

@@ -165,7 +165,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
         unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
         return result
     try:
-        expected = numbers_of(result)
+        expected = numbers_with_gradient(result)
     except TypeError:  # arrays on a device are not read unasked
         return result
     after = Snapshot(*roots)
@@ -177,7 +177,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
 
     def numbers(shadow: int) -> list[Any] | None:
         with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
-            return numbers_of(again(shadow))
+            return numbers_with_gradient(again(shadow))
         return None
 
     try:
@@ -307,7 +307,7 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
     return record.rule.name, caller(), sums
 
 
-def numbers_of(z: Any) -> list[Any]:
+def numbers_with_gradient(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
     return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 

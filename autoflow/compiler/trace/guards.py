@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
-from ...backprop.snapshots import is_iterator, place_of
+from ...backprop.snapshots import is_iterator, position_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
@@ -99,12 +99,12 @@ class Guards:
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
         elif is_iterator(type(x)):
-            if place_of(x) is None:
+            if position_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
                     f"element to all calls. Call next() outside, and pass what it gives as an argument."
                 )
-            self.iterators.append((x, place_of(x)))
+            self.iterators.append((x, position_of(x)))
 
     def note_array(self, x: Any) -> None:
         """Remember what is in an array or a buffer."""
@@ -151,7 +151,7 @@ class Guards:
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
                 )
         for x, place in self.iterators:
-            if place_of(x) != place:
+            if position_of(x) != place:
                 raise CompileError(
                     f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
                     f"would be the same in every call. Call next() outside, and pass what it gives as an argument."

@@ -147,12 +147,12 @@ def write(x: Any, new: Any) -> None:
         new = x.tape.call(set_items, (x, ..., new), fixed=True)
         if not same_layout(x.held, new.held):
             raise axes_out_of_order()
-    place_of(x)  # before: it has the layout of the first value
+    dummy_of(x)  # before: it has the layout of the first value
     x.now, x.held = new.expr, new.held
     x.tape.writes += 1
 
 
-def place_of(x: Any) -> Array:
+def dummy_of(x: Any) -> Array:
     """An array without numbers, laid out in memory as x would be."""
     chain = [x]
     while not hasattr(chain[-1], "memory") and chain[-1].source is not None:

@@ -250,7 +250,7 @@ def on_this_tape(array: Array) -> Any:
     return tape.borrow(tape.value(array))
 
 
-def numbers_of(x: Any) -> Array:
+def numbers_for_display(x: Any) -> Array:
     """The numbers of an array, for pictures and printing."""
     raise x.tape.doubt(refuse_number("printing or drawing"))
 
@@ -260,6 +260,6 @@ RECORDING = Registration(
     Traced,
     RECORDINGS,
     from_numpy=on_this_tape,
-    to_numpy=numbers_of,
+    to_numpy=numbers_for_display,
     call=lambda function, x: x.tape.call(function, (x,)),
 )

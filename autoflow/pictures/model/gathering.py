@@ -272,7 +272,7 @@ class Walk:
                         seen.add(id(x))
                         born.append(((creation_number(x), 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
-                    what, value = self.place_of(record, slot, x)
+                    what, value = self.operand_key(record, slot, x)
                     if what not in seen:
                         seen.add(what)
                         self.called[what] = self.titles.of_operand(record, slot)
@@ -294,7 +294,7 @@ class Walk:
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.object(box) for box, k in self.entered.items()}
 
-    def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
+    def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
         """The key of a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
         name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
@@ -394,7 +394,7 @@ class Walk:
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
         flows = record.parents[slot] is not None
-        source = self.ids.get(key(x if flows or isinstance(x, Node) else self.place_of(record, slot, x)[0]))
+        source = self.ids.get(key(x if flows or isinstance(x, Node) else self.operand_key(record, slot, x)[0]))
         flow = self.flow.get(record)
         note = ""
         if flows and source is None:

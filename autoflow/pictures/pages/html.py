@@ -346,14 +346,14 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
                 "row": places.index(p.slot) if p.slot in places else -1,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
                 "complete": p.place >= p.of_places, "name": p.title, "local": answer_of(p.local),
-                "sent": sent_answer(graph, node, p.slot, p.sent), **place_of(graph, p),
+                "sent": sent_answer(graph, node, p.slot, p.sent), **changed_gradient(graph, p),
             }
             for p in step.products
         ]  # fmt: skip
     return told
 
 
-def place_of(graph: GraphData, p: Product) -> dict[str, int]:
+def changed_gradient(graph: GraphData, p: Product) -> dict[str, int]:
     """Which of the gradients on a card it changes, where there are several."""
     if p.source is None or p.result is None:
         return {}
