@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """What the command line understands."""
+    """The parser of the command line's arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m autoflow", description="Values and gradients of a formula, and a picture of the computation.",
         epilog=EPILOG + list_functions(), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
@@ -104,13 +104,13 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def list_functions() -> str:
-    """What a formula may call, in lines."""
+    """The functions that a formula may call, as lines of text."""
     names = ", ".join(sorted(commandline.functions()))
     return "\nFunctions:\n" + textwrap.fill(names, 100, initial_indent="  ", subsequent_indent="  ")
 
 
 def version() -> str:
-    """The version of the package that this file belongs to."""
+    """The version of the package to which this file belongs."""
     return str(getattr(sys.modules[__package__ or "autoflow"], "__version__", "unknown"))
 
 
@@ -187,7 +187,7 @@ def operands_in_words(node: Any) -> str:
 
 
 def draw(root: Any, path: Path) -> None:
-    """Write the picture into ``path`` and into no other file, whatever the drawing needs on its way."""
+    """Write the picture into ``path``; temporary files of the drawing leave nothing behind."""
     if path.is_dir():
         raise Refused(f"{path} is a directory: -o names the file to be written")
     with tempfile.TemporaryDirectory() as folder:

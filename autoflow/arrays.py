@@ -108,7 +108,7 @@ def ones(shape: Any, dtype: Any = float) -> Node:
 
 
 def empty(shape: Any, dtype: Any = float) -> Node:
-    """An array to be filled completely, as :func:`zeros`; at first it holds whatever was in memory.
+    """An array to be filled completely, as :func:`zeros`; its first content is arbitrary.
 
     >>> import autoflow as af
     >>> a = af.empty((2, 3))
@@ -265,7 +265,7 @@ class Autodiff:
 
 
 def _family(kind: Any) -> NodeTypes:
-    """The family of an array type; CuPy's is made when it is asked for."""
+    """The family of an array type; CuPy's is made at its first use."""
     found = registered_type(kind) if isinstance(kind, type) else None
     if found is None:
         name = getattr(kind, "__name__", repr(kind))

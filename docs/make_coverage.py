@@ -138,7 +138,7 @@ def peers() -> dict[str, set[str]]:
 
 
 def scipy_rows() -> list[tuple[str, str, str]]:
-    """(name, status, remark) of SciPy's functions that have a row, a twin, or a reason to have none."""
+    """(name, status, remark) of SciPy's functions that have a row, a twin, or a reason to have neither."""
     found = {}
     for name in sorted(set(scipy.special.__all__)):
         function = getattr(scipy.special, name)

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parent / "jax.md"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-EXPLAINED = {  # what is written, and the form that computes it
+EXPLAINED = {  # the expression, and the form that computes it
     "`x[i]` with arrays": lowering.get_items,
     "`np.take`, `np.take_along_axis`": lowering.take,
     "`x[i] = y` with arrays": lowering.items_set,

@@ -216,7 +216,7 @@ def by_differences(probe: str) -> Array:
 
 
 def autoflows(probe: str) -> Array:
-    """The gradient by autoflow, with NumPy itself for np."""
+    """autoflow's gradient, with NumPy itself for np."""
     import autoflow as af
 
     x = af.Variable(INPUTS[letter(probe)])

@@ -1,4 +1,4 @@
-"""A regression on a file, only a part of which is in memory at a time.
+"""A regression on a file of which only a part is in memory at a time.
 
 Shows af.data_parallel over a numpy.memmap, and an optimiser on top of it.
 """

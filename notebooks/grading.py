@@ -34,7 +34,7 @@ UNTRIED = "not answered"
 
 @dataclass
 class Grades:
-    """How a notebook did: for each question of the lesson whether it is right, and what is to be said."""
+    """How a notebook did: for each question of the lesson whether it is right, and the comment."""
 
     verdicts: dict[str, tuple[bool, str]]
     errors: list[str] = field(default_factory=list)  # of cells, in a few words
@@ -91,7 +91,8 @@ def grade(path: Path, lesson: str, seconds: float = SECONDS) -> Grades:
 
 
 def called(source: str) -> str:
-    """What a reader finds a cell by: the first line of it that is no comment. (Jupyter shows no numbers of cells.)"""
+    """The first line of a cell that is not a comment, by which a reader finds it. (Jupyter shows no numbers of
+    cells.)"""
     lines = [line.strip() for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     first = lines[0] if lines else "an empty cell"
     return f"the cell `{first if len(first) <= 50 else first[:49] + '…'}`"

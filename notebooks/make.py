@@ -89,7 +89,7 @@ def run(notebook: Any, then: Iterable[str] = (), prepare: str = PREPARE) -> Any:
 def shorter(notebook: Any) -> Any:
     """A copy for every day of a lesson that trains for long: a cell with ``short`` in its metadata has that source (20
     steps, say), and cells tagged "whole", which tell what was learned, are empty.
-    Where a cell is tagged "answers by night", the answers need all of it.
+    Where a cell is tagged "answers by night", the answers need the full run.
     """
     fresh = nbformat.from_dict(notebook)
     for cell in fresh.cells:

@@ -65,7 +65,7 @@ def micro_engine() -> Sheet:
         ("In which order may the three operations send, so that each has heard from everyone who uses it?",
          "The sum, then a·x, then a."),
         ("A queue that lets each node send once, a before a·x: which wrong gradient of x does it give?",
-         f"1 · 2x from a, too early, and a from the product: {number(queue)} in place of {number(x.grad)}."),
+         f"1 · 2x from a, too early, and a from the product: {number(queue)} instead of {number(x.grad)}."),
         ("`backward` is called twice, and x.grad is not set to zero between. What is in x.grad?",
          f"{number(2 * x.grad)}: gradients of Variables add up."),
     ]  # fmt: skip
@@ -162,7 +162,7 @@ def vanishing_and_exploding() -> Sheet:
     name(z=z)
     z.backward()
     return [z], [
-        ("With thirty factors in place of three: what is ∂z/∂x for w = 0.5? For w = 0.9? For w = 1.1?",
+        ("With thirty factors instead of three: what is ∂z/∂x for w = 0.5? For w = 0.9? For w = 1.1?",
          f"{number(0.5**30)}, {number(0.9**30)}, {number(1.1**30)}."),
         ("What is the largest derivative of the sigmoid, and its 30th power?", f"0.25 at 0; {number(0.25**30)}."),
         ("A layer has 256 inputs, and weights of variance 1/n. What is their standard deviation?",

@@ -1,6 +1,6 @@
 """The lessons as notebooks that run in the browser: JupyterLite, with the packages of the lessons, without a network.
 
-JupyterLite's kernel would ask PyPI for what it needs. Here everything stands in one list, the lock file that Pyodide
+JupyterLite's kernel would ask PyPI for what it needs. Here everything is in one list, the lock file that Pyodide
 reads: IPython, SciPy, Matplotlib, scikit-learn, autoflow. So ``import autoflow`` works without a line of installing.
 """
 

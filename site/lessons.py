@@ -39,7 +39,7 @@ FILES = ("lesson.js", "lesson.css", "lesson.py", "drawing.html")
 EXERCISES = "## Exercises"
 # Packages, and what in a lesson's code says that it needs them.
 NEEDS = {"matplotlib": r"matplotlib|plot|png", "scipy": r"scipy|sklearn", "scikit-learn": r"sklearn"}
-INLINE = '<div class="autoflow-picture'  # what stands in the page itself; other HTML gets a document of its own
+INLINE = '<div class="autoflow-picture'  # kinds shown in the page itself; other HTML gets a document of its own
 
 # Before the first cell, after what notebooks/make.py does: pictures as a page shows them.
 PREPARE = """
@@ -177,7 +177,7 @@ def form(ask: Ask, lesson: str, answer: str) -> str:
 
 @dataclass
 class Lesson:
-    """A lesson on its way to a page: its parts, each of which ends with a question in the text."""
+    """A lesson on its way to a page: its parts, each ending with a question in the text."""
 
     path: Path
     notebook: Any

@@ -133,7 +133,7 @@ def coloured(code: str, language: str) -> str:
 
 
 def markdown(text: str, known: dict[str, str], source: str) -> str:
-    """The HTML of a text that stands in the file ``source`` of the repository."""
+    """The HTML of a text from the file ``source`` of the repository."""
     read = mistune.create_markdown(
         renderer=Renderer(known, source), plugins=["table", "math", "strikethrough", "footnotes"]
     )
@@ -176,7 +176,7 @@ def build(out: Path, *, lab: bool = False) -> None:
 
 
 def linked_images(body: str) -> str:
-    """The README names its images from the root; its page stands in a folder."""
+    """The README names its images from the root; its page is in a folder."""
     return re.sub(r'(src|srcset)="images/', r'\1="../images/', body)
 
 
@@ -280,7 +280,7 @@ def licences(*, lab: bool) -> str:
 def without_network(folder: Path) -> None:
     """The reference asks another host for MathJax: it gets our KaTeX instead, the icon, and a way to the other pages.
 
-    Raises RuntimeError if anything is left that another host is asked for.
+    Raises RuntimeError if anything still loads from another host.
     """
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")

@@ -86,7 +86,7 @@ def short(name: str) -> str:
 
 
 def inventory(path: Path) -> dict[str, str]:
-    """The addresses of an ``objects.inv`` by name. Nothing if there is none."""
+    """The addresses of an ``objects.inv`` by name; empty if there is no such file."""
     if not path.exists():
         return {}
     packed = path.read_bytes().split(b"\n", 4)[4]

@@ -237,7 +237,7 @@ ROWS = {
     "step in a loop": (
         step_in_a_loop,
         TypeError,
-        "SGD.step() changes Variables, and subtract_0 is none any more: w = w - lr * w.grad has",
+        "SGD.step() changes Variables, and subtract_0 is no longer one: w = w - lr * w.grad has",
     ),
     "optimiser in a loop": (
         lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)),

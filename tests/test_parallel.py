@@ -327,7 +327,7 @@ BAD = {
     "lengths": (lambda: af.data_parallel(squares, over=(1, 2))(W, X, Y[:5]),
                 InputError, r"different lengths: argument 1 of shape \(13, 2\), argument 2 of shape \(5,\)"),
     "no rows": (lambda: af.data_parallel(squares, over=(1, 2))(W, X[:0], Y[:0]), InputError, "no rows to work on"),
-    "a number to cut": (lambda: af.data_parallel(squares, over=0)(1.0, X, Y), InputError, "0 is to be divided, but"),
+    "a number to cut": (lambda: af.data_parallel(squares, over=0)(1.0, X, Y), InputError, "0 should be divided, but"),
     "nothing to cut": (lambda: af.data_parallel(squares, over=()), InputError, "at least one"),
     "an unknown name": (lambda: af.data_parallel(squares, over="z")(W, X, Y), TypeError, "without the argument 'z'"),
     "chunks": (lambda: af.data_parallel(squares, over=1, chunks=0), InputError, "at least 1, not 0"),

@@ -3,7 +3,7 @@
 CuPy's functions do not ask a subclass as NumPy's do. ``np.exp(node)`` reaches our hooks. ``cp.exp(node)`` and every
 other elementwise function of CuPy calls ``__cupy_override_elementwise_kernel__``: it is answered here, with the NumPy
 function of the same name. ``cp.sum``, ``cp.mean``, ``cp.reshape``, ``cp.transpose``, ``cp.dot`` call the method of that
-name, which is ours. Nothing is asked by ``cp.where``, ``cp.concatenate``, ``cp.einsum``, ``cp.linalg`` and the rest:
+name, which is ours. ``cp.where``, ``cp.concatenate``, ``cp.einsum``, ``cp.linalg`` and the rest call no hook:
 write ``np.where(node, ...)``, which computes on the GPU all the same.
 """
 
@@ -32,7 +32,7 @@ def make_family(join: Callable[..., Any]) -> None:
 
 
 def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:
-    """``cp.exp(node)``: NumPy's function of that name, which is recorded. Raises NoRuleError if there is none."""
+    """``cp.exp(node)``: NumPy's function of that name, recorded. Raises NoRuleError if NumPy has no such function."""
     options = {name: value for name, value in options.items() if value is not None}
     name = str(kernel.name).removeprefix("cupy_")
     function = getattr(np, RENAMED.get(name, name), None)

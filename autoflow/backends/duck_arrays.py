@@ -1,4 +1,4 @@
-"""Arrays that are none: what a class needs for NumPy, for nodes and for Python to take it for an array.
+"""Duck arrays: what a class must define for NumPy, nodes and Python to accept it as an array.
 
 Two classes pretend (the word for it is duck array): ``Traced`` writes down what is done with it, so that a function
 becomes a program; ``Batched`` stands for one example and holds them all. Neither can say what its numbers are, so each
@@ -20,7 +20,7 @@ import numpy as np
 from ..base.process import Lock
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
-NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
+NP: Any = np  # NumPy without its stubs, which reject our duck arrays
 LOCK = Lock()
 
 OPERATORS: dict[str, np.ufunc] = {
@@ -31,7 +31,7 @@ OPERATORS: dict[str, np.ufunc] = {
 }  # fmt: skip
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-# Methods by which Python asks for numbers, and how the user wrote the question.
+# The methods through which Python reads numbers, and the expression that calls each.
 QUESTIONS = {
     "bool": "if, and, or, not, while", "float": "float(x)", "int": "int(x)", "complex": "complex(x)",
     "index": "an index, a range, a shape", "contains": "the question `in`", "round": "round(x)",
@@ -50,7 +50,7 @@ def is_ours(depth: int = 2) -> bool:
 
 
 def map_leaves(x: Any, do: Callable[[Any], Any]) -> Any:
-    """Nested lists, tuples, dicts and slices with ``do(leaf)`` in the place of each leaf.
+    """Nested lists, tuples, dicts and slices with each leaf replaced by ``do(leaf)``.
 
     >>> map_leaves([1, {"a": slice(2, None)}], lambda v: v and -v)
     [-1, {'a': slice(-2, None, None)}]
@@ -79,7 +79,7 @@ def flat(x: Any) -> list[Any]:
 
 
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
-    """What rows and writes ask of memory like that of x."""
+    """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
     order = {name: getattr(flags, name, name[0] == "c") for name in ("c_contiguous", "f_contiguous", "fnc")}
     return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
@@ -97,7 +97,7 @@ def private(name: str, read: Callable[[Any], Any]) -> property:
 
 
 class DuckArray:
-    """What arrays that pretend have in common with ndarray."""
+    """The part of ndarray's interface that all duck arrays share."""
 
     __slots__ = ()
     shape: Any
@@ -108,7 +108,7 @@ class DuckArray:
     refuse_number: Callable[[str], Exception]  # the error for those who want a number
 
     def refuse_layout(self, what: str) -> Exception:
-        """The error for those who ask where numbers lie in memory."""
+        """The error for reading where the numbers lie in memory."""
         return self.refuse_number(what)
 
     def is_asked_by_us(self, what: str) -> bool:
@@ -130,7 +130,7 @@ class DuckArray:
 
     eager_class: Callable[[], type]  # the class of such an array in eager code
 
-    yields_to: Callable[[Any], bool]  # is it the other operand that computes?
+    yields_to: Callable[[Any], bool]  # does the other operand compute the result?
 
     update: Callable[[str, np.ufunc, Any], Any]  # ``x += y``; the first is the name of the operator, "add"
 
@@ -272,14 +272,15 @@ for _name in ("data", "ctypes", "flat"):
 
 
 def other_methods(cls: type) -> Iterator[str]:
-    """Names of ndarray's public methods that the class has not."""
+    """Names of ndarray's public methods that the class lacks."""
     for name in dir(np.ndarray):
         if not name.startswith("_") and not hasattr(cls, name) and callable(getattr(np.ndarray, name)):
             yield name
 
 
 def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:
-    """``ufunc(*inputs, where=where, out=out)``, on copies of ``out``: elsewhere their numbers stay."""
+    """``ufunc(*inputs, where=where, out=out)``, on copies of ``out``, which keep their numbers where the mask is
+    False."""
     shape = np.broadcast_shapes(*[np.shape(x) for x in (*inputs, where, *out) if x is not None])
     copies = [None if x is None else np.broadcast_to(x, shape).copy() for x in out]
     return ufunc(*inputs, where=where, out=tuple(copies), **options)

@@ -59,7 +59,7 @@ class NodeTypes:
     from_numpy: Callable[[Array], Array]
 
     def __init__(self, array_type: type, roles: dict[str, type], slots: tuple[str, ...]) -> None:
-        """``roles``: by name the classes that hold the methods, the one that all share first."""
+        """``roles``: the classes that hold the methods, by name; the one that all share comes first."""
         self.array_type, self.roles, self.slots = array_type, roles, slots
         made: dict[type, Any] = {}
         kind = type if NODE_TYPES else NodeClass  # af.Variable is NumPy's; and CuPy's view(cls) wants a plain class
@@ -130,7 +130,7 @@ def register(
 
 
 def join(array_type: type, *, from_numpy: Callable[[Array], Array], to_numpy: Callable[[Array], Array]) -> NodeTypes:
-    """The same without looking at the type: of a library that is known, whose device need not be there yet."""
+    """Register without checking the type: for a known library, whose device need not be there yet."""
     family = NODE_TYPES.get(array_type)
     if family is None:
         first = next(iter(NODE_TYPES.values()))  # NumPy's
@@ -173,7 +173,7 @@ KNOWN = {"cupy": register_cupy}
 
 
 def array_type(x: Any) -> type | None:
-    """The registered array type of ``x``, its class or a base of it; None if there is none."""
+    """The registered array type of ``x``, its class or a base of it; None if neither is registered."""
     return registered_type(type(x))
 
 

@@ -143,7 +143,7 @@ def check_sums(pairs: list[Pair]) -> None:
 
 
 def first_bad(x: Any) -> str | None:
-    """``"nan at index (1, 2)"`` of the first entry that is NaN or infinite; None if there is none.
+    """``"nan at index (1, 2)"`` for the first entry that is NaN or infinite; None if all are finite.
 
     >>> first_bad(np.array([1.0, np.inf])), first_bad(np.ones(3)), first_bad(np.float64(np.nan))
     ('inf at index (1,)', None, 'nan')
@@ -165,13 +165,13 @@ def shapes(record: Any) -> str:
 
 
 def line_of(record: Any) -> str:
-    """Where the user computed it."""
+    """The file and line where the user computed it."""
     line = record.extra and record.extra.line
     return f"at {line}" if line else "outside this mode (have the forward pass in it too, to see the line)"
 
 
 def add_line(error: Exception, record: Any) -> None:
-    """Let the error say what was being differentiated."""
+    """Add to the error what was being differentiated."""
     if not isinstance(error, AnomalyError):
         error.add_note(f"while differentiating {record.node_name}, computed {line_of(record)}")
 

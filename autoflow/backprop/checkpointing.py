@@ -77,7 +77,7 @@ class CheckpointedFunction(FunctionOfFunction):
     """``f`` as one operation."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Record nothing but the operands."""
+        """Call ``f`` and record only its operands."""
         if not modes().recording:
             return self.f(*args, **options)
         return Segment(self.f, args, options, self.how["generators"]).run()
@@ -132,7 +132,7 @@ class Segment:
         return results
 
     def check_sources(self, record: Record) -> None:
-        """Has one of the nodes that ``f`` reads been written into since? Then there is no need to run it."""
+        """Refuse if a node that ``f`` reads has been written into since; then ``f`` need not run again."""
         for source in record.parents:
             value = value_of(source) if isinstance(source, VariableRole) else source.result
             value = value.reference() if type(value) is FreedArray else value
@@ -170,7 +170,7 @@ class Segment:
             )
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
-        """What is sent to the sources: run again, and go back through that graph, as far as the sources."""
+        """The gradients of the sources: run ``f`` again, and go back through that graph as far as the sources."""
         record = saved[-1]
         arrived = g.grads if isinstance(g, Parts) else {0: g}
         roots, seeds = [], []
@@ -208,8 +208,8 @@ PRODUCTS = {
 
 
 class Strategy(NamedTuple):
-    """Which operations are computed again, and do not keep their value. Write your own: any object with
-    ``is_memory_bound(operation)``, which is asked once per recorded operation."""
+    """Which operations are computed again, and do not keep their value. Write your own: any object with a method
+    ``is_memory_bound(operation)``, which is called once per recorded operation."""
 
     is_memory_bound: Callable[[Any], bool]
 

@@ -1,7 +1,8 @@
 """The engine: reverse-mode differentiation on any directed acyclic graph.
 
-This is the textbook version. A record knows its parents and the derivative by each of them. Sort the records so that
-each comes after all of its consumers; then every record sends its gradient, times the derivative, to its parents:
+This is the textbook version. A record knows its parents and the derivative with respect to each of them. Sort the
+records so that each comes after all of its consumers; then every record sends its gradient, times the derivative, to
+its parents:
 
 >>> def gradients(root):
 ...     order, seen = [], set()
@@ -70,7 +71,7 @@ def count_extra_uses(root: Record, stop: Collection[Record] = ()) -> dict[Record
 
 
 def survey(root: Record, stop: Collection[Record] = ()) -> tuple[dict[Record, int], int]:
-    """What :func:`count_extra_uses` counts, and the number of records that were met on the way."""
+    """The counts of :func:`count_extra_uses`, and the number of records visited."""
     extra_uses: dict[Record, int] = {}
     seen = {root, *stop}
     queue = [root]

@@ -67,7 +67,7 @@ class LeafHooks:
 
 
 def leaf_hooks_of(variable: Any) -> LeafHooks:
-    """The table entry of a Variable, made if there is none."""
+    """The table entry of a Variable, created if it is missing."""
     found = LEAF_HOOKS.get(id(variable))
     if found is None or found.variable() is not variable:
         found = LEAF_HOOKS[id(variable)] = LeafHooks(variable)

@@ -63,8 +63,8 @@ UFUNCS: dict[Any, np.ufunc] = {
 
 @functools.lru_cache(512)
 def vjps_in_blocks(rule: Rule, vjps: Any, flows: tuple[bool, ...], over: bool) -> tuple[VJP | None, ...]:
-    """The ``vjps`` of an elementwise row for large arrays: in blocks, and if that is asked for what goes to the last
-    operand written ``over`` g.
+    """The ``vjps`` of an elementwise row for large arrays: in blocks; on request, the contribution to the last operand
+    is written ``over`` g.
 
     A derivative that reads nothing and returns g itself stays as it is; then g must, too. ``x - y`` is such a row.
     """
@@ -193,7 +193,7 @@ def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array]
 
 
 def recall_saved(record: Record, again: dict[Record, Array]) -> tuple[Any, ...]:
-    """``record.saved`` with all that its derivatives read. ``again``: what this pass has computed again so far."""
+    """``record.saved``, complete for its derivatives. ``again``: values that this pass has recomputed so far."""
     saved, n = list(record.saved), len(record.parents)
     for k in record.rule.must_save(needs_grad(record)):
         if type(saved[k]) is FreedArray:
@@ -289,7 +289,7 @@ def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
 
 
 def on_nodes(limit: int | None, hooks: bool = True) -> OpenRecord:
-    """How the engine runs it when the pass is to be differentiated: the same row, on nodes."""
+    """How the engine runs a row when the pass itself will be differentiated: on nodes."""
     again: dict[Record, Array] = {}
 
     def open_record(pair: Pair) -> Opened:
@@ -354,7 +354,7 @@ def picks(record: Record) -> Sequence[VJP]:
 
 
 def all_at_once(record: Record, g: Array, saved: tuple[Any, ...]) -> list[Any]:
-    """What a rule that computes all contributions together sends, checked; None becomes zeros.
+    """The contributions of a rule that computes all of them together, checked; None becomes zeros.
 
     The rule gets what it saved, and the record itself after it.
     """

@@ -120,8 +120,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
 def set_gradients(
     root: Any, record: Any, seed: Any, create_graph: bool, limit: int | None, extra_uses: dict[Record, int]
 ) -> None:
-    """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed: a collector
-    that runs again before that looks through all of them.)"""
+    """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
+    collector runs again: else it would scan them all.)"""
     holders, grads = zip(*carry_back(root, record, seed, create_graph, limit, (), extra_uses), strict=True)
     with LOCK:
         new = quietly(new_gradients, holders, grads)  # backward does not warn
@@ -134,7 +134,7 @@ def set_gradients(
 
 
 def new_gradients(holders: Sequence[Any], grads: Sequence[Array]) -> list[Array]:
-    """What the gradient of each becomes: those of Variables add up."""
+    """The new gradient of each node: Variables accumulate theirs."""
     found = []
     for holder, g in zip(holders, grads, strict=True):
         if type(holder) is not Record:
@@ -243,7 +243,7 @@ def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
 
 
 def send(record: Record, g: Any) -> tuple[Any, ...]:
-    """``record(g)``: what it sends to each operand, in order; None where none is needed."""
+    """``record(g)``: the contribution to each operand, in order; None where it is not needed."""
     recorded = isinstance(g, NodeRole)
     if not recorded:
         value = record.result

@@ -48,7 +48,7 @@ OWN = (np.random.mtrand._rand, random._inst)  # those of np.random and random
 
 
 def state_of(generator: Any) -> Any:
-    """The state of a random generator; None of ``random.SystemRandom``, which has none."""
+    """The state of a random generator; None for ``random.SystemRandom``, which has no state."""
     if isinstance(generator, np.random.RandomState):
         return generator.get_state(legacy=False)
     if isinstance(generator, random.Random):
@@ -81,7 +81,7 @@ class Names:
         self.scope, self.names = scope, names
 
     def values(self) -> dict[str, Any]:
-        """What they are now."""
+        """Their present values."""
         return {name: self.scope[name] for name in self.names if name in self.scope}
 
 
@@ -91,9 +91,9 @@ Referents = Callable[[Any], Iterable[Any]]
 
 
 def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
-    """NumPy's and Python's own generators, and all that can be reached from ``roots``: arrays and nodes too, but not
-    what cannot change. In place of the globals of a function, :class:`Names`. ``referents_of``: for each type, how to
-    find what its objects refer to."""
+    """NumPy's and Python's own generators, and all that can be reached from ``roots``: including arrays and nodes,
+    except immutable objects. The globals of a function appear as :class:`Names`. ``referents_of``: for each type, how
+    to find what its objects refer to."""
     referents_of = ByType(referents_by_type) if referents_of is None else referents_of
     queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}
@@ -107,12 +107,12 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
 
 
 def holder_of_state(x: Any) -> Any:
-    """Of a Generator what holds its state, which others may share; anything else itself."""
+    """The object that holds the state of a Generator, which others may share; anything else unchanged."""
     return x.bit_generator if isinstance(x, np.random.Generator) else x
 
 
 class ByType(dict[type, Any]):
-    """What ``decide`` says of each type, asked once for each: a walk meets many objects of few types."""
+    """The answers of ``decide(type)``, computed once for each type: a walk meets many objects of few types."""
 
     def __init__(self, decide: Callable[[type], Any]) -> None:
         self.decide = decide
@@ -125,7 +125,7 @@ class ByType(dict[type, Any]):
 
 
 def reachable_generators(*roots: Any) -> list[Any]:
-    """Those among what can be reached."""
+    """The random generators that can be reached from ``roots``."""
     return [x for x in reachable(*roots) if isinstance(x, GENERATORS)]
 
 
@@ -147,12 +147,12 @@ def referents_by_type(kind: type) -> Referents:
 
 
 def constant(x: Any) -> Iterable[Any]:
-    """It cannot change."""
+    """For immutable objects: there is nothing to search."""
     return ()
 
 
 def nothing(x: Any) -> Iterable[Any]:
-    """It may change, but nothing behind it is looked at."""
+    """For mutable objects that are noted but not searched further."""
     return ()
 
 
@@ -166,7 +166,7 @@ def _of_function(x: Any) -> Iterable[Any]:
 
 
 def holds(kind: type) -> bool:
-    """Is it of Python or of this package, and do its objects hold what the user put into them: a dict, a layer?"""
+    """Is this a type of Python or of this package that holds objects of the user's, such as a dict or a layer?"""
     root = str(kind.__module__).partition(".")[0]
     return root in CONTAINERS or root == "autoflow"
 
@@ -192,7 +192,7 @@ def is_users(x: Any) -> bool:
 
 
 def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
-    """Where code may find what it names, also behind modules: ``config.rng``."""
+    """The objects that code may reach by its names, also through modules: ``config.rng``."""
     yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
@@ -227,7 +227,7 @@ def checksum(array: Array) -> int:
 
 
 def mark(x: Any) -> Any:
-    """What is compared of a value: equal for equal values of one type. Values on a device are not read."""
+    """The key under which a value is compared: equal for equal values of one type. Values on a device are not read."""
     if type(x) is np.ndarray:
         return x.shape, x.dtype.str, checksum(x)
     if isinstance(x, (tuple, list)):
@@ -238,7 +238,7 @@ def mark(x: Any) -> Any:
 
 
 class Fingerprint:
-    """Of one run: what it was computed from, and how."""
+    """The sources and operations of one run."""
 
     def __init__(self, roots: Sequence[Any], start: int, results: Sequence[Array]) -> None:
         """``start``: the creation number before the run, so that the sources are what is older."""

@@ -1,7 +1,7 @@
 """What a function can reach, noted as it is and put back later: so a function can run once more without a trace.
 
 Python's garbage collector knows what an object refers to, so closures, attributes, elements and bound methods are all
-found in the same way (:func:`~.second_runs.reachable`). Of what is found, this is noted:
+found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
     nodes from outside  their numbers, gradient and name, and the log of writes into their memory
@@ -78,12 +78,12 @@ class Snapshot:
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 
     def note_iterator(self, x: Any) -> None:
-        """How far it is; a pipe has no place."""
+        """Note the position of an iterator; a pipe has none."""
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
-            self.iterators.append((x, place_of(x)))
+            self.iterators.append((x, position_of(x)))
 
     def note_attributes(self, x: Any, slots: list[str]) -> None:
-        """The attributes of any other object."""
+        """Note the attributes of any other object."""
         if type(attributes := getattr(x, "__dict__", None)) is dict:
             self.keep(refill_mapping, attributes, dict(attributes))
         for slot in slots:
@@ -94,7 +94,7 @@ class Snapshot:
         self.writes.append((write, place, state))
 
     def note_array(self, x: np.ndarray) -> None:
-        """Its numbers, or that it is too large for a copy."""
+        """Note the numbers of an array, or that it is too large for a copy."""
         if not x.flags.writeable:
             return
         if x.nbytes <= self.left:
@@ -104,7 +104,7 @@ class Snapshot:
             self.large.append(x)
 
     def note_node(self, x: Any) -> None:
-        """A node from outside: what a pass leaves in it, and what a write changes."""
+        """Note the attributes of a node from outside that a pass or a write changes."""
         for slot in GRADIENT:
             self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
         value = x._value
@@ -118,11 +118,12 @@ class Snapshot:
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
 
     def has_moved(self) -> bool:
-        """Has an iterator moved on since? (Of those that take from others, as ``zip``, the others tell.)"""
-        return any([place_of(x) != place for x, place in self.iterators])
+        """Has an iterator moved on since? (For iterators over iterators, such as ``zip``, the inner ones are
+        compared.)"""
+        return any([position_of(x) != place for x, place in self.iterators])
 
     def restore(self) -> str:
-        """Put all back; says what had changed, "" if nothing had."""
+        """Restore all states. Returns what had changed, or "" if nothing had."""
         changed = [kind_of(place) for write, place, state in self.writes if write(place, state)]
         for kind, state in self.kinds.items():
             put_back_count(kind, state)
@@ -159,16 +160,16 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
 
 
 def kind_of(place: Any) -> str:
-    """What was written into: a slot's object, an array."""
+    """The kind of object that was written into: the owner of a slot, an array, ..."""
     if isinstance(place, GENERATORS):
         return "random generator"
     return type(place[0] if type(place) is tuple else place).__name__
 
 
 class Trial(Snapshot):
-    """The same of a run that may be abandoned, at a price that every run can pay.
+    """A snapshot for a run that may be abandoned, cheap enough for every run.
 
-    Arrays are read-only while the run lasts, so nothing is to be compared: a write is NumPy's ValueError. Where a
+    Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
     function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
     Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
     are enough. Counts of names are left alone.
@@ -188,7 +189,7 @@ class Trial(Snapshot):
             NOTES[type(x)](self, x)
 
     def restore(self) -> str:
-        """Put all back; says what had changed."""
+        """Restore all states. Returns what had changed."""
         changed = super().restore()
         if self.legacy is not None and self.legacy.raw != self.bytes:
             self.legacy.raw = self.bytes
@@ -197,8 +198,8 @@ class Trial(Snapshot):
 
 
 def referents_of_users(kind: type) -> Referents:
-    """As :func:`~.second_runs.referents_by_type`; what our own functions of functions and arrays that pretend remember
-    is not the user's."""
+    """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
+    the user's."""
     found = referents_by_type(kind)
     if found is constant or found is nothing or is_open(kind):
         return found
@@ -230,7 +231,7 @@ def others_run() -> bool:
 
 
 def frames_of_others() -> Iterator[Any]:
-    """What the other threads run, and all that is around it."""
+    """The frames of the other threads, with the frames that called them."""
     found = sys._current_frames() if threading.active_count() > 1 else {}
     for thread, frame in found.items():
         while thread != threading.get_ident() and frame is not None:
@@ -240,12 +241,13 @@ def frames_of_others() -> Iterator[Any]:
 
 @functools.cache
 def memory_of(bits: Any) -> Any:
-    """The memory in which np.random's generator keeps its state; None if that cannot be said."""
+    """The memory in which np.random's generator keeps its state; None if it is not known."""
     return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
 def is_in_use(kind: type) -> bool:
-    """A thread, a pool, a lock, a queue, which others change meanwhile, or another object of Python's library?"""
+    """Is this an object that others may change meanwhile (a thread, pool, lock or queue), or another of Python's
+    library?"""
     return any([cls.__module__.partition(".")[0] in BUSY for cls in kind.__mro__]) or (
         of_library(kind.__module__) and not holds(kind)
     )
@@ -255,7 +257,7 @@ def is_in_use(kind: type) -> bool:
 
 
 def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
-    """The numbers; an array that has become read-only in the meantime was not written into since."""
+    """Restore the numbers; an array that has become read-only has not been written into since."""
     if not x.flags.writeable or x.shape != state.shape or x.dtype != state.dtype:
         return False
     if x.dtype.hasobject or not same_bytes(x, state):
@@ -276,7 +278,7 @@ def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
-    """The numbers of a node, and the log of the writes into its memory."""
+    """Restore the numbers of a node, and the log of writes into its memory."""
     (value, log), (numbers, writes) = place, state
     written = False
     was = value.flags.writeable
@@ -292,8 +294,8 @@ def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
 
 
 def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
-    """The entries, in their order. Those of a subclass, which may count its changes, by the methods of the class of
-    Python's that it is made from."""
+    """Restore the entries, in their order. A subclass may count its changes, so Python's own class's methods are
+    used."""
     base: Any = OrderedDict if isinstance(x, OrderedDict) else dict  # has its order beside the entries
     get = dict.__getitem__
     if len(x) != len(state) or any([a is not b or get(x, a) is not state[b] for a, b in zip(x, state, strict=True)]):
@@ -305,7 +307,7 @@ def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
 
 
 def refill_elements(x: Any, state: list[Any]) -> bool:
-    """The elements of a list, of a set ..."""
+    """Restore the elements of a list, a set, ..."""
     if len(x) != len(state) or any([a is not b for a, b in zip(x, state, strict=True)]):
         x.clear()
         (x.update if isinstance(x, set) else x.extend)(state)
@@ -314,7 +316,7 @@ def refill_elements(x: Any, state: list[Any]) -> bool:
 
 
 def cell_value(x: types.CellType) -> Any:
-    """What is in it."""
+    """The content of a cell."""
     try:
         return x.cell_contents
     except ValueError:
@@ -322,7 +324,7 @@ def cell_value(x: types.CellType) -> Any:
 
 
 def refill_names(x: Any, state: dict[str, Any]) -> bool:
-    """The globals that code names, the attributes of a class of the user's."""
+    """Restore the globals that code names, or the attributes of a user's class."""
     is_class = isinstance(x, type)
     now, names = (vars(x), {*vars(x), *state}) if is_class else (x.scope, x.names)
     changed = [name for name in names if now.get(name, MISSING) is not state.get(name, MISSING)]
@@ -337,12 +339,12 @@ def refill_names(x: Any, state: dict[str, Any]) -> bool:
 
 
 def refill_cell(x: types.CellType, state: Any) -> bool:
-    """The variable of an outer function."""
+    """Restore the variable of an outer function."""
     return cell_value(x) is not state and refill_slot((x, "cell_contents"), state)
 
 
 def refill_slot(place: tuple[Any, str], state: Any) -> bool:
-    """An attribute that is a slot."""
+    """Restore an attribute that is a slot."""
     x, slot = place
     if slot != "cell_contents" and getattr(x, slot, MISSING) is state:
         return False
@@ -370,7 +372,7 @@ def slots_of(kind: type) -> list[str]:
 
 
 def put_back_count(kind: Kind, state: str) -> None:
-    """The running number of one kind of names: ``count(3)``."""
+    """Restore the running number of one kind of name: ``count(3)``."""
     if repr(kind.tick.__self__) != state:  # type: ignore[attr-defined]
         kind.begin_at(int(state.partition("(")[2].rstrip(")")))
 
@@ -380,8 +382,8 @@ def is_iterator(kind: type) -> bool:
     return (kind.__module__ in ("builtins", "itertools", "_io") and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
-def place_of(x: Any) -> Any:
-    """Something that changes when an iterator moves on; None where that cannot be seen."""
+def position_of(x: Any) -> Any:
+    """The position of an iterator: a value that changes when it moves on; None where it cannot be seen."""
     if isinstance(x, types.GeneratorType):
         return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti
     if type(x).__module__ == "_io":
@@ -398,7 +400,7 @@ def place_of(x: Any) -> Any:
 
 
 class Quiet:
-    """In place of ``sys.stdout``: what one thread writes is dropped, what others write goes where it went."""
+    """A replacement for ``sys.stdout`` that drops what one thread writes and passes on what others write."""
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.thread = stream, threading.get_ident()

@@ -26,7 +26,7 @@ class StateError(AutoflowError, ValueError):
 
 
 class LostGradientError(AutoflowError, TypeError):
-    """A result has left the graph, so no gradient can come back from it."""
+    """A result has left the graph, so no gradient can flow back through it."""
 
 
 class NoRuleError(AutoflowError, TypeError):
@@ -51,7 +51,8 @@ class GradientShapeError(AutoflowError, ValueError):
 
 class MixedArraysError(AutoflowError, TypeError):
     """Arrays of two libraries (NumPy on the host, CuPy on a GPU) met in one operation, or a node met an object of a
-    class with arithmetic of its own, as a Quantity, and one of them would have lost what it has beside its numbers."""
+    class with arithmetic of its own, such as a Quantity, and one of them would have lost what it has besides its
+    numbers."""
 
 
 class GradcheckError(AutoflowError, AssertionError):
@@ -68,7 +69,7 @@ class BatchError(AutoflowError, TypeError):
 
 
 class ConvergenceError(AutoflowError, RuntimeError):
-    """A solver has stopped at a point that is no solution: the message says how far from it."""
+    """A solver has stopped at a point that is not a solution: the message gives the residual."""
 
 
 class CompileError(AutoflowError, TypeError):
@@ -76,11 +77,11 @@ class CompileError(AutoflowError, TypeError):
 
 
 class LoopWarning(UserWarning):
-    """``af.vmap`` calls a function, or one that it calls, for each example: the text says why, and at which line."""
+    """``af.vmap`` calls a function, or one inside it, once for each example: the text says why, and at which line."""
 
 
 class UnprovedWarning(UserWarning):
-    """Nothing is known of numbers that may have left the graph: the function could not be run a second time."""
+    """Numbers may have left the graph: the function could not be run a second time to find out."""
 
 
 LOST = """The usual causes:

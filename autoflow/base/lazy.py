@@ -1,6 +1,6 @@
-"""What is found when it is first needed: public names, functions of modules further up (so that imports point one way),
-modules by the names that they had before, and packages that may not be installed. And where users find what a package
-exports.
+"""Whatever is looked up at its first use: public names, functions of modules further up (so that imports point one
+way), modules by the names that they had before, and packages that may not be installed. And where users find what a
+package exports.
 
 Modules are named in strings in this file only; :func:`later` takes the name of a function.
 """
@@ -47,7 +47,7 @@ IN_PICKLES = owners({
     "": "errors pytree train", "transforms.gradcheck": "Report Row", "nn.live": "Watched",
     "transforms.gradient": "_restored", "forward.node_methods": "restore", "doctor.notebook": "load_ipython_extension",
 })  # fmt: skip
-# What is called by name: functions further up, and those of which most programs need none.
+# Functions called by name: those of rooms further up, and those that few programs need.
 CALLED = owners({
     "arrays": "to_cpu to_gpu", "backprop.anomaly": "check_operation",
     "backprop.hooks": "register_hook register_post_accumulate_hook", "backprop.passes": "backward send zero_grad",
@@ -103,7 +103,7 @@ ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read nu
 WITH_ROWS = (*ROWS, "autoflow.arrays")  # and a file of its own, of rows for moving arrays
 ERRORS = "autoflow.errors"  # where users find them, and what tracebacks say
 NODE = "autoflow.nodes.nodes.Node"  # as checkers of types name it
-NN_MODULE = "autoflow.nn.module"  # who has no networks loaded has none to look at
+NN_MODULE = "autoflow.nn.module"  # without this module loaded there are no networks to look at
 
 
 def later(name: str) -> Any:
@@ -116,7 +116,7 @@ def later(name: str) -> Any:
 
 
 def find_public(name: str) -> Any:
-    """A public name of autoflow that is imported at its first use. AttributeError if there is none."""
+    """A public name of autoflow that is imported at its first use. Raises AttributeError if it does not exist."""
     path = LATER.get(name, IN_PICKLES.get(name))
     if path is None:
         raise no_attribute("autoflow", name)
@@ -140,10 +140,10 @@ class Moved:
         return ModuleSpec(name, cls()) if moved else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Python makes an empty module, for which :meth:`exec_module` puts the right one in."""
+        """None: Python makes an empty module, which :meth:`exec_module` replaces by the right one."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """The module that is meant stands in ``sys.modules`` by both names."""
+        """Enter the module in ``sys.modules`` under both names."""
         name = module.__name__
         sys.modules[name] = import_module(f"autoflow.{new_name(name.partition('.')[2])}")
 

@@ -37,7 +37,7 @@ class Modes:
 
     recording: bool = True  # do operations on Variables record how they were made?
     depth: int = 0  # how many transforms (grad in grad) are running around us
-    keep: int = 4096  # values and gradients of at most that many elements stay with the graph
+    keep: int = 4096  # values and gradients of at most this many elements stay with the graph
     digits: int = 4  # significant digits in pictures
     strict: bool = False  # refuse numbers that leave the graph
     prove: str = "first"  # when are functions run once more, to find numbers that were read past us?
@@ -50,7 +50,7 @@ class Modes:
     source: bool = True  # do records know where in the program they were made? See program/places.py
     scope: tuple[tuple[str, int, Any], ...] = ()  # the named blocks around us: name, number of the entering, place
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
-    left: bool = False  # has LEFT something of which nothing has been said?
+    left: bool = False  # does LEFT hold something that has not been reported yet?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
     repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
@@ -100,7 +100,7 @@ class switched:  # noqa: N801 - used like a function
         self.changes = changes
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or a pickle has: where it was made says nothing elsewhere."""
+        """The state for copies and pickles, without the place of creation, which means nothing elsewhere."""
         return {name: value for name, value in vars(self).items() if name != "place"}
 
     def __enter__(self) -> switched:
@@ -146,11 +146,11 @@ class switched:  # noqa: N801 - used like a function
         MODES.set(now)
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
-        """The switches that are others inside the block, given those outside."""
+        """The switches that change inside the block, given those outside."""
         return self.changes
 
     def again(self) -> switched:
-        """A new one of the same kind, for each call of a decorated function."""
+        """A new block of the same kind, for each call of a decorated function."""
         return switched(**self.changes)
 
     def __call__(self, function: F) -> F:
@@ -226,7 +226,7 @@ def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., An
 
 
 def calling_instruction() -> tuple[Any, int]:
-    """The code and the instruction that called the function that asks."""
+    """The code and the instruction that called the calling function."""
     frame = sys._getframe(2)
     return frame.f_code, frame.f_lasti
 
@@ -278,11 +278,11 @@ class listening(switched):  # noqa: N801 - used like a function
         self.listener = listener
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
-        """One listener more."""
+        """Add one listener."""
         return {"listeners": (*before.listeners, self.listener), **self.changes}
 
     def again(self) -> listening:
-        """The same once more."""
+        """A new block with the same settings."""
         return listening(self.listener, **self.changes)
 
 
@@ -328,7 +328,7 @@ def is_grad_enabled() -> bool:
 PRESETS = {"default": {"strict": False, "anomaly": False, "prove": "first", "watched": WATCHED},
            "classroom": {"strict": True, "anomaly": True, "prove": "always", "watched": WATCHED}}  # fmt: skip
 CHOICES = {"theme": ("auto", "light", "dark"), "prove": ("first", "always", "never")}
-# Option -> what is told when it changes: the new value; does it hold outside of a block, too?
+# Option -> the arguments of its listeners: the new value; does it also hold outside a block?
 CHANGED: dict[str, Callable[[Any, bool], None]] = {}
 # What looks at a user's function that gets plain arrays, after a call: transforms/shadow.py.
 CAPTURED: list[Callable[..., None]] = []
@@ -336,7 +336,7 @@ PUBLIC = ("keep", "digits", "strict", "prove", "theme", "static", "tables", "max
 
 
 def tell(changes: dict[str, Any], outside: bool) -> None:
-    """Call what is in :data:`CHANGED` for these options."""
+    """Call the listeners in :data:`CHANGED` for these options."""
     for name in CHANGED.keys() & changes:
         CHANGED[name](changes[name], outside)
 
@@ -353,7 +353,7 @@ class preset(switched):  # noqa: N801 - used like a function
         MODES.set(replace(self.before, **self.changes_to(self.before)))
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
-        """The preset, and what was given beside it."""
+        """The preset, and the options given besides it."""
         look = later("check_operation")  # the listener of af.detect_anomaly()
         others = tuple([listener for listener in before.listeners if listener is not look])
         listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
@@ -365,7 +365,7 @@ class preset(switched):  # noqa: N801 - used like a function
         return self
 
     def again(self) -> preset:
-        """The same once more."""
+        """A new block with the same settings."""
         made = preset(self.name, **self.changes)
         MODES.set(made.before)
         return made
@@ -379,7 +379,7 @@ class preset(switched):  # noqa: N801 - used like a function
 class Options:
     """The settings that a user may change: as attributes, or for a block with ``with af.options(keep=0):``.
 
-    They hold in the current thread or task. ``keep``: values and intermediate gradients of at most that many
+    They hold in the current thread or task. ``keep``: values and intermediate gradients of at most this many
     elements stay with the graph (4096). ``digits``: significant digits in pictures. ``strict``: refuse numbers that
     leave the graph, except for ``float(node)`` and printing. ``prove``: when transforms such as ``af.grad`` run f once
     more, and refuse numbers that were read without asking the node: "first" (the default: for each new function and

@@ -1,4 +1,4 @@
-"""Two numbers for whatever is made: when in the whole process, and how many of its kind before it.
+"""Two numbers for each new object: its creation number in the whole process, and its number among its kind.
 
 The first, the creation number ``now()``, orders reads and writes in time and is never reset. The second, a kind's
 ``tick()``, is for names: ``add_0``, ``add_1``, ``sin_0``.
@@ -16,7 +16,7 @@ KINDS: weakref.WeakSet[Kind] = weakref.WeakSet()
 
 
 class Kind:
-    """What is counted together: the Variables, the Constants, the additions, ..."""
+    """One kind of object that is counted together: the Variables, the Constants, the additions, ..."""
 
     __slots__ = ("__weakref__", "name", "tick")
     tick: Callable[[], int]

@@ -1,4 +1,4 @@
-"""What holds for the whole process: Python's collector of cycles, the C library's allocator.
+"""Settings of the whole process: Python's collector of cycles, the C library's allocator.
 
 Both are switches that can make large graphs and large arrays several times as fast. Neither is touched unless
 you ask, with one exception: a backward pass through a large graph pauses the collector for as long as it takes
@@ -84,7 +84,7 @@ class gc_paused:  # noqa: N801 - used like a function
 
 
 class PausedFunction(FunctionOfFunction):
-    """A function in which Python does not look for cycles."""
+    """A function during which Python's collector of cycles is off."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The function's arguments."""

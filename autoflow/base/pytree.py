@@ -1,6 +1,6 @@
 """Numbers in nested containers: lists, tuples, dicts and dataclasses, as arguments of functions often are.
 
-Everything that is no such container is a *leaf*. Leaves have an order: that of lists and fields, and in a dict that of
+Everything else is a *leaf*. Leaves have an order: that of lists and fields, and in a dict that of
 insertion. So a tree is taken apart with :func:`tree_leaves`, and put together again with other leaves by
 :func:`tree_unflatten`.
 """
@@ -41,7 +41,7 @@ def is_number(x: Any) -> bool:
 
 
 def children(tree: Any) -> list[tuple[str, Any]]:
-    """The children of a container, each with the text that leads there: ``[0]``, ``['w']``, ``.w``."""
+    """The children of a container, each with the text of its access: ``[0]``, ``['w']``, ``.w``."""
     if isinstance(tree, dict):
         return [(f"[{key!r}]", x) for key, x in tree.items()]
     if isinstance(tree, (list, tuple)):
@@ -50,7 +50,7 @@ def children(tree: Any) -> list[tuple[str, Any]]:
 
 
 def branches(tree: Any) -> Any:
-    """The children alone: without the texts, which take longer to write than all else here."""
+    """The children alone: without the texts, which take longer to build than everything else here."""
     if isinstance(tree, (list, tuple)):
         return tree
     return tree.values() if isinstance(tree, dict) else [getattr(tree, f.name) for f in dataclasses.fields(tree)]

@@ -1,4 +1,4 @@
-"""What is saved of a model or an optimiser: a dictionary of plain arrays, checked as a whole before anything is loaded.
+"""Saving a model or an optimiser: a dictionary of plain arrays, checked as a whole before anything is loaded.
 
 Files are npz archives of arrays and nothing else, or, if they are called so, safetensors: reading one runs no code (no
 pickle). A new file is written beside the old one, read again and compared; only then does it take the old one's place.
@@ -69,7 +69,7 @@ def check_state(
 
 
 def fits(x: Array, dtype: Any) -> bool:
-    """Does no number of x become infinite, or another whole number or text, as this dtype?"""
+    """Can this dtype hold all numbers of x: none becomes infinite, no integer or text changes?"""
     if np.can_cast(x.dtype, dtype):
         return True
     with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ def fits(x: Array, dtype: Any) -> bool:
 
 
 def save_state(path: str | Path, state: dict[str, Array]) -> Path:
-    """Write the arrays to ``path`` (with .npz appended if it has no suffix) and return where they are.
+    """Write the arrays to ``path`` (with .npz appended if it has no suffix) and return that path.
 
     A path that ends in ``.safetensors`` is written in that format, with the package of this name (ImportError without
     it). An exception, Ctrl-C or a full disk (OSError) leaves the old file as it was. Raises StateError for arrays and

@@ -1,4 +1,4 @@
-"""How PyTorch, JAX and TensorFlow write it, and how it is written here: what an AttributeError says, and a page.
+"""The names of PyTorch, JAX and TensorFlow and their counterparts here, for AttributeErrors and a page of the docs.
 
 ``x`` are attributes of nodes, the others names of modules of ours. docs/coming-from.md shows the table as well.
 """
@@ -92,7 +92,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 
 class Spelling:
-    """A name that nodes do not have: whoever reads it gets an AttributeError that says how it is written here. So
+    """A name that nodes lack: reading it is an AttributeError that says how it is written here. So
     ``hasattr`` is False. (``__getattr__`` would be asked for each slot that is not set.)"""
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What ``af.grad(f)``, ``af.vmap(f)`` and their like return: an object with a function in it, and how to call it.
+"""The objects that ``af.grad(f)``, ``af.vmap(f)`` and the like return: a function inside, and how to call it.
 
 A function made inside another (a closure) would be shorter, and could not be pickled: pickle finds functions by their
 names. These objects are pickled as the function and the options, so that ``pool.map(af.grad(f), starts)`` works.
@@ -29,7 +29,7 @@ class FunctionOfFunction:
         self.f, self.how = f, how
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """What the subclass does."""
+        """Call the transformed function; subclasses define it."""
         raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Names for what annotations say in many places."""
+"""Type aliases that annotations share."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
 
 def whose_turn(*parts: Any) -> tuple[Any, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
-    that layer are among them, which record it."""
+    that layer are among them: then they record the call."""
     layer, depth, held, queue = None, 0, False, list(parts)
     for x in queue:
         kind = type(x)
@@ -110,7 +110,7 @@ def users_line() -> str:
 
 
 def question(word: str, convert: Any) -> Any:
-    """The method by which Python asks for a number. A rule of ours may look at numbers, so it is answered if all
+    """The method through which Python reads a number. A rule of ours may look at numbers, so it is answered if all
     examples agree, and then goes the same way for all. A user's function is not: with other numbers it might not.
     What all examples share has one number.
     """
@@ -136,7 +136,7 @@ SHOW: Any = "_showwarnmsg_impl"  # of the module warnings: what takes them, also
 
 
 class Doubt(BaseException):
-    """Leaves a function under af.vmap that has asked what only one example can answer. No ``except Exception`` sees
+    """Ends a function under af.vmap that has asked what only a single example can answer. No ``except Exception`` sees
     it; where a bare except does, ``layer.reason`` stays."""
 
     def __init__(self, layer: Layer) -> None:
@@ -151,7 +151,7 @@ class Layer:
     depth : 1 for the outermost; a vmap inside is deeper, and its arrays hide their batch on top of ours.
     may_loop : False: what has no batched form is a doubt, as the caller has a better loop.
     open : is it still running? Its arrays mean nothing afterwards.
-    reason : why the run is to be abandoned; None if it is not.
+    reason : why the run must be abandoned; None if it need not be.
     loops : the calls that were made for each example: function and line.
     hears_errors : may the function hear of floating-point errors (np.seterrcall)?
     """
@@ -172,7 +172,7 @@ class Layer:
         if not self.open:
             raise BatchError(
                 f"an array that a function under af.vmap has kept is used at {caller()}, after the vmap: it stands for "
-                f"one example, and now there is none. Return it instead."
+                f"one example, and that vmap has ended. Return it instead."
             )
         if self.reason is None:
             self.reason = reason  # first of all: what follows may fail, and the function may catch that
@@ -180,7 +180,7 @@ class Layer:
         raise Doubt(self)
 
     def check(self) -> None:
-        """Abandon the run if that was to happen before, or if the function listens to warnings and errors."""
+        """Abandon the run if an earlier doubt was swallowed, or if the function listens to warnings and errors."""
         if self.reason is not None or not self.open:
             self.doubt(self.reason or "")
         if getattr(warnings, SHOW, None) is not self.shown:
@@ -240,8 +240,8 @@ class Layer:
 
 
 class Shared(np.ndarray):
-    """An argument that all examples share: an array in every respect, which knows of batches of places and the like,
-    of which NumPy does not ask (``table[i]``, ``np.take(table, i)``)."""
+    """An argument that all examples share: an ordinary array that also accepts batches where NumPy calls no hook: as an
+    index of it (``table[i]``, ``np.take(table, i)``)."""
 
     __slots__ = ()
 
@@ -254,7 +254,7 @@ class Shared(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         layer, held = whose_turn(args, options)
         if held or any([t is not Shared and t is not np.ndarray and not issubclass(t, Batched) for t in types]):
-            return NotImplemented  # nodes are asked, too
+            return NotImplemented  # this includes nodes
         if layer is None:
             return super().__array_function__(function, types, args, options)
         return layer.run(function, FORM_OF["function"], function, args, options)
@@ -281,17 +281,17 @@ class Batched(DuckArray):
 
     @staticmethod
     def adopt(x: Any, like: Batched) -> Any:
-        """Plain arrays may meet us in an operation as they are."""
+        """Plain arrays may be operands of a Batched unchanged."""
         return x
 
     def eager_class(self) -> type:
-        """That of the array inside, or of one example."""
+        """The class of the array inside, or of one example."""
         if isinstance(self.inner, NodeRole):
             return type(self.inner)
         return self.dtype.type if self.is_number else np.ndarray
 
     def refuse_number(self, what: str) -> NoReturn:
-        """Python asks for what differs between examples."""
+        """Refuse a number that differs between examples."""
         self.batch_layer.doubt(f"{what}, which differs between examples,")
 
     def again(self, inner: Array) -> Any:
@@ -299,7 +299,7 @@ class Batched(DuckArray):
         return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
 
     def without_history(self) -> Any:
-        """The same numbers: nodes of outer layers have no part in them."""
+        """The same numbers, without the history that nodes of outer layers give them."""
         return self.again(without_history(value_of(self.inner)))
 
     def __len__(self) -> int:
@@ -336,7 +336,7 @@ class Batched(DuckArray):
         return NP.power(other, self)
 
     def yields_to(self, y: Any) -> bool:
-        """To a node of our layer, or of one inside."""
+        """Does the operand compute the result: a node of our layer, or of one inside?"""
         return issubclass(type(y), NodeRole) and whose_turn(self, y)[1]
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
@@ -420,7 +420,7 @@ class Batched(DuckArray):
     def run_row(
         cls, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any, compute: Any = None
     ) -> tuple[Any, bool]:
-        """A row on values of which at least one is a Batched, called by ``forward/recording.py``; and whether it is
+        """Run a row on values with at least one Batched among them, for ``forward/recording.py``; and whether it is
         recorded by nodes of this layer."""
         layer, held = cls.lift_operands(rule, inputs, values, parents, constants)
         return layer.run(rule.function, FORM_OF["row"], rule, values, compute), held
@@ -452,7 +452,7 @@ class Batched(DuckArray):
         return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
     def backward(self, *_: Any, **__: Any) -> None:
-        """Only of an example."""
+        """Refuse: a single example has no backward pass of its own."""
         self.refuse_number("backward()")
 
     # -- reading and writing
@@ -489,7 +489,7 @@ FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by form
 
 
 def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
-    """What is behind ``x``, and whether its first axis is the batch of that layer."""
+    """The array behind ``x``, and whether its first axis is the batch of that layer."""
     return (x.inner, x.mapped) if type(x) is Batched and x.batch_layer is layer else (x, False)
 
 
@@ -510,7 +510,7 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 
 
 def is_outermost(x: np.ndarray) -> bool:
-    """Is the step from example to example the largest, in memory?"""
+    """Is the batch the outermost axis in memory?"""
     steps = x.strides
     first = abs(steps[0])
     for step in steps:

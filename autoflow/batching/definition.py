@@ -1,4 +1,4 @@
-"""What ``af.vmap(f)`` is: f called for each example, and the results stacked.
+"""The definition of ``af.vmap(f)``: f called for each example, and the results stacked.
 
 Whatever the quicker way cannot answer is done like this; and what it returns is compared with one example. First:
 which axis of each argument and result numbers the examples, and how many there are.
@@ -42,9 +42,10 @@ def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> list[
 
 
 def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False) -> list[Any]:
-    """An axis for each leaf of ``tree``: ``axes`` is a tree that begins like it, and its leaves hold for all below.
+    """An axis for each leaf of ``tree``: ``axes`` is a prefix of that tree, and each of its leaves holds for everything
+    below.
 
-    ``shared``: the axis was given for all arguments, so numbers, which have none, are passed as they are.
+    ``shared``: the axis was given for all arguments, so numbers, which have no axes, are passed unchanged.
     """
     if axes is None or (isinstance(axes, (int, np.integer)) and not isinstance(axes, bool)):
         every = pytree.tree_leaves(tree)
@@ -60,7 +61,7 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
 
 
 def word_of(args: Any, k: int) -> str:
-    """How a message calls leaf k of the arguments: 0, or [0]['w']."""
+    """The name of leaf k of the arguments in messages: 0, or [0]['w']."""
     path = pytree.tree_paths(args, "")[k]
     return path[1:-1] if path.count("[") == 1 else path
 
@@ -139,7 +140,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """One thing, or equal ones."""
+    """Are these one object, or equal objects?"""
     try:
         return a is b or bool(np.all(a == b))
     except Exception:
@@ -147,7 +148,7 @@ def is_same(a: Any, b: Any) -> bool:
 
 
 def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
-    """Has ``result`` in front what f returns for the first example alone?"""
+    """Does ``result`` begin with what f returns for the first example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
     if len(found) != len(single):
         return False

@@ -1,9 +1,9 @@
-"""What a call is for a whole batch: the batched form of each function.
+"""The batched form of each function: how a call is made for a whole batch.
 
 A form is called as the function is, with the layer before its arguments. Of an elementwise function it follows from
 its row: shapes are aligned behind the batch axis. The other families (reductions, shapes, products, indexing) are in
-the files that fill :data:`FORMS`. Functions that are composed of others need none. For what is left the function runs
-once for each example, and that is said.
+the files that fill :data:`FORMS`. Functions that are composed of others need no form. Everything else runs once for
+each example, with a warning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def batched(*functions: Any) -> Callable[[Form], Form]:
 
 
 def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``function(*args, **options)`` for all examples, and where its results go."""
+    """``function(*args, **options)`` for all examples, stored in ``out=`` if given."""
     if function in PLACES:
         if type(args[0]) is type(args[1]) is Batched and args[0].inner is args[1].inner:
             return bool(args[0].size)
@@ -63,7 +63,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
 
 
 def written_form(function: Any, written: Any) -> Form:
-    """The form of a function that is composed of others: it runs on our arrays as it is."""
+    """The form of a function that is composed of others: it runs on our arrays unchanged."""
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         layer.written.append(function)  # it may come back to us by another function's name
@@ -76,7 +76,7 @@ def written_form(function: Any, written: Any) -> Form:
 
 
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
-    """A function in Python that may be run on our arrays as it is; None if there is none.
+    """The Python function that may run on our arrays unchanged; None if it may not.
 
     A user's may have a derivative of its own: where there are nodes inside, these must see the call of it.
     """
@@ -88,7 +88,7 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
 
 
 def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods, and where its results go."""
+    """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     if options and (out := options.pop("out", None)) is not None:
         is_masked = method == "__call__" and options.get("where", True) is not True
         store = storing(layer, options.get("casting", "same_kind"))
@@ -113,7 +113,8 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
 
 
 def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
-    """What writes a result into ``out=``: only into an array of all examples, of a shape and dtype that fits."""
+    """The function that writes a result into ``out=``, which must be an array of all examples of a fitting shape and
+    dtype."""
 
     def store(x: Any, new: Any) -> None:
         if layer_of(x) is not layer:
@@ -135,7 +136,7 @@ def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) ->
 
 
 def elementwise_of(function: Any) -> Form:
-    """The form of an elementwise function that is no ufunc."""
+    """The form of an elementwise function that is not a ufunc."""
     return lambda layer, *inputs, **options: elementwise(layer, function, inputs, options)
 
 
@@ -164,7 +165,7 @@ def masked(layer: Layer, ufunc: np.ufunc, inputs: Any, options: dict[str, Any], 
 
 
 def align(layer: Layer, arrays: Any) -> tuple[list[Any], bool]:
-    """What is behind the arrays, so that they broadcast as one example's do; and whether one of them has the batch."""
+    """The arrays inside, reshaped to broadcast as one example's do; and whether one of them has the batch."""
     found = [open_layer(x, layer) for x in arrays]
     if len(found) == 1:
         return [found[0][0]], found[0][1]
@@ -184,14 +185,14 @@ def align_loops(layer: Layer, found: list[tuple[Array, bool]], cores: tuple[int,
 
 
 def ndim_of(x: Any) -> int:
-    """Number of axes of anything that NumPy takes for an array."""
+    """The number of axes of anything that NumPy accepts as an array."""
     if type(x) in (float, int):
         return 0
     return x.ndim if hasattr(x, "ndim") else np.ndim(x)
 
 
 def in_front(x: Any, layer: Layer) -> Array:
-    """What is behind ``x`` with the batch as its first axis, also where all examples have the same."""
+    """The array behind ``x`` with the batch as its first axis, even if all examples share it."""
     inner, mapped = open_layer(x, layer)
     if mapped:
         return inner

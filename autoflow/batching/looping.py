@@ -1,6 +1,6 @@
-"""Is a batched form right? And one example after the other: what has no form is called for each of them.
+"""Comparing a batched form with single examples, and the loop for functions that have no form.
 
-NumPy is asked: the first call of a kind is made for one example, too. Calls are of one kind if functions, shapes,
+NumPy decides: the first call of each kind is also made for one example. Calls are of one kind if functions, shapes,
 dtypes, layouts and options are the same. What is compared: values, shapes, dtypes. What is learnt, and holds for all
 calls of the kind: whether a result is a NumPy number or a 0-d array, in which order its axes lie in memory, whether it
 is a view of an argument, and whether it may be written into. A form that is wrong in one of these is not used for the
@@ -25,7 +25,7 @@ from .batched import Batched, Layer, in_order, open_layer, shares_memory, wrap_b
 
 # ---------------------------------------------------------------- one example after the other
 
-SAID: set[str] = set()  # what has been said of loops
+SAID: set[str] = set()  # functions whose LoopWarning has been given
 
 
 def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, Any], name: str = "") -> Any:
@@ -40,7 +40,7 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
 
 
 def announce_loop(name: str, layer: Layer) -> None:
-    """Note that there is a loop. A doubt where there is to be none, or where no example says what it would return."""
+    """Note that a function loops. Raises Doubt where loops are not allowed, or where the batch is empty."""
     if not layer.may_loop or not layer.size:
         layer.doubt(f"{name}, which has no batched form for this call,")
     layer.loops.append((name, caller()))
@@ -96,7 +96,7 @@ FLOATS = (float, complex, np.float64)  # their value decides nothing that is lea
 
 
 class Manner(NamedTuple):
-    """How the result of one example is there."""
+    """The manner in which NumPy returns the result of one example."""
 
     number: bool  # a NumPy number?
     order: Any  # the order of the axes in memory, if the form's is another one
@@ -109,7 +109,7 @@ class WrongFormError(Exception):
 
 
 def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, options: Any) -> Any:
-    """What the form gives, or what is right."""
+    """The result of the form if it is right, else the right result."""
     kind: Any = function, *[part(x, layer) for x in args], *[(n, part(x, layer)) for n, x in options.items()]
     try:
         how = KNOWN.get(kind)
@@ -134,7 +134,7 @@ def are_shared(x: Any, layer: Layer) -> bool:
 
 
 def remember(kind: Any, how: Any) -> Any:
-    """``how``, from now on known of this kind of calls."""
+    """Remember ``how`` for calls of this kind, and return it."""
     if kind is not None and how is not None:
         if len(KNOWN) >= MANY:
             KNOWN.clear()
@@ -146,7 +146,7 @@ def remember(kind: Any, how: Any) -> Any:
 
 
 def part(x: Any, layer: Layer) -> Any:
-    """What matters of one argument: calls with the same parts are settled in the same way."""
+    """The key of one argument: calls with equal keys are settled in the same way."""
     kind = type(x)
     if kind is Batched:
         inner = x.inner
@@ -167,7 +167,7 @@ def part(x: Any, layer: Layer) -> Any:
 
 
 def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> Any:
-    """How the results of calls of this kind are brought into their form. LOOP if the form is wrong."""
+    """The manner of the results of calls of this kind; LOOP if the form is wrong."""
     arrays = [x for x in flat([args, options]) if isinstance(x, (Batched, np.ndarray, NodeRole))]
     if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
         return None  # a function of the user's is not called once more than for each example
@@ -205,7 +205,7 @@ def example(x: Any, layer: Layer) -> Any:
 
 
 def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:
-    """The manner in which NumPy gives ``one``; WrongFormError if the result of the form is none of that kind."""
+    """The manner in which NumPy gives ``one``; WrongFormError if the form's result is of another kind."""
     if isinstance(one, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(one):
             raise WrongFormError

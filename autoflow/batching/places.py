@@ -21,7 +21,7 @@ from .forms import FORMS, Form, align, batched, in_front
 from .looping import one_of, settled
 from .shapes import along, shift_axes
 
-NP: Any = np  # what it is called with are arrays of ours, of which its types know nothing
+NP: Any = np  # NumPy without its stubs, which reject our duck arrays
 
 
 class Index:
@@ -61,11 +61,11 @@ class Index:
                 self.moves = first, 0
 
     def arranged(self, z: Array) -> Array:
-        """What was read, in the order of axes of one example, behind the batch."""
+        """The array that was read, with the axes of one example in order behind the batch."""
         return z if self.moves is None else np.moveaxis(z, *self.moves)
 
     def back(self, z: Array) -> Array:
-        """The opposite, for what is to be written."""
+        """The inverse, for values that will be written."""
         return z if self.moves is None else np.moveaxis(z, self.moves[1], self.moves[0])
 
 
@@ -93,7 +93,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
 
 
 def is_advanced(part: Any) -> bool:
-    """An integer counts, where there are arrays of places too; of integers alone nothing has to be moved."""
+    """Is this part an advanced index? (An integer is one beside arrays; integers alone move no axes.)"""
     return part is not None and not isinstance(part, slice)
 
 
@@ -103,7 +103,7 @@ def axes_of_places(a: Any, mapped: bool) -> int:
 
 
 def is_plain(index: Any) -> bool:
-    """Slices, integers, None and Ellipsis only? Then nothing has to be looked at."""
+    """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
     parts = index if type(index) is tuple else (index,)
     return all([part is None or part is ... or type(part) in (int, slice) for part in parts]) and not any(
         [isinstance(v, Batched) for part in parts if type(part) is slice for v in flat(part)]
@@ -131,7 +131,7 @@ FORMS[getitem] = read
 
 
 def read_places(layer: Layer, x: Any, i: Any) -> Any:
-    """The same with arrays among the indices."""
+    """``x[i]`` with arrays among the indices."""
     inner, mapped = open_layer(x, layer)
     how = Index(layer, i, inner.ndim - mapped, mapped)
     return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(i, layer))
@@ -207,7 +207,7 @@ def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -
 
 
 def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
-    """The shape of what would be read there, behind the batch."""
+    """The shape that reading there would give, behind the batch."""
     inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in how.inside])
     z = np.broadcast_to(np.zeros((), bool), x.shape)[inside]
     return how.arranged(z).shape
@@ -233,7 +233,7 @@ def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
 
 @batched(put_view)
 def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
-    """A copy of x in which what ``view(x)`` shows is y."""
+    """A copy of x with y in the part that ``view(x)`` shows."""
     z = wrap_batched(np.copy(in_front(x, layer), order="C"), layer)
     part = view(z)
     if part.base is None:
@@ -274,7 +274,7 @@ def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, 
 
 @batched(np.take_along_axis)
 def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """Both have the axes of one example."""
+    """``np.take_along_axis``: both arrays have the axes of one example."""
     arr, axis = (np.reshape(arr, -1), 0) if axis is None else (arr, axis)
     inner, places = in_front(arr, layer), in_front(indices, layer)
     return wrap_batched(np.take_along_axis(inner, places, shift_axes(axis, inner.ndim - 1)), layer)
@@ -305,7 +305,7 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
 
 
 def one_by_one(function: Any) -> Form:
-    """The form of a function that writes into an array in a way of its own: in the memory of each example."""
+    """The form of any other function that writes into an array: run in the memory of each example."""
 
     def form(layer: Layer, x: Any, *args: Any, **options: Any) -> None:
         inner, mapped = open_layer(x, layer)

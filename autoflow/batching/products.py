@@ -81,7 +81,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
 
 
 def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, ...]) -> Any:
-    """The sum of products over the axes ``xs`` of x and ``ys`` of y: what is left of x, then what is left of y."""
+    """The sum of products over the axes ``xs`` of x and ``ys`` of y: the remaining axes of x, then those of y."""
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     here, there = [a.shape[k + a_mapped] for k in xs], [b.shape[k + b_mapped] for k in ys]
     if here != there:
@@ -125,7 +125,7 @@ FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)
 
 @batched(np.einsum)
 def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    """One letter more, for the batch."""
+    """``np.einsum`` with one more letter, for the batch."""
     if isinstance(operands[0], str):
         call: Any = operands[0]
         arrays = list(operands[1:])

@@ -1,4 +1,5 @@
-"""Batched forms of functions of axes and shapes: reductions, sorting, transforms; what moves, joins or makes arrays.
+"""Batched forms of functions of axes and shapes: reductions, sorting, transforms, and functions that move, join or make
+arrays.
 
 Axes count behind the batch: axis 0 of an example is axis 1 here. Where None means all axes, it means all but the batch.
 """
@@ -183,7 +184,7 @@ def reshape(layer: Layer, a: Any, /, shape: Any, order: str = "C", *, copy: Any 
     """``order="F"`` is C order of the axes turned round."""
     inner, shape = open_layer(a, layer)[0], whole(shape)
     n = inner.ndim - 1
-    if -1 in shape:  # of no elements NumPy would not know, with a batch in front, what is meant
+    if -1 in shape:  # without elements the shape would be ambiguous with a batch in front
         known = math.prod([k for k in shape if k != -1])
         rest = math.prod(inner.shape[1:]) // known if known else 0
         shape = tuple([rest if k == -1 else k for k in shape])

@@ -42,17 +42,17 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
 
 
 def for_all(array: Array) -> Any:
-    """A NumPy array where Batched ones are wanted (a seed, a start value): the same for all examples."""
+    """A NumPy array as a Batched one (a seed, a start value), the same for all examples."""
     return Batched(array, modes().layer, mapped=False)
 
 
-def numbers_of(x: Batched) -> Array:
+def numbers_for_display(x: Batched) -> Array:
     """Pictures, texts, and np.put on nodes want numbers."""
     return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
 
 
 RUNNING = Registration(
-    Batched, [], from_numpy=for_all, to_numpy=numbers_of,
+    Batched, [], from_numpy=for_all, to_numpy=numbers_for_display,
     call=lambda function, x: x.run_each(function, (x,), {}, ""),
 )  # fmt: skip
 
@@ -95,7 +95,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
 
 
 LOOPS = ("warn", "allow", "refuse")
-COMPARED: set[Any] = set()  # functions and signatures of which an example has been compared
+COMPARED: set[Any] = set()  # functions and signatures that have been compared on one example
 MANY = 4096  # of these are remembered
 
 
@@ -160,7 +160,7 @@ class Batch:
         return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
 
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
-        """The results for all examples. If ``layer.reason`` is set afterwards, they are none."""
+        """The results for all examples. If ``layer.reason`` is set afterwards, they are invalid."""
         around = modes()
         has_history = around.recording and any([gradient_target(x) is not None for x, _ in self.given])
         z = result = None
@@ -196,7 +196,7 @@ class Batch:
         return result
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
-        """The first time that there are arguments of these shapes: is it what f returns for one example?"""
+        """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
         if layer.depth > 1:
             return
         kinds: list[Any] = [code_of(self.f), *[(name, kind_of(x)) for name, x in self.options.items()]]
@@ -219,7 +219,7 @@ class Batch:
             layer.reason = f"{type(error).__name__} for one example"
         else:
             if not same_as_one(result, one, spread_axes(out_axes, result, "out_axes", "result")):
-                layer.reason = f"another result for one example alone, in {place_of(self.f)}"
+                layer.reason = f"another result for one example alone, in {definition_line(self.f)}"
         finally:
             before.restore()
         if layer.reason is None:
@@ -229,18 +229,18 @@ class Batch:
 
 
 def kind_of(x: Any) -> Any:
-    """What matters of an argument that all examples share."""
+    """The key of an argument that all examples share."""
     return x if type(x) in (str, int, bool, type(None)) else (type(x), getattr(x, "shape", None))
 
 
-def place_of(f: Any) -> str:
+def definition_line(f: Any) -> str:
     """Where a function was written."""
     code = getattr(inspect.unwrap(f), "__code__", None)
     return f"{code.co_name} at {code.co_filename}:{code.co_firstlineno}" if code else repr(f)
 
 
 def line_of(error: BaseException) -> str:
-    """Where the user's code was when it was raised."""
+    """The user's line at which an exception was raised."""
     line, frames = users_line(), error.__traceback__
     while frames is not None:
         if frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy"):
@@ -250,7 +250,7 @@ def line_of(error: BaseException) -> str:
 
 
 def wrap_backward(outer: Any) -> Any:
-    """What wraps ``open_record`` of backward passes: ours, and what was there (of af.compile)."""
+    """The wrapper of ``open_record`` in backward passes: ours around the present one (of af.compile)."""
     mine = forms.wrap_open_record
     return mine if outer is None or outer is mine else lambda open_record: mine(outer(open_record))
 

@@ -1,4 +1,4 @@
-"""``python -m autoflow --check program.py``: numbers that a whole program reads past us.
+"""``python -m autoflow --check program.py``: reads of numbers in a whole program that bypass autoflow.
 
 ``af.check(f)`` and strict mode run a function twice (``transforms/shadow.py`` says how and why). ``backward()`` in
 a program has no function to run again, but the program can be run again. It is run four times, each in a process of
@@ -31,7 +31,7 @@ RUNS = {"first": TRUE, "again": TRUE, "shadow": OTHER, "taken": TAKEN}  # log ->
 
 
 def main(program: str, *arguments: str) -> int:
-    """Run the program, a file or the name of a module, and say what was found. Returns the exit status: 0 if it is
+    """Run the program, a file or the name of a module, and print the findings. Returns the exit status: 0 if it is
     nothing, 1 if gradients are lost, 2 if the program cannot be compared with itself, and its own if that is not 0.
     What it prints and writes is that of the first run; files are written by each."""
     if not Path(program).is_file():

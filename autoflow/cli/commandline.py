@@ -1,4 +1,4 @@
-"""Formulas as text: what ``python -m autoflow "x*y + sin(x)" x=3 y=5`` computes, and the table that it prints.
+"""Formulas as text: the computation of ``python -m autoflow "x*y + sin(x)" x=3 y=5``, and the table that it prints.
 
 The text is parsed by Python's own parser, and the tree is walked by :class:`Calculator`. Nothing is ever handed to
 ``eval``: a tree holds only what the ``match`` in :meth:`Calculator.value` names, so there is no way from a formula
@@ -67,7 +67,7 @@ def guess(text: str) -> str:
 
 
 def with_guess(error: Refused, text: str) -> Refused:
-    """The refusal of a formula, and how it may have been meant if that is another, which can be read."""
+    """The refusal of a formula, with a guess at the intended one if that differs and can be parsed."""
     meant = guess(text)
     if len(text) > 200 or meant == text.strip() or "\n" in meant:
         return error
@@ -83,7 +83,7 @@ class Refused(Exception):  # noqa: N818 - the formula is refused, the program is
 
 
 def functions() -> dict[str, Any]:
-    """What a formula may call: by NumPy's name, the elementwise functions of the table, and sums and the like."""
+    """The functions that a formula may call, by NumPy's name: the elementwise ones of the table, sums and the like."""
     known = {}
     for name, function in vars(np).items():
         row = RULES.get(function) if isinstance(function, np.ufunc) else None
@@ -125,7 +125,7 @@ class Calculator:
             raise with_guess(error, text) from error
 
     def run_statements(self, statements: list[ast.stmt]) -> Value:
-        """The same, as Python has read it."""
+        """The value of the last of these parsed statements."""
         result = None
         for statement in statements:
             match statement:
@@ -150,7 +150,7 @@ class Calculator:
             raise Refused(f"{name} has a value already: choose another name for the second")
 
     def value(self, formula: ast.expr) -> Value:
-        """What a formula evaluates to: the whole of the language."""
+        """The value of a formula: this function defines the language."""
         match formula:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise Refused(f"{ast.unparse(formula)[:60]} is not a real number")
@@ -183,7 +183,7 @@ class Calculator:
         raise Refused(f"{name} has no value; {hint}")
 
     def nearest(self, name: str) -> str:
-        """What an unknown function may have meant."""
+        """The known function whose name is nearest to an unknown one."""
         if name in OTHER_NAMES:
             return f"did you mean {OTHER_NAMES[name]}"
         if found := difflib.get_close_matches(name, self.functions, 3, 0.65):
@@ -290,7 +290,7 @@ def nodes_of(root: Any) -> list[Any]:
 
 
 def identity(node: Any) -> int:
-    """What tells nodes apart: an operation may be shown by several arrays, but has one ``grad_fn``."""
+    """The key that tells nodes apart: several arrays may show one operation, which has one ``grad_fn``."""
     return id(node.grad_fn or node)
 
 

@@ -1,4 +1,4 @@
-"""``make demo``: the two things that autoflow is for.
+"""``make demo``: the two main uses of autoflow.
 
 First a small formula: its values, the gradient of everything in it, and a picture. Then a network that learns to
 read handwritten digits: its scores are plain NumPy expressions.
@@ -73,7 +73,7 @@ def draw(root: Node, folder: Path) -> Iterable[Path]:
 
 
 def load_digits() -> tuple[Array, Array] | None:
-    """1,797 images of 8 x 8 pixels, shape (1797, 64), in 0...1, and what they show; None without scikit-learn."""
+    """1,797 images of 8 x 8 pixels, shape (1797, 64), in 0...1, and their labels; None without scikit-learn."""
     try:
         from sklearn import datasets
     except ImportError:

@@ -8,7 +8,7 @@ trace/     from a function to a program
     recorded.py        one call of the function with such arrays, and what can go wrong with it
     guards.py          what the function sees besides its arguments must not change
     reachable.py       finds that: closures, globals, attributes, and the contents of arrays; and what may differ from
-                       call to call: generators, and doors to what is no guard
+                       call to call: generators, and doors to objects that no guard can check
 matching.py            the values of a program; takes arguments apart and puts results together
 program.py             the program as data, and which calls can be saved without changing a bit
 passes.py              from a program to a better one: many small products as one large one, computing once more

@@ -54,7 +54,7 @@ ENGINES = {"numpy": "engine", "llvm": "llvm.native", "auto": "llvm.native", "jax
 
 
 def engine_of(name: str) -> Any:
-    """The engine, see ``engine.py``, imported when it is asked for."""
+    """The engine, see ``engine.py``, imported at its first use."""
     if name not in ENGINES:
         raise ValueError(f'engine is "numpy", "llvm", "jax" or "auto", not {name!r}')
     return import_module(f"{__package__}.{ENGINES[name]}")
@@ -126,7 +126,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         return self.compare(key, entry, self.f(*args, **options), results, arrays) if is_due else results
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
-        """The program for these arguments, recorded if there is none; None if they run eagerly."""
+        """The program for these arguments, recorded at the first such call; None if they run eagerly."""
         entry = self.entries.get(key)
         if isinstance(entry, CompileError):  # it was compared with eager code, and differed
             raise entry
@@ -172,7 +172,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name of the function in messages."""
         return getattr(self.f, "__name__", "function")
 
     def record(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
@@ -288,8 +288,8 @@ class Entry:
         return self.run(arrays)
 
     def found_outside(self, arrays: list[Any]) -> tuple[int, ...]:
-        """The ids of arguments that are arrays which the function finds outside, too; 0 for the others; () if there is
-        none. For ``x is W``."""
+        """The ids of arguments that are arrays which the function also finds outside; 0 for the others; () if no
+        argument is. For ``x is W``."""
         found = [id(x) if id(x) in self.outside else 0 for x in arrays]
         return tuple(found) if any(found) else ()
 
@@ -378,7 +378,7 @@ def compile(
         own, mainly for small arrays and numbers; the rest stays NumPy's calls. "auto" uses it where it is installed.
         "jax" (extra ``autoflow[jax]``) gives the whole program to XLA, for a GPU or TPU: ``docs/jax.md``. Raises
         ImportError if llvmlite or JAX is missing; see ``docs/speed.md``.
-    cache : with "llvm", a folder in which machine code is kept for later processes, made if there is none. It is run,
+    cache : with "llvm", a folder in which machine code is kept for later processes, created if missing. It is run,
         so the folder must be the user's alone: raises PermissionError if another user owns it or may write into it.
     own_functions : with "llvm", use our own exp, log, tanh, sin and cos even where those of the C library or of NumPy
         are faster, so that results do not depend on which of them is installed.
@@ -395,7 +395,7 @@ def compile(
     (closures, globals, defaults, attributes, buffers, ContextVars, ``os.environ``), is guarded by identity,
     and arrays and collections in full: if something has changed, ``f`` is recorded again. So values that change often,
     such as parameters, should be arguments; a large array outside takes time to compare (10⁶ numbers 0.4 ms).
-    ``docs/guarantees.md`` lists what is not seen, and needs ``verify=n``.
+    ``docs/guarantees.md`` lists changes that are not noticed and need ``verify=n``.
 
     In doubt, a compiled function is the function. An exception in a run makes the call again eagerly, and that is the
     answer; so are warnings and errors of NumPy (``np.errstate``, warnings as errors) that its caller does not ignore.

@@ -1,6 +1,6 @@
 """engine="numpy"; and what an engine is.
 
-An engine is a module with two functions. ``options(how)`` checks what the user asks for, and returns what else is to be
+An engine is a module with two functions. ``options(how)`` checks the user's options, and returns what else must be
 kept of it. ``prepare(program, how)`` may rewrite the program, and returns the function that makes a *plan* of it for
 one more run at the same time. Of a plan the others know
 
@@ -27,7 +27,7 @@ ONLY_LLVM = 'af.compile(f, {name}=...) is an option of loops of our own: say eng
 
 
 def options(how: dict[str, Any]) -> dict[str, Any]:
-    """Raise ValueError for what is of other engines."""
+    """Raise ValueError for options of other engines."""
     for name in ("cache", "own_functions"):
         if how[name]:
             raise ValueError(ONLY_LLVM.format(name=name))
@@ -37,7 +37,8 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
 def prepare(
     program: Program, how: dict[str, Any], improve: Improve = lambda program, targets: targets
 ) -> Callable[[], Any]:
-    """NumPy's calls, by blocks where arrays are large. ``improve``: what else is to be done to a block."""
+    """Prepare a program of NumPy calls, in blocks where arrays are large. ``improve``: a further pass over each
+    block."""
     drop_copies(program)
     join(program)
     if how.get("checkpointing"):

@@ -44,7 +44,7 @@ class Value:
     """One array of a program, and how it is computed.
 
     kind : one of the words above.
-    function : what is called: a ufunc, or a callable of as many arrays as there are ``args``.
+    function : the called function: a ufunc, or a callable that takes one array for each of ``args``.
     args : the values it is called with.
     options : what else decides the result: an axis, a shape. Hashable; None where calls are never shared.
     sample : the array of the recording; of constants and captured arrays the array itself.

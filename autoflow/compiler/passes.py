@@ -397,8 +397,8 @@ class Phases:
         return x in self.phase and x not in self.parts
 
     def needs(self, v: Value) -> tuple[list[Value], list[Value], bool]:
-        """Of which operands it needs only the same rows, of which all; and does that give it in parts? Without any of
-        the first kind it is computed as a whole."""
+        """The operands of which a value needs only the same rows, those of which it needs all, and whether it comes in
+        parts. Without any of the first kind it is computed as a whole."""
         n, shape = self.n, v.shape
         nothing: tuple[list[Value], list[Value], bool] = ([], [], False)
         if v.layout is not None or any([(x.args[0] if is_transposed(x) else x).layout is not None for x in v.args]):

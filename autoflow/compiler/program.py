@@ -1,4 +1,4 @@
-"""What a compiled function does, as data: a list of NumPy calls, each on values that were made before it.
+"""A compiled function as data: a list of NumPy calls, each on values that were made before it.
 
 A :class:`~.matching.Value` is an array that will be computed: by a function, from other values. A :class:`Program`
 makes them. It has one constructor for each kind, and these are *smart*: they return an old value instead of a new one
@@ -185,7 +185,7 @@ class Program:
         """``x[k]`` of a call that returns several arrays."""
         return self.add(Value(ITEM, None, (x,), k, x.sample[k]))
 
-    # -- what is left of it
+    # -- after the recording
 
     def order(self) -> list[Value]:
         """All values that the results and the checks need, each after those that it is computed from."""
@@ -337,7 +337,7 @@ def unspread(x: Value) -> Value:
 
 
 def simpler(p: Program, f: Any, args: tuple[Value, ...], sample: Any) -> Value | None:
-    """A cheaper value with the bits of ``f(*args)``; None if there is none."""
+    """A cheaper value with the bits of ``f(*args)``; None if none is known."""
     kinds = {*map(kind_of, args)}
     if kinds == {CONSTANT}:
         return p.constant(sample)

@@ -1,4 +1,4 @@
-"""What a plan does: its table, its picture, and with ``profile=True`` where the time goes.
+"""Reports on a plan: its table, its picture, and with ``profile=True`` where the time goes.
 
 ``compiled.plan()`` prints the table. The picture shows which value uses which memory when: time goes from left to
 right, one column per call, and each row is a buffer; a bar is a value in it, from the call that writes it to the last
@@ -108,7 +108,7 @@ class Report:
         return "\n".join([first, *lines, *notes])
 
     def describe_loops(self) -> list[str]:
-        """With engine="llvm": which loops a call of them runs, and why other calls are none."""
+        """With engine="llvm": which loops each call runs, and why other calls have no loop."""
         natives = {n: s.value.function for n, s in enumerate(self.steps, 1) if hasattr(s.value.function, "describe")}
         if not natives:
             return []
@@ -378,7 +378,7 @@ def put_clocks(plan: Any) -> list[Timer]:
 
 
 def look_inside(call: Any) -> Any:
-    """What does the same and tells of its pieces; None if there are none."""
+    """A function that does the same and reports its pieces; None if it has no pieces."""
     if isinstance(call, Phase):
         return Blocks(call)
     return call.timed() if hasattr(call, "timed") else None

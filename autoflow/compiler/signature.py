@@ -69,7 +69,8 @@ def layout_key(x: Array) -> tuple[int, ...] | None:
 
 
 def key_of(x: Any) -> Any:
-    """An argument that is no array, or a key of a dict: by type and value if it is a number or text, else by identity.
+    """The key of an argument that is not an array, or of a dict's key: by type and value if it is a number or text,
+    else by identity.
 
     >>> key_of(frozenset({1})) == key_of(frozenset({True})), key_of((2, "a")) == key_of((2, "a"))
     (False, True)

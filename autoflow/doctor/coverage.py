@@ -89,7 +89,7 @@ class Coverage:
         self.begin()
 
     def state(self, file: str, line: int) -> str:
-        """What is shown of a line; empty if nothing was computed there."""
+        """The state shown for a line; empty if nothing was computed there."""
         seen = self.lines.get((file, line), ())
         return next((state for state in STATES if state in seen), "")
 
@@ -100,7 +100,7 @@ class Coverage:
         return 100.0 * len(flowing) / max(len(states), 1)
 
     def rows(self, file: str) -> list[tuple[int, str, str]]:
-        """Of each line: number, state, text."""
+        """The number, state and text of each line."""
         lines = linecache.getlines(file)
         return [(k, self.state(file, k), text.rstrip("\n")) for k, text in enumerate(lines, 1)]
 
@@ -130,7 +130,7 @@ class Coverage:
 
 
 def states_of(flow: Flow) -> Iterator[str]:
-    """What one operation has done in a pass."""
+    """The states of one operation in a pass."""
     if flow.came.bad is not None or any([s.bad for s in flow.sent.values()]):
         yield "nan"
     if flow.came.nonzero and any([s.entries and not s.nonzero for s in flow.sent.values()]):

@@ -1,4 +1,4 @@
-"""What one graph tells: a pass is made through it, watched, and its values and gradients are looked at.
+"""Examining one graph: a backward pass is run and watched, and its values and gradients are checked.
 
 Each examination is a generator of findings. Where several records have the same trouble, the first is named: the
 others follow from it.
@@ -40,7 +40,7 @@ GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu"
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
-LEAST_EXAMPLES = 8  # a unit that passes nothing for that many or more is dead
+LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
 
@@ -62,17 +62,17 @@ class Chart:
 
     @cached_property
     def program(self) -> Program:
-        """What the program calls the nodes."""
+        """The names that the program gives to the nodes."""
         return Program(self.nodes)
 
     def name(self, x: Any) -> str:
-        """What a record or a leaf is called."""
+        """The name of a record or a leaf."""
         own = getattr(x, "_name", None)
         found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
         return str(found or (x.node_name if isinstance(x, Record) else x.name))
 
     def operand(self, record: Record, k: int) -> str:
-        """What the k-th operand is called there."""
+        """The name of a record's k-th operand."""
         x = record.parents[k]
         shown = self.program.operand(record, k)
         return str(shown or (self.name(x) if x is not None else record.rule.names[k]))
@@ -82,7 +82,7 @@ class Chart:
         return Finding(kind, text, advice, self.program.place(record), numbers)
 
     def summary(self) -> str:
-        """What was looked at."""
+        """The part of the graph that was examined."""
         sizes = sorted([g.rms for g in self.grads.values() if g.bad is None])
         span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
         found = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
@@ -116,7 +116,7 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
 
 
 def examine(chart: Chart) -> list[Finding]:
-    """All that is found in one graph."""
+    """All findings in one graph."""
     return [x for examination in EXAMINATIONS for x in examination(chart)]
 
 
@@ -214,7 +214,7 @@ def examine_slopes(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_zeros(chart: Chart) -> Iterator[Finding]:
-    """What sends nothing on, if Variables get a gradient of zero for it."""
+    """Operations that send nothing on and so give Variables a gradient of zero."""
     dry = {id(x) for x in chart.leaves if (g := chart.grads.get(id(x))) is not None and not g.nonzero and g.bad is None}
     if not dry:
         return
@@ -231,7 +231,7 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
 
 
 def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
-    """A record that sends nothing to its k-th operand, for which these Variables get nothing."""
+    """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
     rule, operand = r.rule, chart.operand(r, k)
     for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)} none"

@@ -98,7 +98,7 @@ def line_of(group: list[Record], program: Program, kept: dict[int, int]) -> Memo
 
 
 def kept_bytes(records: list[Record], leaves: list[Any]) -> dict[int, int]:
-    """Of each record, the bytes that it keeps and that no earlier one does."""
+    """For each record, the bytes that it keeps and no earlier record keeps."""
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     seen = {id(owner_of(value_of(x))) for x in (*leaves, *constants)}
     found: dict[int, int] = {}
@@ -133,7 +133,7 @@ def gradient_bytes(x: Any) -> int:
 
 
 def saved_by_boxes(program: Program, records: list[Record], kept: dict[int, int]) -> Iterator[tuple[str, int]]:
-    """Of each call and block: what its operations keep, but for the result that is used outside."""
+    """For each call and block, the bytes that its operations keep, except the result that is used outside."""
     boxes = Boxes(program, records)
     inside: dict[Any, tuple[str, list[Record]]] = {}
     for r in records:

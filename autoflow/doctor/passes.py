@@ -1,4 +1,4 @@
-"""What flows through each record in a backward pass: how much came, and how much was sent to each operand."""
+"""The flow through each record in a backward pass: the gradient that arrived, and the part sent to each operand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..nodes.records import Record
 
 
 class Size(NamedTuple):
-    """Of a gradient: entries, those that are not 0, the root of their mean square, the largest, the first bad one."""
+    """Measures of a gradient: entries, those not 0, the root of their mean square, the largest, the first bad one."""
 
     entries: int
     nonzero: int
@@ -25,7 +25,7 @@ class Size(NamedTuple):
 
     @classmethod
     def of(cls, g: Any) -> Size:
-        """Of this array or number."""
+        """Measure an array or number."""
         a = np.abs(np.asarray(g, dtype=np.complex128 if np.asarray(g).dtype.kind == "c" else np.float64))
         largest = float(a.max(initial=0.0))
         scale = largest if 0 < largest < math.inf else 1.0
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
 
 class Flow:
-    """What came to a record in a pass, and what it sent to each operand."""
+    """The gradient that a record received in a pass, and what it sent to each operand."""
 
     __slots__ = ("bad", "came", "dead", "record", "sent")
 
@@ -42,10 +42,10 @@ class Flow:
         self.record, self.came = record, came
         self.sent: dict[int, Size] = {}
         self.bad: tuple[int, tuple[int, ...], bool] | None = None  # operand, index, is what came 0 there?
-        self.dead: tuple[int, int] | None = None  # columns to which nothing was sent, of how many
+        self.dead: tuple[int, int] | None = None  # columns that received nothing, and the number of columns
 
     def note(self, k: int, g: Any, sent: Any, sums: dict[int, Any]) -> None:
-        """Write down what was sent to operand ``k``, and add it up if that is a Variable."""
+        """Note the gradient sent to operand ``k``, and add it up if that is a Variable."""
         parent = self.record.parents[k]
         if not isinstance(parent, Record):
             sums[id(parent)] = sums.get(id(parent), 0) + np.array(sent)

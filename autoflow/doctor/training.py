@@ -1,4 +1,4 @@
-"""What several runs of a training step tell: ``af.diagnose(step)``.
+"""Examining several runs of a training step: ``af.diagnose(step)``.
 
 The step runs three times, while operations and backward passes are watched. Then everything that it reaches is put
 back: parameters, gradients, states of optimisers, random generators.
@@ -85,7 +85,7 @@ class Turn:
         return found
 
     def step_of(self, key: int) -> Any:
-        """By how much it changed a Variable."""
+        """The change that the step made to a Variable."""
         return self.after[key][0] - self.before[key][0]
 
 
@@ -126,7 +126,7 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 
 
 def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[Turn]) -> Diagnosis:
-    """Run the step, and say what was found."""
+    """Run the step, and return the findings."""
     findings: list[Finding] = []
     summary = ""
     for _ in range(TURNS):
@@ -156,14 +156,14 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
 
 
 def shorten(made: Pass) -> Pass:
-    """What is needed of a pass later: nothing that keeps its graph alive."""
+    """The part of a pass that is needed later, without anything that keeps its graph alive."""
     short = Pass()
     short.sums = made.sums
     return short
 
 
 def diagnose_result(result: Any, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
-    """What a function without a backward pass has returned."""
+    """Diagnose the result of a function that runs no backward pass."""
     nodes = [x for x in (result if isinstance(result, (tuple, list)) else [result]) if gradient_target(x) is not None]
     if not nodes:
         return diagnosis([no_history(result)] if result is not None else [Finding("no backward", NOTHING_DONE)], "")

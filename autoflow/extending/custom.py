@@ -3,7 +3,7 @@
     @af.primitive                                a function that you write
     def cube(x): return x**3
     cube.defvjp(x=lambda g, x: g * 3 * x**2)
-    cube.defjvp(x=lambda t, x: t * 3 * x**2)     if forward mode is to have its own; else the vjp is transposed
+    cube.defjvp(x=lambda t, x: t * 3 * x**2)     a formula for forward mode; without it the vjp is transposed
 
     af.register_rule(f, x=lambda g, x: ...)      a function of another library
 
@@ -42,7 +42,7 @@ OWN: set[Any] = set()  # functions whose rows users have written: these may be w
 
 
 class Primitive(Protocol[P]):
-    """What :func:`primitive` makes of a function: the function, and a method to give it derivatives."""
+    """The result of :func:`primitive`: the function, with methods that give it derivatives."""
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> Node:
         """The value: a node if an argument is one."""
@@ -132,7 +132,8 @@ def register_rule(
     label, latex : for pictures; ``$x`` in the LaTeX is an argument.
     arguments : their names, if Python does not know them (ufuncs: the names of the derivatives, else x, y, ...).
     elementwise : arguments broadcast; the default for ufuncs.
-    domain, examples : where the row can be tested, and with which calls: ``autoflow.rules.of((2, 3), axis=1)``.
+    domain, examples : where the row can be tested, and the calls to test it with: ``autoflow.rules.of((2, 3),
+    axis=1)``.
 
     Raises ValueError if the function has a row already, unless ``replace=True``. Then older graphs use the new row,
     too.
@@ -166,7 +167,7 @@ def _register(
     if known and not replace:
         raise ValueError(f"{function.__name__} has a rule already. To replace it: register_rule(..., replace=True)")
     if not derivatives:
-        raise TypeError(f"register_rule of {function.__name__} needs derivatives by argument: x=lambda g, x: ...")
+        raise TypeError(f"register_rule of {function.__name__} needs derivatives by argument name: x=lambda g, x: ...")
     if not (isinstance(function, np.ufunc) or hasattr(function, "compute") or known):
         function = table.primitive(function)
     parameters = parameters_of(function, arguments, derivatives)
@@ -182,7 +183,7 @@ def _register(
         _become(old, row)
     OWN.add(function)
     if function in FORWARD:
-        operators.install()  # without a derivative by each operand there is no quick closure
+        operators.install()  # without a derivative for each operand there is no quick closure
     return function
 
 
@@ -220,8 +221,8 @@ class OwnRule(Rule):
         for k, (name, value) in enumerate(zip(self.names, values, strict=True)):
             if (k >= self.operands or self.needs[k] is None) and has_gradient(value):
                 raise NoRuleError(
-                    f"{self.name} has no derivative by {name}, and a node with a history stands there: give it one, "
-                    f"{name}=lambda g, ...: ..., or use {name}.value, if it is a constant"
+                    f"{self.name} has no derivative with respect to {name}, which is a node with a history here: "
+                    f"give it one, {name}=lambda g, ...: ..., or use {name}.value, if it is a constant"
                 )
         return values
 
@@ -278,7 +279,7 @@ def _row(
 
 
 def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -> None:
-    """Let the row go forward by ``tangent``, and keep what it reads as well."""
+    """Let forward mode use ``tangent`` for the row, and keep the values that it reads as well."""
     words = list(inspect.signature(tangent).parameters)[1:]
     places = {name: j for j, name in enumerate(row.names)} | dict.fromkeys(result, -1)
     needs = tuple([place_of(word, places) for word in words])
@@ -290,7 +291,7 @@ def _add_push(row: Rule, k: int, tangent: Derivative, result: tuple[str, ...]) -
 def checked_derivative(
     function: str, name: str, derivative: Derivative, names: tuple[str, ...], result: tuple[str, ...]
 ) -> Derivative:
-    """The derivative, if its arguments can be what was meant: first g, then what it reads. Others may have a default,
+    """The derivative, if its arguments make sense: first g, then the values it reads. Others may have a default,
     as in ``lambda g, x, k=k: ...``, and keep it. Raises TypeError else."""
     parameters = list(inspect.signature(derivative).parameters.values())
     known = {*names, *result} | {f"{word}_{what}" for word in (*names, *result) for what in ("shape", "dtype")}
@@ -321,7 +322,8 @@ def checked_derivative(
 
 
 def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
-    """A user's derivative by operand k, whose result is checked: it is like that operand, or like ``saved[of]``."""
+    """A user's derivative with respect to operand k, whose result is checked: it is like that operand, or like
+    ``saved[of]``."""
     of, like = (k, row.names[k]) if of is None else (of, "the result")
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:

@@ -43,7 +43,7 @@ from .joint import (
 class Context:
     """What a Function keeps between forward and backward: ``ctx``. Set any attribute; save the arrays you need.
 
-    ``needs_input_grad``: per argument of forward, whether a gradient will be asked for.
+    ``needs_input_grad``: per argument of forward, whether its gradient is needed.
     """
 
     needs_input_grad: tuple[bool, ...] = ()
@@ -67,7 +67,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved, in order."""
+        """The saved arrays, in order."""
         return tuple(self._saved)
 
     @property
@@ -154,7 +154,7 @@ class Function:
 
 
 class Call:
-    """One application of a Function: what its record knows, apart from the arrays."""
+    """One application of a Function: everything that its record knows besides the arrays."""
 
     def __init__(
         self, cls: Any, ctx: Context, names: list[str], inputs: Any, plain: Any, answers: list[Any], several: bool
@@ -175,7 +175,7 @@ class Call:
         self.constants = [*ctx._constants, *[x for x, needed in zip(plain, needs, strict=True) if not needed]]
 
     def row(self) -> Rule:
-        """The row: one per class and what was saved, all counted together."""
+        """The row for this class and the saved arrays; all rows of a class are counted together."""
         operands = [self.names[k] for k in self.places]
         n, cls, several = len(operands), self.cls, self.several
         needs = sorted({i for kind, i in self.tags if kind == "operand"})
@@ -206,7 +206,7 @@ class Call:
         return sent
 
     def sent(self, grads: Sequence[Any], saved: Sequence[Any], record: Record) -> list[Any]:
-        """What the user's backward returns for these gradients of the results."""
+        """The gradients that the user's backward returns for these gradients of the results."""
         ctx = copy.copy(self.ctx)  # passes may run at the same time
         if modes().recording:
             vars(ctx).update(self.attributes(record))
@@ -242,7 +242,7 @@ class Call:
         return made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
 
     def check_answer(self, answer: Any, record: Record) -> list[Any]:
-        """What backward returned, one gradient per operand, of the right shape."""
+        """The answer of backward, checked: one gradient per operand, of the right shape."""
         answer = list(answer) if isinstance(answer, (tuple, list)) else [answer]
         while len(answer) > len(self.names) and answer[-1] is None:
             answer.pop()
@@ -306,7 +306,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
 
 
 def custom_row(name: str, n: int, f: Any) -> Rule:
-    """A row that is in no table: ``f(g)`` returns what is sent to each of n operands."""
+    """A row outside the table: ``f(g)`` returns the contribution to each of n operands."""
 
     def joint(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
@@ -317,7 +317,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
 
 
 def set_grad_fn(node: Any, f: Any) -> None:
-    """``node.grad_fn = f``: from now on ``f(g)`` says what the node sends to its operands."""
+    """``node.grad_fn = f``: from now on ``f(g)`` gives the node's contributions to its operands."""
     old = current_record(node)
     if old is None:
         raise lost(f"{node.name} has no operands that a gradient could flow to")

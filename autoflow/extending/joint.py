@@ -39,9 +39,10 @@ NOTHING = FreedArray(np.empty(0))  # stands for the value of a record that has s
 def joint_row(
     name: str, operands: Sequence[str], options: Sequence[str] = (), *, joint: Any, needs: Sequence[int] = ()
 ) -> Rule:
-    """A row that is in no table.
+    """A row outside the table, whose derivatives are computed together.
 
-    joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns what is sent to each operand.
+    joint : of ``(g, saved)``, where saved = (operands, options, result, record); returns the contribution to each
+    operand.
     needs : the places in ``saved`` that it reads, whichever operands gradients flow to; -1 is the result.
     """
     n = len(operands)
@@ -68,7 +69,7 @@ class Parts:
         return Parts(total)
 
     def copy(self) -> Array:
-        """What to show as "the" gradient: none of the parts is."""
+        """The gradient to show: no single part is "the" gradient."""
         return np.full((), np.nan)
 
 
@@ -181,8 +182,8 @@ def is_made_from(record: Any, source: Any) -> bool:
 
 
 def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What a user's function returns that gets plain arrays. Raises LostGradientError if it reads numbers of nodes that
-    it captures; that is looked at in its first call."""
+    """The result of a user's function, which gets plain arrays. Raises LostGradientError if it reads numbers of nodes
+    that it captures; that is looked at in its first call."""
     answer, switches = f(*args, **options), modes()
     if switches.recording and not switches.depth and not switches.shadow and switches.prove != "never":
         for check in CAPTURED:
@@ -191,7 +192,7 @@ def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
 
 
 def own_result(z: Any, inputs: Sequence[Any]) -> Array:
-    """What a user's function returned, as a plain array that shares no memory with its arguments. Raises
+    """The result of a user's function as a plain array that shares no memory with its arguments. Raises
     LostGradientError for a node with a history: the function gets plain arrays, so it has used one from outside."""
     if modes().recording and gradient_target(z) is not None:
         raise lost(

@@ -20,12 +20,12 @@ _REGISTERED: dict[str, Callable[..., Any]] = {}
 
 
 def _built_in(name: str) -> Any:
-    """The function whose row has that name; None if there is none."""
+    """The function whose row has that name; None if no row has it."""
     return next((function for function, row in _RULES.items() if row.name == name and callable(function)), None)
 
 
 def __dir__() -> list[str]:
-    """What completion shows: all operations, built in and registered."""
+    """The names for completion: all operations, built in and registered."""
     built_in = [row.name for function, row in _RULES.items() if callable(function) and row.name[0] != "_"]
     return sorted({*built_in, *_REGISTERED, "register_function", "register_operation"})
 
@@ -34,7 +34,7 @@ def _register(name: str, function: Any, replace: bool) -> Any:
     if not (isinstance(name, str) and name.isidentifier()) or name.startswith("_"):
         raise ValueError(f"af.ops.{name} could not be written: a name is letters, digits and underscores")
     if not callable(function):
-        raise TypeError(f"af.ops.{name} is to be called; {type(function).__name__} cannot be")
+        raise TypeError(f"af.ops.{name} must be a function, not a {type(function).__name__}")
     if not replace and (name in _REGISTERED or name in globals() or _built_in(name) is not None):
         kind = "was registered before" if name in _REGISTERED else "is built in"
         raise ValueError(f"af.ops.{name} {kind}. To replace it: replace=True")

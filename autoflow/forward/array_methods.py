@@ -297,7 +297,7 @@ class ArrayMethods:
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
-        """np.choose: of several arrays the elements that these whole numbers say"""
+        """np.choose: elements of several arrays, selected by these integers"""
         return np.choose(self, choices, out=out, mode=mode)  # type: ignore[call-overload]
 
     # -- written into
@@ -369,7 +369,7 @@ def plain_method(name: str) -> Callable[..., Any]:
 
 
 def refused_method(name: str, advice: str) -> Callable[..., Any]:
-    """A method that says what to use instead."""
+    """A method that raises an error naming its replacement."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if name in READING and not self.requires_grad:
@@ -420,7 +420,7 @@ def write_real(x: Any, value: Any) -> None:
 
 
 def write_imag(x: Any, value: Any) -> None:
-    """``z.imag = v``; of real numbers there is none, and NumPy says so."""
+    """``z.imag = v``; for real numbers NumPy raises its own error."""
     if value_of(x).dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     x.imag[...] = value

@@ -1,14 +1,14 @@
 """Who takes a number out of a node? Where NumPy has no hook, this is found in the code of the caller.
 
-A list of 0-d nodes in place of an array (``np.sum([x, y])``, ``np.array([[0, -w], [w, 0]])``, ``plain * [x, y]``) is
-NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would be
-lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
+A list of 0-d nodes where an array is expected (``np.sum([x, y])``, ``np.array([[0, -w], [w, 0]])``, ``plain * [x, y]``)
+is NumPy's own affair: it asks no node what to do, but takes the number of each by ``__float__``, and the gradient would
+be lost without a word. ``float(x)``, ``f"{x:.3f}"``, Matplotlib and pandas take a number in the very same way, and on
 purpose. What tells them apart is who calls:
 
 * the frame that takes the number is a function of NumPy's, written in Python (``np.mean``). The outermost such frame
   is the function that the user has called;
 * it is the user's own frame. Its current instruction is a call, and the instructions that begin at the same place in
-  the source have loaded what is called: ``np`` and ``array``, or ``float``. They are looked up in that frame.
+  the source have loaded the called object: ``np`` and ``array``, or ``float``. They are looked up in that frame.
 
 A function whose result can carry a gradient (:func:`carries`) is refused, if code outside the standard library and
 ``site-packages`` has called it. Where the instructions do not say where they stand in the source
@@ -68,8 +68,8 @@ BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS", "KW_NAM
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an instruction does: "call", "store", "operator", "format" or anything else. What is called, by its names:
-    ("np", "array")."""
+    """The kind of an instruction ("call", "store", "operator", "format" or anything else), and the names of the called
+    object: ("np", "array")."""
 
     does: str
     names: tuple[str, ...] = ()
@@ -94,7 +94,8 @@ def read_place(code: CodeType, last: int) -> Place:
 
 
 def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
-    """The names of what is called: those loaded by the instructions whose source begins where that of the call begins.
+    """The names of the called object: those loaded by the instructions whose source begins where that of the call
+    begins.
 
     ``np.sum(x, axis=0)`` loads ``np`` and ``sum``; what belongs to all of the call (its tuple of keywords) is passed
     over. Where Python does not know the places there are no names.
@@ -204,7 +205,7 @@ def name_in_python(code: CodeType) -> str | None:
 def check_taker(x: Any, kind: type, strict: bool) -> bool:
     """Is the number of x taken on purpose, by a call of ``float``, ``int`` or ``complex`` itself, or to be printed?
     Raises LostGradientError if the code that takes it would lose the gradient. (Called by ``__float__``, which is
-    called by the frame that is asked.)
+    called by the frame in question.)
 
     ``float(x)`` comes first, because it is called in every training loop.
     """
@@ -236,7 +237,7 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
 
 
 def taker(frame: Any, place: Place, function: Any) -> str | None:
-    """What takes the number, if that loses a gradient and the call is the user's own: its name."""
+    """The name of the function that takes the number, if that loses a gradient and the call is the user's own."""
     if not is_in(frame, "numpy"):
         if not is_users(frame):
             return None

@@ -11,8 +11,8 @@ bits. Small results keep all their operands, needed or not, so nothing has to be
 ones, and for those ``make_node`` decides.
 
 Before the closures comes a question: who computes if there is another class beside a node? A Quantity, a labelled
-array, a lazy one have NumPy's hooks as nodes have, and the one that is asked first may say NotImplemented: then the
-other one is asked. We say it only where no gradient is lost. That is so if the class keeps the array that it is given
+array, a lazy one have NumPy's hooks as nodes have. NumPy calls one of them first; if it returns NotImplemented, the
+other is called. We return it only where no gradient is lost. That is so if the class keeps the array that it is given
 (``nodes/coercion.py`` knows which do), and if there is no history. A class that would take the numbers of a node is
 refused, because the other way round, a node that takes the numbers of a Quantity, loses the unit without a word.
 Libraries for which a node is its numbers (pandas) are data for us as they always were.
@@ -62,12 +62,12 @@ HOOKS: set[Any] = {NUMPYS_HOOK}  # operands with one of these need not be looked
 
 
 def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: str = "__array_ufunc__") -> bool:
-    """Is a class of these ``kinds`` to be asked for ``function(*operands)``? Then our answer is NotImplemented.
+    """Should a class of these ``kinds`` compute ``function(*operands)``? Then we return NotImplemented.
 
     Not for a function whose answer has no history (a comparison): of numbers NumPy asks the class by itself.
 
     Raises MixedArraysError if a history would be lost, or if the call ``writes`` into one of its arguments
-    (``x *= quantity``): what another class answers does not stand in x.
+    (``x *= quantity``): another class's result is not written into x.
     """
     found = [
         kind for kind in kinds if kind is not np.ndarray and not issubclass(kind, NodeRole) and has_own_hook(kind, hook)
@@ -82,8 +82,8 @@ def is_anothers(function: Any, kinds: Any, operands: Any, writes: bool, hook: st
 
 
 def has_own_hook(kind: type, hook: str) -> bool:
-    """Has the class a way of its own to compute, and not NumPy's, ours, that of a registered array type or that of a
-    library which wants numbers? ``__array_ufunc__ = None``, no way at all, is one: Python asks the class."""
+    """Does the class compute in its own way, and not in NumPy's, ours, that of a registered array type or that of a
+    library which wants numbers? ``__array_ufunc__ = None`` counts as its own way: Python calls the class."""
     known = registered_type(kind)
     if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
         return False
@@ -93,7 +93,7 @@ def has_own_hook(kind: type, hook: str) -> bool:
 
 
 def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:
-    """What is said where a class would take the numbers of a node, or a node those of a class that adds something."""
+    """The error where a class would take the numbers of a node, or a node those of a class that adds something."""
     name, full = kind.__qualname__, f"{kind.__module__}.{kind.__qualname__}"
     if writes:
         return MixedArraysError(
@@ -117,8 +117,8 @@ _view = np.ndarray.view
 
 
 def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
-    """The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is who calls
-    the closure, 2 who calls the hook of NumPy's that calls it."""
+    """The quick closure of a ufunc of one argument. The frame at ``depth`` is the one that asks for it: 1 is the caller
+    of the closure, 2 the caller of NumPy's hook that calls it."""
     ufunc = rule.function
 
     def forward(x: Any) -> Any:
@@ -292,8 +292,8 @@ def protect_operands(rule: Rule, a: Any, b: Any, plain: int) -> tuple[Any, Any, 
 
 
 def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
-    """The same for every other kind of operand. One whose class has arithmetic of its own is asked, by Python or
-    NumPy, whoever called us."""
+    """The same for every other kind of operand. If a class has arithmetic of its own, Python or NumPy calls it, no
+    matter who called us."""
     t, u = type(x), type(y)
     known = getattr(t, "__array_ufunc__", NUMPYS_HOOK) in HOOKS and getattr(u, "__array_ufunc__", NUMPYS_HOOK) in HOOKS
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
@@ -333,7 +333,8 @@ QUICK: dict[Any, Callable[[Any, Any], Any]] = {ufunc: operator for operator, ufu
 
 
 def quicken() -> None:
-    """Closures for the ufuncs of the table, but for those whose row has no derivative by one of the operands: they go
+    """Closures for the ufuncs of the table, except those whose row lacks a derivative with respect to one of the
+    operands: they go
     to ``apply``, also if a user has given such a row to them since."""
     for function, rule in RULES.items():
         if isinstance(function, np.ufunc) and function.nout == 1 and function.nin <= 2:

@@ -2,7 +2,7 @@
 
 A ufunc (``np.exp(x)``, ``plain + x``) asks ``__array_ufunc__``, most other functions ``__array_function__``. What a
 function means for nodes is in the table (a row), composed of rows, a plain result, or refused with advice; nothing
-falls through to NumPy, whose own code might drop the graph without a word. Another class that has such hooks is asked
+falls through to NumPy, whose own code might drop the graph without a word. Another class that has such hooks is called
 instead (we answer NotImplemented), but only where no gradient is lost: ``closures.py``.
 """
 
@@ -71,7 +71,7 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
     ) is not None:
         return answer
     if composed and method != "__call__":
-        if "where" in options:  # a condition, to which nothing flows; if it is the only node none is left
+        if "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
         return METHODS[method][ufunc](*inputs, **options)
     if composed:
@@ -103,7 +103,7 @@ def computed_in(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) ->
 
 
 def has_scipy_rule(ufunc: Any) -> bool:
-    """Is it one of SciPy's, and has it a row? Those rows are read when the first such function meets a node."""
+    """Is it one of SciPy's functions that have a row? Those rows are read when the first such function meets a node."""
     if "scipy.special" not in sys.modules:
         return False
     from ..rules import special  # noqa: F401 - fills the table
@@ -179,7 +179,7 @@ def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
 
 
 def without_rule(function: Any, call: Any, args: Any, options: Any, method: str = "") -> Any:
-    """Answer for a function that has no row: the plain result where that is right, else say so."""
+    """Handle a function that has no row: the plain result where that is right, else an error."""
     if function in ALLOCATORS:
         return constant_from(on_numbers(call, args, options))
     if is_plain(function, args, options):
@@ -188,7 +188,7 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
 
 
 def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:
-    """What NumPy answers to a call that we compose of others, with its errors, dtypes and layouts; as Constants. None
+    """NumPy's own result of a call that we compose of others, with its errors, dtypes and layouts; as Constants. None
     if a gradient flows, or if a result is a view, into which a node may be written."""
     if any([isinstance(x, NodeRole) and x.requires_grad for x in args]):  # most often
         return None
@@ -241,9 +241,9 @@ def given_plain(x: Any) -> Any:
 
 
 def on_numbers(call: Any, args: Any, options: Any) -> Any:
-    """NumPy's own answer, for the numbers alone. Those with a gradient nobody can write into. In a proof floats are
-    computed with what is in the memory of nodes: who goes on computing with them is found, as one who has read them
-    there."""
+    """NumPy's own answer, for the numbers alone. The numbers of nodes with a gradient are read-only. In a proof floats
+    are computed from the memory of nodes, so that code that goes on computing with them is found like code that reads
+    the memory."""
     if modes().shadow:
         found = call(*value_of(args), **{k: value_of(v) for k, v in options.items()})
         parts = found if isinstance(found, (tuple, list)) else (found,)

@@ -126,7 +126,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
 def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:
     """The operands and options as the record keeps them: copies of what derivatives read and the write may change.
 
-    flowing : to which operands gradients flow.
+    flowing : the operands to which gradients flow.
     """
     needed = rule.must_save(flowing)
     kept = list(values)
@@ -224,7 +224,7 @@ def set_value(x: Any, value: Any) -> None:
 
 
 def set_layout(x: Any, name: str, new: Any) -> None:
-    """``x.shape = shape``: x becomes the reshape of what it was. Who has used x before has the old record. Strides and
+    """``x.shape = shape``: x becomes the reshape of what it was. Earlier users of x keep the old record. Strides and
     dtype can be set where there is no history.
 
     Raises InPlaceError for Variables, whose gradients have their shape, and for views, which must find themselves in
@@ -315,7 +315,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
     try:
-        overwrite([out], [node._value])  # whoever else holds the array sees the write
+        overwrite([out], [node._value])  # everyone who holds the array sees the write
         if not node.requires_grad:
             return constant_from(out)
         if switches.shadow:  # and in a proof other numbers, as in the memory of nodes
@@ -363,7 +363,7 @@ def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 
 def node(x: Any, name: str) -> Any:
-    """``x``, if it can remember what is written into it."""
+    """``x``, if it is a node, which records writes into it."""
     if not isinstance(x, NodeRole):
         raise lost(f"np.{name} of a node into a plain array keeps only numbers: make the array with af.zeros(...)")
     return x
@@ -419,7 +419,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """The elements at which the mask holds; each takes the value that stands at its own place."""
+    """The elements at which the mask holds; each takes the value at its own place."""
     x, places = node(a, "putmask"), np.flatnonzero(plain_places(mask))
     if places.size and np.size(value_of(values)):
         write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])

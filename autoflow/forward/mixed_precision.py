@@ -64,7 +64,7 @@ def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
 
 
 def target(rule: Rule, operands: Iterable[Any]) -> Any:
-    """The dtype to which an operation's float operands are cast under autocast; None if it takes them as they are."""
+    """The dtype to which an operation's float operands are cast under autocast; None if it takes them unchanged."""
     goal = modes().autocast if rule.name in LOW else SINGLE if rule.name in FULL else None
     if goal is not None:
         for x in operands:
@@ -105,7 +105,8 @@ def is_scale(x: float) -> bool:
 
 
 class Optimizer(Protocol):
-    """What :class:`GradScaler` asks of an optimiser: its Variables, and a step that uses their ``grad``."""
+    """The interface that :class:`GradScaler` needs of an optimiser: its Variables, and a step that uses their
+    ``grad``."""
 
     parameters: Iterable[Any]
 
@@ -193,11 +194,11 @@ class GradScaler:
         self._set(factor if is_scale(factor) else self.factor, 0 if grows else good, [])
 
     def state(self) -> dict[str, float]:
-        """What a saved training run needs: the arguments of :meth:`restore`."""
+        """The state to save with a training run: the arguments of :meth:`restore`."""
         return {"factor": self.factor, "good_steps": self.good_steps}
 
     def restore(self, factor: float, good_steps: int) -> None:
-        """Continue from a :meth:`state`. Raises StateError, and changes nothing, for what is none."""
+        """Continue from a :meth:`state`. Raises StateError, and changes nothing, if the argument is not a state."""
         if not (is_scale(factor) and good_steps >= 0):
             raise StateError(f"GradScaler: {factor} is no scale, or {good_steps} no number of steps")
         self._set(float(factor), int(good_steps), self._checked)
@@ -206,7 +207,7 @@ class GradScaler:
         set_all([(self, "factor", factor), (self, "good_steps", good_steps), (self, "_checked", checked)])
 
     def _find(self, optimizer: Optimizer) -> list[tuple[Optimizer, bool, bool]]:
-        """What is known of an optimiser since update(): one row, or none."""
+        """The notes on an optimiser since update(): one row, or none."""
         if hasattr(optimizer, "is_due"):  # it would add scaled gradients to others that were divided by the scale
             raise TypeError(
                 f"GradScaler takes no {type(optimizer).__name__}: gradients stay scaled until all batches are "
@@ -216,7 +217,7 @@ class GradScaler:
         return [row for row in self._checked if row[0] is optimizer]
 
     def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, list[tuple[Any, str, Any]]]:
-        """Are the gradients finite, and what is to be set so that they are divided by the scale?"""
+        """Whether the gradients are finite, and the changes that divide them by the scale."""
         found = [p for p in optimizer.parameters if p.grad is not None]
         grads = []
         for g in [value_of(p.grad) for p in found]:

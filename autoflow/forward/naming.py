@@ -25,7 +25,7 @@ PRODUCTS = (np.matmul, np.dot, np.inner)
 
 
 def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options: Sequence[Any] = ()) -> None:
-    """Say below ``error``, which computing ``function(*inputs, *options)`` has raised, what the operands were."""
+    """Add a note on the operands to ``error``, which ``function(*inputs, *options)`` has raised."""
     if isinstance(error, AutoflowError) or getattr(error, "__notes__", None):
         return
     inputs = list(inputs)
@@ -38,14 +38,14 @@ def add_note(error: BaseException, function: Any, inputs: Iterable[Any], options
         return
     try:
         note = describe_shapes(function, named_shapes(function, inputs), options)
-    except Exception:  # of a list that is no array, or a variable of the user's: the error matters, not its note
+    except Exception:  # the list is not an array, or is a variable of the user's: the error matters, not its note
         return
     if note:
         error.add_note(note)
 
 
 def describe_shapes(function: Any, found: Named, options: Sequence[Any]) -> str:
-    """What the operands were, and what their shapes would have to be."""
+    """The operands, and the shapes that they would need."""
     said = ", ".join([f"{name} has shape {shape}" for name, shape in found[:MOST]])
     rule = (RULES_IN_WORDS.get(function) or of_elements(function))(found, options) if found else ""
     return f"{said}{': ' * bool(rule)}{rule}"
@@ -67,7 +67,7 @@ def named_shapes(function: Any, inputs: list[Any]) -> Named:
 
 
 def written_operands(function: Any, count: int) -> list[str | None]:
-    """What the user's program calls the operands, if it shows that many where it calls ``function``."""
+    """The expressions of the operands in the user's program, if its call of ``function`` shows as many."""
     place, last = enter(sys._getframe(1))
     found = find(place.code if type(place) is Activation else place, last) if place is not None else None
     if found is None or len(found.operands()) != count or not is_of(found, getattr(function, "__name__", "")):
@@ -124,12 +124,12 @@ def with_new_axis(found: Named) -> str:
 
 
 def of_elements(function: Any) -> Callable[[Named, Sequence[Any]], str]:
-    """What is said of an elementwise function; of others only the shapes."""
+    """The note on an elementwise function; on others, only the shapes."""
     return of_broadcasting if isinstance(function, np.ufunc) and function.signature is None else lambda *_: ""
 
 
 def of_reshape(found: Named, options: Sequence[Any]) -> str:
-    """How many elements there are, and how many are asked for."""
+    """The number of elements, and the number that the new shape needs."""
     (_, shape), wanted = found[0], options[0] if options else ()
     asked = wanted if isinstance(wanted, tuple) else (wanted,)
     if not all([isinstance(n, (int, np.integer)) for n in asked]) or len([n for n in asked if n < 0]) > 1:
@@ -141,7 +141,7 @@ def of_reshape(found: Named, options: Sequence[Any]) -> str:
 
 
 def of_joining(found: Named, options: Sequence[Any]) -> str:
-    """What concatenate wants."""
+    """The note on functions that join arrays, such as concatenate."""
     if len({len(shape) for _, shape in found}) > 1:
         return "all need the same number of axes; np.stack makes a new axis, x[np.newaxis] adds one"
     return "all lengths but that of the joined axis must be equal"

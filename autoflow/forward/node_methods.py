@@ -1,4 +1,4 @@
-"""What a node can do that an array cannot, and what Python itself asks of an array.
+"""The methods of nodes that arrays lack, and the special methods that Python calls on arrays.
 
 Python asks for a float, a truth value, a copy, a pickle, bits. All answers are plain. The one that deserves care is
 ``float(node)``: NumPy calls it in ``plain[i] = node``, which is how gradients get lost most often.
@@ -79,9 +79,9 @@ def number(x: Any, kind: Any) -> Any:
 
 
 def copy_node(x: Any, frame: Any) -> Any:
-    """What ``copy.copy(x)`` gives: of an operation, and of an argument of a transform, ``x.copy()``, which is recorded;
-    of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry nodes
-    copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
+    """The result of ``copy.copy(x)``: of an operation, and of an argument of a transform, ``x.copy()``, which is
+    recorded; of a Variable of the user's a new one, so that a copy of a model is a model. A library whose objects carry
+    nodes copies what is in them (xarray, when it sorts); it gets a copy with a history, too."""
     while frame is not None and frame.f_globals.get("__name__") == "copy":
         frame = frame.f_back
     who = None if frame is None else frame.f_globals.get("__name__")
@@ -104,7 +104,7 @@ class Protocol:
         return number(self, complex)
 
     def __round__(self, digits: int | None = None) -> Any:
-        """The plain number, rounded, as of np.float64: what Python's round is called for is printing."""
+        """The plain number, rounded, as np.float64 does: Python's round serves printing."""
         value = value_of(self)
         if value.ndim:
             raise TypeError(f"round() takes one number, not shape {value.shape}: use np.round(x, digits)")
@@ -133,8 +133,8 @@ class Protocol:
 
     @property
     def __pandas_priority__(self) -> int | None:
-        """More than that of a Series, DataFrame or Index: ``series * node`` is asked of the node, as ``node * series``
-        is. Raises LostGradientError for ``series *= node``, which could keep the numbers only."""
+        """More than that of a Series, DataFrame or Index: ``series * node`` is computed by the node, as ``node *
+        series`` is. Raises LostGradientError for ``series *= node``, which could keep the numbers only."""
         frame = sys._getframe(1)
         for _ in range(4):
             if frame is None or not wants_numbers(frame.f_globals.get("__name__")):
@@ -160,7 +160,7 @@ class Protocol:
 
 
 def state(x: Any) -> tuple[Any, ...]:
-    """What of a node outlives its graph: the arguments of :func:`restore`."""
+    """The part of a node that outlives its graph: the arguments of :func:`restore`."""
     if not isinstance(x, VariableRole) or not hasattr(x, "_value"):
         return False, value_of(x), x.name
     return True, value_of(x), x.name, x.requires_grad, value_of(x.grad)
@@ -207,7 +207,7 @@ found: Callable[[str], Any] = cache(later)  # to look a function up takes 1 µs
 
 
 class NodeMethods:
-    """Of every node."""
+    """The methods of every node."""
 
     # -- gradients
 
@@ -224,7 +224,7 @@ class NodeMethods:
         found("zero_grad")(self)
 
     def register_hook(self, hook: Hook) -> Handle:
-        """Call ``hook(g)`` in every backward pass with the gradient of this node; what it returns takes its place."""
+        """Call ``hook(g)`` in every backward pass with the gradient of this node, which its result replaces."""
         return found("register_hook")(self, hook)
 
     def register_post_accumulate_hook(self, hook: Hook) -> Handle:
@@ -266,8 +266,8 @@ class NodeMethods:
     @overload
     def summary(self, *, memory: Literal[True]) -> Memory: ...
     def summary(self, *, memory: bool = False) -> Summary | Memory:
-        """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : the bytes that each line of
-        the program keeps for the way back, instead."""
+        """A network as a table: scopes, shapes, parameters, sizes of gradients. memory : show instead the bytes that
+        each line of the program keeps for the backward pass."""
         return found("summary")(self, memory=memory)
 
     def formula(self, *, expand: bool = False) -> Formula:
@@ -309,7 +309,7 @@ class NodeMethods:
 
 
 class VariableMethods:
-    """Of Variables."""
+    """The methods of Variables."""
 
     def assign(self, value: Any) -> Self:
         """Overwrite the numbers, as an optimiser does; returns the Variable. Graphs that need the old ones notice."""

@@ -54,11 +54,11 @@ REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int6
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 
 
-Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # what is known of operands: split_inputs
+Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # the results of split_inputs
 
 
 class Operand(NamedTuple):
-    """What an operation needs of one operand."""
+    """Everything that an operation needs to know about one operand."""
 
     value: Any  # the plain array or number
     parent: Any  # what its gradient flows to: a record or a Variable; None where nothing flows
@@ -106,7 +106,7 @@ def split_inputs(inputs: Sequence[Any]) -> Gathered:
 
 def as_reshape_of_base(x: Any) -> Any:
     """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
-    ``np.r_`` do: that is a reshape. Of other arrays made there nothing can be said: None."""
+    ``np.r_`` do: that is a reshape. None for all other arrays made there."""
     base: Any = x.base
     if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
         new = x.ndim - base.ndim
@@ -120,8 +120,8 @@ def orphan_numbers(x: Any) -> Array:
     """The numbers of an array of our class that NumPy made in C, so that it has no history.
 
     If it looks into an array of another class (``masked.data``), the history was given up when that one was made, and
-    to a library that wants numbers it does not matter. A Constant had none. Else (``np.array(node, subok=True)``) a
-    gradient would be lost.
+    to a library that wants numbers it does not matter. A Constant had no history. Else (``np.array(node, subok=True)``)
+    a gradient would be lost.
     """
     another = x.base is not None and type(x.base) not in NODE_TYPES and not isinstance(x.base, NodeRole)
     known = another or isinstance(x, ConstantRole)
@@ -131,7 +131,7 @@ def orphan_numbers(x: Any) -> Array:
 
 
 def history_lost(x: Any) -> LostGradientError:
-    """What is said of such an array."""
+    """The error for such an array."""
     kind = type(x).__name__.replace("View", "Operation")
     return LostGradientError(
         f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does, "
@@ -204,7 +204,7 @@ def one_family(rule: Rule, values: list[Any]) -> list[Any]:
 # ---------------------------------------------------------------- recording: from the call to the node
 
 
-# Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): nothing is to be done with them.
+# Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): they need no treatment.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
 NO_OPTIONS: dict[str, Any] = {}
 FAULTS = (ValueError, IndexError, TypeError)  # what NumPy raises for operands that do not fit
@@ -344,7 +344,7 @@ def explain_error(error: BaseException, rule: Rule, inputs: tuple[Any, ...]) -> 
 
 
 def as_plain(result: Any) -> Array:
-    """What a row has computed, as an array of a known type."""
+    """The result of a row as an array of a known type."""
     if type(result) in NODE_TYPES:
         return result
     return np.asarray(result) if type(result) in REALS else plain_array(result)
@@ -399,8 +399,8 @@ def make_node(
 
 
 def announce_node(node: Any) -> None:
-    """Tell those who asked (hooks, anomaly mode, checkpointing) that ``node`` was recorded. What they compute with it
-    is not told again."""
+    """Call the listeners (hooks, anomaly mode, checkpointing) for the new ``node``. Operations that they record are not
+    announced."""
     listeners = modes().listeners
     with switched(listeners=()):
         for listener in listeners:

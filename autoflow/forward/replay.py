@@ -8,7 +8,7 @@ A record knows its function, its operands and its options, so what was computed 
 Operands come before the operations that use them, and numbers of creation never decrease along the way: the records,
 sorted by number, are the program. Nothing is recursive.
 
-What is run again is what was recorded. A Python ``if``, and the condition of ``np.where(x > 0, ...)``, were decided
+Only recorded operations are run again. A Python ``if``, and the condition of ``np.where(x > 0, ...)``, were decided
 when the graph was made, and stay decided.
 """
 
@@ -37,7 +37,7 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
     inputs : Variables, or nodes on the way, and their values, of the shapes they were recorded with. Variables that
         are not mentioned have the value that they have now.
 
-    Returns a plain array; nothing is recorded and no node changes. Raises ValueError for a node that is no part of
+    Returns a plain array; nothing is recorded and no node changes. Raises ValueError for a node that is not part of
     the history or a value of another shape, NoRuleError for values that were computed outside (``create_node``),
     StaleValueError for plain operands that are gone or overwritten.
 
@@ -136,7 +136,7 @@ def program(roots: list[Any], cut: Inputs) -> list[Any]:
 
 
 def run(record: Record, operands: list[Array]) -> Array:
-    """What the row computes of these values and the options that were saved."""
+    """The result of the row for these values and the saved options."""
     refuse_foreign(record)
     rule = record.rule
     if rule.operator is None:
@@ -156,7 +156,7 @@ def refuse_foreign(record: Record) -> None:
 
 
 def shown_operand(record: Record, k: int) -> Any:
-    """An operand that no gradient flows to, if it is still what it was: its value, or the Constant that it was."""
+    """An operand to which no gradient flows, if it is unchanged: its value, or the Constant itself."""
     extra = record.extra or Extras()
     x = extra.constants.get(k)
     value = record.saved[k]
@@ -178,7 +178,7 @@ def shown_operand(record: Record, k: int) -> Any:
 
 
 def key_of(x: Any) -> Any:
-    """What a graph knows a node by; raises ValueError for anything but a node of a graph."""
+    """The key of a node in its graph; raises ValueError for anything but a node of a graph."""
     if isinstance(x, Record):
         return x
     source = gradient_target(x) if isinstance(x, NodeRole) else None

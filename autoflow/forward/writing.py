@@ -2,7 +2,7 @@
 
 NumPy has written all, a part or nothing when such an exception arrives, and we cannot tell which. So what a write
 changes in the graph is changed *before* it: the memory counts as written into (``nodes/versions.py``), and the array
-and all arrays of which it is a view have records that refuse a backward pass. When the write is done, one call in C
+and all arrays that it is a view of have records that refuse a backward pass. When the write is done, one call in C
 takes the refusal back. Every write of the package goes through :func:`write_noted`, or, of leaves, :func:`overwrite`.
 """
 
@@ -28,8 +28,8 @@ from ..table.table import Rule
 from .recording import apply
 
 WRITES = RULES[setitem], RULES[put_view]
-READERS = 32  # so many operations behind a written value are asked whether they read the old one: softmax has 4
-SMALL = 16  # old values of at most that many elements are copied, so that pictures of small programs show them
+READERS = 32  # the number of operations behind a written value that are checked for reading the old one: softmax has 4
+SMALL = 16  # old values of at most this many elements are copied, so that pictures of small programs show them
 
 
 def write_noted(
@@ -58,7 +58,7 @@ def write_noted(
         else:
             note.stamp(now())
         raise
-    number = now()  # after the write: what was made of the old numbers until now is older
+    number = now()  # after the write: everything computed from the old numbers is older
     for one in made:
         one.number = now()
     if record is not None:
@@ -131,9 +131,9 @@ def is_overlapping(v: Any, x: Any) -> bool:
 
 
 def save_overwritten_values(x: Any, record: Record | None, parents: Sequence[Any]) -> None:
-    """Copy what will be needed of the memory that is about to be overwritten: by the records of x and of its bases, by
-    the latest write through another view of them, and by what the ``parents`` of this write were computed from, as in
-    ``x /= np.linalg.norm(x)``. Every other reader notices in the pass back that it was overwritten.
+    """Copy the values in the memory about to be overwritten that will still be needed: by the records of x and of its
+    bases, by the latest write through another view of them, and by what the ``parents`` of this write were computed
+    from, as in ``x /= np.linalg.norm(x)``. Every other reader notices the write in the backward pass.
 
     record : the current one of x, which brings those of its bases up to date.
     """
@@ -165,7 +165,7 @@ def rescue_result(record: Record, x: Any, limit: int) -> None:
 
 def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
     """Let ``readers`` and the records behind them keep a copy of what their derivatives need of x. READERS of them are
-    asked, the nearest first; none from before ``since``, when x got the numbers that it has."""
+    checked, the nearest first; none from before ``since``, when x got the numbers that it has."""
     readers = list(dict.fromkeys(readers))
     copies: dict[int, Array] = {}  # id of an array -> its copy, one for all readers
     for reader in readers:
@@ -179,7 +179,7 @@ def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
 
 
 def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
-    """What is to be set so that the array object x has ``record``, and that, if it is a view, its bases know: triples
+    """The changes that give the array object x ``record`` and, if it is a view, inform its bases: triples
     (node, attribute, value), and the records of the bases. No recursion: a view of a view of a view may be deep."""
     changes: list[tuple[Any, str, Any]] = []
     made: list[Record] = []

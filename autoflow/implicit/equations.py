@@ -106,7 +106,7 @@ def relative_to_x(start: Array, x: Array) -> float:
 
 
 class Solution(Function):
-    """The x with F(x, θ) = 0, and its derivative. ``x0`` is where the search begins; nothing is sent there."""
+    """The x with F(x, θ) = 0, and its derivative. ``x0`` is where the search begins; it receives no gradient."""
 
     @staticmethod
     def forward(ctx: Any, x0: Array, *arrays: Array, equation: Equation) -> Array:
@@ -123,9 +123,9 @@ class Solution(Function):
 
 
 class Problem:
-    """What all functions of this room begin with: the unknowns as a vector, θ as a list of arrays, where to start.
+    """The common input of all functions of this room: the unknowns as a vector, θ as a list of arrays, where to start.
 
-    x0 : where the search begins, a tree of real numbers; what is sent there is nothing.
+    x0 : where the search begins, a tree of real numbers; it receives no gradient.
     theta : a tree; its floats are what gradients flow to.
     """
 
@@ -155,7 +155,8 @@ HALVINGS = 20  # of a step that makes the residual larger
 
 
 def goal(tol: float | None, eps: float) -> float:
-    """How exact a solver of ours is to be: the caller's tolerance, or eps to the power of 2/3 (4e-11 in float64)."""
+    """The accuracy required of our own solvers: the caller's tolerance, or eps to the power of 2/3 (4e-11 in
+    float64)."""
     return eps ** (2 / 3) if tol is None else tol
 
 
@@ -225,7 +226,7 @@ def step_solver(
 
 
 def shortened_step(f: Callable[[Array], Array], x: Array, d: Array, size: float, tries: int) -> tuple[Any, Any]:
-    """x − t d and F there for the largest t of 1, 1/2, 1/4 ... with a smaller residual; None if there is none."""
+    """x − t d and F there for the largest t of 1, 1/2, 1/4 ... with a smaller residual; None if no such t exists."""
     t = 1.0
     for _ in range(tries):
         moved = x - x.dtype.type(t) * d
@@ -295,7 +296,7 @@ def given_options(solver: Any) -> dict[str, Any]:
     return found
 
 
-# SciPy's functions that take a Jacobian: the word for it, methods that do (None: it has none to choose), and options
+# SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options
 # that make it go on: here a solution is wanted to rounding, and whether it is one we see ourselves.
 WITH_JACOBIAN: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "fsolve": ("fprime", (None,), {"xtol": 1e-12, "full_output": True}),
@@ -329,7 +330,7 @@ def call_scipy(
 
 
 def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: Layout, *more: Any) -> tuple[Array, str]:
-    """A solver of the user's: of functions of x as he wrote it."""
+    """A solver of the user's, for functions of x in its original containers."""
     answer = solver(as_numbers(f), layout.unravel(x0), *more)
     found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer
     said = as_sentence(getattr(answer, "message", ""))
@@ -347,7 +348,7 @@ def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def as_sentence(message: Any) -> str:
-    """What a solver says, with a full stop."""
+    """A solver's message, with a full stop."""
     text = message if isinstance(message, str) else ""
     return text if text.endswith((".", "!")) or not text else f"{text}."
 

@@ -172,7 +172,8 @@ class Layout:
 
 
 def is_float_array(x: Any) -> bool:
-    """An array, node or NumPy number with a dtype of its own that can hold any value? Python's numbers have none."""
+    """An array, node or NumPy number with a dtype of its own that can hold any value? Python's numbers have no
+    dtype."""
     return getattr(getattr(x, "dtype", None), "kind", "") == "f"
 
 
@@ -184,7 +185,7 @@ def is_list_of_numbers(x: Any) -> bool:
 
 
 def weak_dtype(arrays: Sequence[Any]) -> Any:
-    """What Python numbers become beside these arrays: their dtype, float64 if there are none."""
+    """The dtype that Python numbers take beside these arrays: theirs, or float64 without arrays."""
     return np.result_type(*[x.dtype for x in arrays]) if arrays else np.dtype(np.float64)
 
 
@@ -211,7 +212,7 @@ def call_on_numbers(function: Callable[..., Array], arrays: Sequence[Array], nam
 
 def refuse_outside(values: Any, name: str, recording: bool = True) -> None:
     """Raise an error if a function of plain arrays returns something else: then it uses nodes or traced arrays besides
-    its arguments, to which no gradient would come back."""
+    its arguments, which would receive no gradient."""
     if recording:
         refuse_hidden(values, name, "theta")
     for x in map(value_of, pytree.tree_leaves(values)):
@@ -233,7 +234,7 @@ NO_SCIPY = (
     "af.implicit solves large linear systems with SciPy, which is not installed: pip install scipy; or give a "
     "solver of your own, a function of (product, b)"
 )
-DENSE = 500  # up to that many unknowns a matrix is made, where nothing else is said: 2 MB, and 10 ms to solve
+DENSE = 500  # by default, up to this many unknowns a matrix is made: 2 MB, and 10 ms to solve
 # The modes in which a solver runs: on plain arrays alone, in full precision, and with trial steps that may give NaN.
 ONE_AT_A_TIME: dict[str, Any] = {
     "recording": True, "depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "anomaly": False,
@@ -323,7 +324,7 @@ class OperatorSolution(Function):
 
 
 def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:
-    """What goes to θ if ``residual(θ)`` stays 0 at the solution: −uᵀ ∂F/∂θ."""
+    """The gradient of θ if ``residual(θ)`` stays 0 at the solution: −uᵀ ∂F/∂θ."""
     if not values:
         return ()
     _, pullback = vjp(residual, *values, allow_unused=True)

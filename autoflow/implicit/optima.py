@@ -49,10 +49,10 @@ def root(
     f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 100,
 ) -> Any:  # fmt: skip
-    """The x with f(x, θ) = 0 that is found from x0; differentiable by θ, whichever solver found it.
+    """The x with f(x, θ) = 0 that is found from x0; differentiable with respect to θ, whichever solver found it.
 
     f : of (x, theta), written with NumPy. x is an array, a number or nested containers of them, real, shapes and dtypes
-        as in x0; f returns as many equations, in the same containers and shapes.
+        as in x0; f returns the same number of equations, in the same containers and shapes.
     theta : an array, a number or nested containers. Gradients flow to its floats; everything else in it
         (whole numbers, text, functions) is passed on.
     solver : None is Newton's method with shortened steps. Or a function of scipy.optimize (root, fsolve, newton_krylov,
@@ -101,7 +101,8 @@ def fixed_point(
     f: Callable[..., Any], x0: Any, theta: Any, *, solver: Any = None, linear: Any = "auto", tol: float | None = None,
     maxiter: int = 1000,
 ) -> Any:  # fmt: skip
-    """The x with x = f(x, θ) to which iterating from x0 leads; differentiable by θ, whichever solver found it.
+    """The x with x = f(x, θ) to which iterating from x0 leads; differentiable with respect to θ, whichever solver found
+    it.
 
     f, theta, linear : as in :func:`root`; f returns the next x.
     solver : None is Anderson's acceleration of x ← f(x). A function of scipy.optimize for fixed points (fixed_point).
@@ -234,14 +235,14 @@ def minimize(
 
 
 def as_solution(problem: Problem, objective: Callable[..., Any], x: Array, found: Any) -> Array:
-    """The minimum as a node. What SciPy calls a success need not be as near as an equation would ask for."""
+    """The minimum as a node. A success in SciPy's sense may be less accurate than an equation would need."""
     slope = grad(objective)
     tol = np.inf if found.success else None
     return problem.solve(slope, lambda *_: (x, as_sentence(found.message)), how=How(), tol=tol, scale=relative_to_start)
 
 
 def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any = None, **options: Any) -> Any:
-    """scipy.optimize.minimize for a function of a vector of plain numbers, with what the method takes.
+    """scipy.optimize.minimize for a function of a vector of plain numbers, with the derivatives that the method takes.
 
     SciPy computes in float64; the function gets x in the dtype of x0.
     """
@@ -283,7 +284,7 @@ def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], metho
 
 
 def on_vectors(constraint: dict[str, Any], layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
-    """One of them."""
+    """One of these dicts."""
     asked, own = constraint["fun"], constraint.get("args")
 
     def h(x: Array) -> Array:
@@ -362,7 +363,7 @@ def argmin(
     f: Callable[..., Any], x0: Any, theta: Any, *, equality: Callable[..., Any] | None = None, solver: Any = None,
     linear: Any = "auto", tol: float | None = None, maxiter: int = 1000,
 ) -> Any:  # fmt: skip
-    """The x near x0 that minimises f(x, θ); differentiable by θ, whichever solver found it.
+    """The x near x0 that minimises f(x, θ); differentiable with respect to θ, whichever solver found it.
 
     f : of (x, theta), smooth, written with NumPy; returns one number. x, theta and linear are as in :func:`root`; the
         matrix of the linear systems is the Hessian of f, so "cg" is possible, too.
@@ -444,7 +445,7 @@ def argmin(
 def search_by_scipy(
     solver: Any, value: Callable[[Array], Any], h: Any, x: Array, aim: float, maxiter: int
 ) -> tuple[Array, str]:  # fmt: skip
-    """A minimum by a function of scipy.optimize. How near it came is seen from the gradient, not from what it says."""
+    """A minimum by a function of scipy.optimize. Its accuracy is judged by the gradient, not by its message."""
     if solver is not None and original(solver) is not scipy_optimize().minimize:
         return call_scipy(solver, lambda x: value_of(value(x)), x, lambda x: x)
     options = given_options(solver)
@@ -482,7 +483,7 @@ def check_curvature(matrix: Array, n: int) -> None:
         free = v[np.sum(s > s[0] * np.finfo(s.dtype).eps * n) :]
         h = free @ h @ free.T
     if not h.size or not np.isfinite(h).all():
-        return  # what is not finite is found elsewhere
+        return  # values that are not finite are found elsewhere
     curvatures = np.linalg.eigvalsh((h + h.T) / 2)
     if curvatures[0] < -(np.finfo(h.dtype).eps ** 0.5) * np.abs(curvatures).max():
         raise ConvergenceError(

@@ -1,4 +1,4 @@
-"""What the notebooks of ``notebooks/`` ask: right answers, hints, and a progress bar.
+"""Support for the notebooks in ``notebooks/``: right answers, hints, and a progress bar.
 
 A lesson begins with ``check = checker("backprop_by_hand")``, its file's name without the number. Its questions are in
 the text file of that name here, so the notebook contains no answer, and a student needs no other file.

@@ -1,7 +1,7 @@
 """``check(dL_db=12)``: is that right, and if not, which step should one look at?
 
 A lesson's questions are a dict of :class:`Question`, by the names that the notebook uses. ``...`` is an answer that has
-not been given yet. They are read from the lesson's text file when a checker is asked for::
+not been given yet. They are read from the lesson's text file when a checker is made::
 
     [dL_db]
     right = 12
@@ -57,7 +57,7 @@ class Question:
     wrong: Any
 
     def mistakes(self) -> list[tuple[Any, str]]:
-        """The usual mistakes, and what to say of each."""
+        """The usual mistakes, and the comment on each."""
         return list(self.wrong.items() if isinstance(self.wrong, Mapping) else self.wrong)
 
     def is_right(self, answer: Any) -> bool:
@@ -105,7 +105,7 @@ class Marks:
 def checker(lesson: str) -> Callable[..., Marks]:
     """``check`` for a lesson: call it with answers by name.
 
-    lesson : the name of its notebook without the number. ValueError if there is none, or no such question.
+    lesson : the name of its notebook without the number. ValueError if there is no such lesson or question.
 
     >>> check = checker("backprop_by_hand")
     >>> check(dL_db=12)
@@ -138,7 +138,7 @@ def questions_of(lesson: str) -> dict[str, Question]:
 
 
 def read_question(right: Any, hint: str, wrong: list[Any]) -> Question:
-    """A question as its text file has it; ``wrong`` are pairs of a mistake and what to say of it."""
+    """A question as its text file has it; ``wrong`` are pairs of a mistake and its comment."""
     return Question(read_value(right), hint, [(read_value(mistake), said) for mistake, said in wrong])
 
 
@@ -155,9 +155,9 @@ def read_value(entry: Any) -> Any:
 
 
 def progress(steps: Iterable[T], words: str) -> Iterable[T]:
-    """``steps``, with a progress bar if tqdm is installed. ``words`` stand before it.
+    """``steps``, with a progress bar if tqdm is installed. ``words`` are printed before it.
 
-    It is plain text, which every notebook shows, and starts no thread, since browsers have none.
+    It is plain text, which every notebook shows, and starts no thread, since browsers have no threads.
 
     >>> list(progress(range(3), "training"))
     [0, 1, 2]

@@ -1,6 +1,7 @@
 """When an answer counts as the same as the right one, and how to show it in a few words.
 
-What the lessons' text files ask Python for: checks of answers that are functions, and mistakes that are no numbers.
+The parts of the lessons' text files that need Python: checks of answers that are functions, and mistakes that are not
+numbers.
 
 A text file says ``{ check = "pools" }`` for a function of this module that gets an answer and says whether it is right,
 and ``{ mistake = "relu" }`` for an entry of :data:`MISTAKES`. Both are in the order of the lessons.
@@ -20,7 +21,7 @@ from ..nodes.nodes import Variable
 from ..transforms.gradcheck import gradcheck
 
 TOLERANCE = 0.01  # of numbers that are not whole: two or three digits on paper are enough
-NOTHING = 1e-6  # what is left of a 0 that was computed
+NOTHING = 1e-6  # the rounding error of a computed 0
 
 
 def plain(answer: Any) -> Any:
@@ -30,7 +31,8 @@ def plain(answer: Any) -> Any:
 
 
 def numbers(answer: Any) -> np.ndarray:
-    """An answer as an array of floats, whatever type of number it has. TypeError or ValueError if it is none."""
+    """An answer as an array of floats, whatever type of number it has. TypeError or ValueError if it is not a number or
+    array."""
     array = np.asarray(plain(answer))
     array = array.real if array.dtype.kind == "c" and not np.any(array.imag) else array
     return np.array(array.tolist(), float)
@@ -40,7 +42,7 @@ def same(answer: Any, right: Any) -> bool:
     """Whether an answer is the right one, however it is written.
 
     Words in capital or small letters, whole numbers exactly, other numbers to 1 % or rounded to two digits, sets in
-    any order, arrays and shapes entry by entry. A single number may stand in an array or in brackets.
+    any order, arrays and shapes entry by entry. A single number may be given in an array or in brackets.
     """
     try:
         if isinstance(right, (str, bool)):
@@ -56,7 +58,7 @@ def fold(word: Any) -> str:
 
 
 def is_set(answer: Any, right: set[Any]) -> bool:
-    """Whether the answer has all of these and nothing else; words may stand in one text: ``"a, d"``, ``"ad"``."""
+    """Whether the answer has all of these and nothing else; words may be given in one text: ``"a, d"``, ``"ad"``."""
     if isinstance(answer, str):
         words = re.findall(r"\w+", answer)
         answer = list(words[0]) if len(words) == 1 and max(map(len, right)) == 1 else words
@@ -100,7 +102,7 @@ def between(low: float, high: float) -> Callable[[Any], bool]:
 
 
 def call(function: Any, *given: Any, **named: Any) -> Any:
-    """What a student's function gives, without nodes: an array, or a tuple of arrays.
+    """The result of a student's function, without nodes: an array, or a tuple of arrays.
 
     Its arguments and its result are copies, since it may change arrays in place.
     """
@@ -416,7 +418,7 @@ def is_leaky(function: Any) -> bool:
 
 is_margin = like(lambda y, t: np.asarray(np.mean(np.maximum(0.0, 1 - t * y))), (8,), (8,))
 
-# Wrong answers that a text file cannot hold. What is wrong with each is said there.
+# Wrong answers that a text file cannot hold. The file explains each.
 MISTAKES: dict[str, Any] = {
     # lesson 1
     "sign_forgotten": WrongNumber,

@@ -1,7 +1,7 @@
 """``af.live``: a page on which a network trains, made of the user's own loss.
 
 Python records the loss once and writes it as JavaScript; from then on the browser computes everything. In the order of
-reading: ``study.py`` records what the page computes and where it stands in the source, ``cards.py`` arranges the cards
+reading: ``study.py`` records what the page computes and where that is in the source, ``cards.py`` arranges the cards
 of the graph, ``page.py`` puts the page together (:func:`~.page.live`), ``widget.py`` is the same page in a notebook,
 with the weights read back.
 

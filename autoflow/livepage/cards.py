@@ -30,7 +30,7 @@ TURN = 24.0  # what an arrow needs at the end of a row
 
 @dataclass(frozen=True)
 class Face(Card):
-    """A card of which only the size matters to the layout."""
+    """A card for the layout, to which only its size matters."""
 
     width: float = 0.0
     height: float = 0.0
@@ -87,7 +87,7 @@ def describe(study: Study) -> tuple[list[dict[str, Any]], list[tuple[int, int]],
 
 
 def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
-    """Are the columns of a matrix images, as what is predicted from? Their side then."""
+    """The side of the images in a matrix's columns, if the data are such images."""
     pixels = int(np.shape(study.grid)[-1]) if study.kind == "images" else 0
     return round(pixels**0.5) if pixels and len(shape) == 2 and shape[0] == pixels and shape[1] <= MOST else None
 

@@ -30,7 +30,7 @@ DIGITS = 15  # of data in the page; parameters have all
 
 
 class LivePage:
-    """A page on which a network trains. Notebooks show it; ``save("page.html")`` writes one file that needs nothing.
+    """A page on which a network trains. Notebooks show it; ``save("page.html")`` writes one self-contained file.
 
     params : the parameters by name: those given; in a notebook with the extra ``widget``, those of the page as it was
         when it last paused.
@@ -60,7 +60,7 @@ class LivePage:
         return f"{script()}\n{self.program}"
 
     def build(self) -> tuple[str, dict[str, Any]]:
-        """The two programs in JavaScript, and what the page has to know."""
+        """The two programs in JavaScript, and the data of the page."""
         study = self.study
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
@@ -154,13 +154,13 @@ class LivePage:
 
 @cache
 def script() -> str:
-    """What every page runs, as one function."""
+    """The script that every page runs, as one function."""
     pieces = [pack_file(name, __package__) for name in FILES]
     return "\n".join(["function live(host, A, makeStep, makePrediction, notify) {", *pieces, "}"])
 
 
 def rounded(x: Any) -> list[Any]:
-    """Numbers for the page, which need not be longer than data are exact."""
+    """Numbers for the page, rounded to the accuracy of data."""
     return [float(f"{v:.{DIGITS}g}") for v in np.ravel(x).tolist()]
 
 
@@ -188,7 +188,7 @@ def live(
     Returns a page with ``save``, ``to_html`` and ``reason``. Losses that draw random numbers, ask for values
     (``if x > 0``), or call what JavaScript lacks cannot be live: ``reason`` says why, and there is only a picture.
 
-    Raises InputError for a loss that is no number, or does not depend on ``params``; ValueError for unknown options.
+    Raises InputError for a loss that is not a number, or does not depend on ``params``; ValueError for unknown options.
 
     >>> def loss(w, b, x, t):
     ...     z = x @ w + b

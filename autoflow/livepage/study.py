@@ -1,4 +1,5 @@
-"""What a page computes, recorded: a step of training with all values and gradients, and the prediction on a grid."""
+"""The computations of a page, recorded: a step of training with all values and gradients, and the prediction on a
+grid."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Study:
         return f(dict(zip(self.params, params, strict=True)), *wanted)
 
     def record(self, f: Any) -> Any:
-        """What f computes of the parameters and the data, recorded."""
+        """The result of f for the parameters and the data, recorded."""
         variables = [Variable(p.copy(), name=n) for n, p in self.params.items()]
         constants = [constant(d, name=n) for n, d in self.data.items()]
         return self.call(f, variables, constants)
@@ -90,7 +91,7 @@ class Study:
 
     def record_step(self, wanted: list[tuple[int, int]]) -> str:
         """JavaScript of (parameters, data) -> loss, values of operations, gradients of parameters, gradients of
-        operations, ``wanted`` operands (operation, slot) that are no nodes."""
+        operations, ``wanted`` operands (operation, slot) that are not nodes."""
         names, call, loss_of, size = [*self.params], self.call, self.loss, len(self.records)
 
         fixed, moving = self.copies(), self.moving
@@ -144,7 +145,7 @@ class Study:
         return shape[:1] == (n,) and (len(shape) < 3 if self.kind == "plane" else rest == 1)
 
     def copies(self) -> dict[str, Any]:
-        """The data, as arrays that nobody else has."""
+        """Copies of the data, shared with nobody."""
         return {name: np.array(d) for name, d in self.data.items()}
 
     def maps(self) -> set[int]:
@@ -161,7 +162,7 @@ class Study:
         return found
 
     def place(self, record: Any) -> list[int] | None:
-        """Where an operation stands: the function's number, and first line, first column, last line, last column in
+        """The position of an operation: the function's number, and first line, first column, last line, last column in
         what the page shows of it, from 0."""
         code, found = code_of(record), expression_of(record)
         if code is None or found is None or not self.functions[code][0]:
@@ -172,7 +173,7 @@ class Study:
 
 
 def code_of(record: Any) -> Any:
-    """The code of the user's that an operation stands in; None if that is not known."""
+    """The user's code that contains an operation; None if it is not known."""
     place = getattr(record, "place", None)
     return getattr(place, "code", place)
 
@@ -211,7 +212,7 @@ def parameters_of(f: Callable[..., Any]) -> list[str]:
 
 
 def takes(f: Callable[..., Any], names: list[str]) -> bool:
-    """Has it a parameter for each of these names?"""
+    """Does the function have a parameter for each of these names?"""
     return {*names} <= {*parameters_of(f)}
 
 

@@ -5,7 +5,7 @@ They take arrays and nodes, keep float32 as float32, and can be differentiated a
 First those with a row of their own. All of them could be composed of NumPy's functions. They have rows where that is
 better: relu and leaky_relu because the composed ``np.maximum(x, 0)`` shares the gradient at 0, where 0 is expected;
 sigmoid, softmax and log_softmax because their derivative in terms of their result is the formula that is taught, needs
-no care for large arguments, and is one node in a picture; erf because NumPy has none. Then those composed of others.
+no care for large arguments, and is one node in a picture; erf because NumPy lacks it. Then those composed of others.
 
 Convolution and pooling look at an image through a small window at every place. Instead of moving the window over the
 image, take for each place *within the window* the slice of the image that it sees as the window moves. For a window of
@@ -109,7 +109,7 @@ def python_erf(x: Any) -> Array:
     return np.asarray(ERF(x), getattr(x, "dtype", None) or float)
 
 
-python_erf.__name__ = "erf"  # what it is called in other libraries
+python_erf.__name__ = "erf"  # its name in other libraries
 
 
 @primitive
@@ -142,7 +142,7 @@ def log_softmax(x: Array, /, axis: int = -1) -> Node:
 
 
 def softmax_x(g: Array, z: Array, axis: int) -> Array:
-    """What softmax sends back."""
+    """The gradient that softmax sends back."""
     return z * (g - np.sum(g * z, axis=axis, keepdims=True))
 
 
@@ -392,7 +392,8 @@ Sizes = int | Sequence[int]
 
 
 def windows(who: str, x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Array:
-    """What each position in the window sees. Shapes: x (n, channels, *size), result (n, channels, places, *out).
+    """The values that each position of the window sees. Shapes: x (n, channels, *size), result (n, channels, places,
+    *out).
 
     out = (size − dilation (kernel − 1) − 1) // stride + 1 in each direction.
 

@@ -48,7 +48,7 @@ Initialiser = Callable[..., Array]
 
 
 def positive(who: str, **sizes: int) -> None:
-    """Refuse sizes that are not whole numbers of at least 1."""
+    """Refuse sizes other than positive integers."""
     for name, n in sizes.items():
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"{who}: {name} is a number of things, at least 1, not {n!r}")
@@ -157,7 +157,8 @@ class ConvTranspose2d(Module):
 
 
 class BatchNorm(Module):
-    """:func:`~autoflow.nn.batch_norm` of (n, channels, ...): the batch's own mean in training, the running mean in use.
+    """:func:`~autoflow.nn.batch_norm` of (n, channels, ...): the batch's own mean in training, the running mean in
+    evaluation.
 
     >>> from autoflow import nn
     >>> layer = nn.BatchNorm(1)
@@ -236,7 +237,7 @@ class GroupNorm(Module):
 
 
 class Dropout(Module):
-    """:func:`~autoflow.nn.dropout` in training; does nothing in use.
+    """:func:`~autoflow.nn.dropout` in training; does nothing in evaluation.
 
     >>> from autoflow import nn
     >>> layer = nn.Dropout(0.5, rng=np.random.default_rng(0))
@@ -358,7 +359,7 @@ class Recurrent(Module):
 
 
 def in_time(steps: list[Array], x: Array, hidden: int) -> Array:
-    """All steps as one array (n, time, hidden), also if there are none."""
+    """All steps as one array (n, time, hidden), even without steps."""
     return np.stack(steps, axis=1) if steps else np.zeros((x.shape[0], 0, hidden), x.dtype)
 
 

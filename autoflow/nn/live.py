@@ -103,7 +103,7 @@ class Watched:
         return result
 
     def draw(self, loss: Any, data: tuple[Array, Array] | None = None, *, last: bool = False) -> None:
-        """Draw the training so far, in place of the picture before: call it after each step, with the step's loss.
+        """Draw the training so far, replacing the previous picture: call it after each step, with the step's loss.
 
         loss : a number. data : points (n, 2) and their classes (n,), if the boundary between the classes is wanted.
         last : draw now; otherwise it is drawn twice a second at most, and nothing is drawn where no picture can be
@@ -199,7 +199,7 @@ class Live:
         return True
 
     def show(self, picture: dict[str, Any]) -> None:
-        """Into the notebook's cell, in place of the picture before."""
+        """Show the picture in the notebook's cell, replacing the previous one."""
         from IPython.display import display
 
         if self.handle is None:
@@ -217,7 +217,7 @@ class Live:
 
 
 def in_notebook() -> bool:
-    """Does a kernel run us, which can show pictures?"""
+    """Does this run in a kernel that can show pictures?"""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 

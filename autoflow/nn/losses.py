@@ -25,7 +25,7 @@ __all__ = [
 
 
 def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
-    """The mean (over ``count``, if not over all), the sum, or z itself.
+    """The mean (over ``count`` elements, if given), the sum, or z itself.
 
     A count on a GPU is not read: 0 / 0 is NaN there.
     """
@@ -44,7 +44,7 @@ def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
 
 
 def scores(who: str, x: Array, target: Array) -> None:
-    """Refuse scores that are no floats; and say so if they are the labels."""
+    """Refuse scores that are not floats; the message says so if they look like the labels."""
     kinds = [getattr(getattr(a, "dtype", None), "kind", "") for a in (x, target)]
     if kinds[0] in ("i", "u") and kinds[1] == "f":
         raise DataError(f"{who} takes the scores first and the labels second: {who}(scores, labels)")
@@ -99,7 +99,7 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
 
 @primitive
 def bounded_log(x: Array) -> Array:
-    """log x, but at least −100. The slope is at most 1e12: below that the worst prediction would have none."""
+    """log x, but at least −100. The slope is at most 1e12: below that the worst prediction would have no slope."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log(x), -100)
 

@@ -46,7 +46,7 @@ class Forward(Protocol[P, R]):
     label: str
 
     def forward(self, *args: P.args, **options: P.kwargs) -> R:
-        """What the module computes."""
+        """The function that the module computes."""
 
 
 class Module:
@@ -69,7 +69,7 @@ class Module:
     label = ""  # the label of its box in a picture; set when it becomes a part of another module
 
     def forward(self, *args: Any, **options: Any) -> Any:
-        """What the module computes: written by each kind of module, used by calling the module."""
+        """The function that the module computes: each subclass writes it, and calling the module calls it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write what it computes")
 
     def __call__(self: Forward[P, R], *args: P.args, **options: P.kwargs) -> R:
@@ -110,7 +110,7 @@ class Module:
         return list({id(value): value for _, value in walk("", self) if isinstance(value, Module)}.values())
 
     def _parts(self) -> Iterable[tuple[Any, Any]]:
-        """What the module consists of, with the names that begin its paths."""
+        """The parts of the module, with the names that begin their paths."""
         return [(name, value) for name, value in vars(self).items() if not name.startswith("_")]
 
     def train(self: Self, mode: bool = True) -> Self:
@@ -119,7 +119,7 @@ class Module:
         return self
 
     def eval(self: Self) -> Self:
-        """Behave as in use; returns the module."""
+        """Switch to evaluation in all parts; returns the module."""
         return self.train(False)
 
     def zero_grad(self) -> None:
@@ -231,12 +231,12 @@ STANDING_IN = threading.local()  # .ids: of the arrays and nodes that replace pa
 
 
 def is_parameter(x: Any) -> bool:
-    """A Variable, or what :func:`functional_call` has put in its place."""
+    """A Variable, or the array with which :func:`functional_call` has replaced it."""
     return isinstance(x, VariableRole) or id(x) in getattr(STANDING_IN, "ids", ())
 
 
 def functional_call(model: Forward[P, R], values: Mapping[str, Any], *args: P.args, **options: P.kwargs) -> R:
-    """``model(*args)`` with other arrays in place of its parameters.
+    """``model(*args)`` with its parameters replaced by other arrays.
 
     This turns a model into a function of its parameters: for ``af.value_and_grad``, ``af.hvp``, Jacobians, and for
     ``af.compile``, where parameters that change must be arguments.

@@ -55,7 +55,7 @@ def sparkline(values: Sequence[float], width: int = 40) -> str:
 
 
 def thin(x: Array, most: int) -> Array:
-    """At most that many of the values, evenly, the last one among them.
+    """At most ``most`` of the values, evenly spaced, including the last.
 
     >>> thin(np.arange(10), 4)
     array([0, 3, 6, 9])
@@ -281,7 +281,7 @@ def scores_of(model: Any, places: Array) -> Array:
     finally:
         for part, training in before:
             part.training = training
-    if scores.shape in ((len(places),), (len(places), 1)):  # one score: class 0 has none
+    if scores.shape in ((len(places),), (len(places), 1)):  # one score: class 0 has no score of its own
         scores = scores.reshape(-1, 1) * [0.0, 1.0]
     shape_is("plot_boundary", scores, len(places), "classes", what="scores")
     return scores
@@ -302,7 +302,7 @@ def leads(scores: Array) -> Array:
 
 
 def canvas(ax: Any) -> tuple[Any, Any]:
-    """The axes to draw into, made if there are none, and the colours for their background."""
+    """The axes to draw into, created if missing, and the colours for their background."""
     if ax is None:
         load_package("matplotlib", NO_MATPLOTLIB)
         from matplotlib import pyplot

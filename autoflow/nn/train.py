@@ -31,7 +31,7 @@ Measure = Callable[[Array, Array], Any]
 
 
 class History:
-    """What happened, epoch by epoch: ``history["loss"]`` is a list, ``history.plot()`` a picture.
+    """The measures of a training run, epoch by epoch: ``history["loss"]`` is a list, ``history.plot()`` a picture.
 
     It shows itself: at the end of a notebook's cell as curves, printed as a line for each measure.
 
@@ -195,7 +195,7 @@ def loss_of_model(model: Module, loss: Measure, parameters: dict[str, Any], x: A
 def train_on(
     compute: Compute, x: Array, y: Array, optimiser: Optimiser, metrics: dict[str, Measure]
 ) -> dict[str, float]:  # fmt: skip
-    """One batch: forward, backward, one step. Returns what was measured, and on how many examples."""
+    """One batch: forward, backward, one step. Returns the measures, and the number of examples."""
     error, predictions = compute(x, y)
     if not np.isfinite(numbers_of(error)).all():
         raise AnomalyError(
@@ -213,7 +213,7 @@ def train_on(
 def evaluate(
     model: Any, x: Array, y: Array, loss: Measure, metrics: dict[str, Measure] | None = None, batch_size: int = 256
 ) -> dict[str, float]:  # fmt: skip
-    """Loss and metrics on examples that are only looked at: ``{"loss": ..., "accuracy": ...}``."""
+    """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``."""
     switch(model, training=False)
     rows = []
     for b in batches(len(x), batch_size):
@@ -274,13 +274,13 @@ def batches(n: int, size: int, rng: np.random.Generator | None = None) -> list[A
 
 
 def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean over all examples, of what was measured on batches of ``n``."""
+    """The mean over all examples of measures taken on batches of ``n``."""
     n = sum([row["n"] for row in rows])
     return {name: math.fsum([row[name] * row["n"] for row in rows]) / n for name in rows[0] if name != "n"}
 
 
 def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
-    """Examples and targets as plain arrays: as many of the one as of the other, not none, all finite."""
+    """Examples and targets as plain arrays: equally many of each, at least one, all finite."""
     x, y = numbers_of(x), numbers_of(y)
     if not x.ndim or not y.ndim or len(x) != len(y):
         raise InputError(f"fit: {who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
@@ -298,7 +298,7 @@ def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
 
 
 def switch(model: Any, *, training: bool) -> None:
-    """Tell a Module whether it is being trained; plain functions have no such thing."""
+    """Tell a Module whether it is being trained; plain functions have no such mode."""
     if hasattr(model, "train"):
         model.train(training)
 

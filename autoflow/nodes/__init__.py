@@ -1,4 +1,4 @@
-"""Nodes: arrays that remember, the records they point at, and what is kept of their values. Reading order:
+"""Nodes: arrays that remember, the records they point at, and the values kept for derivatives. Reading order:
 
 records.py    what is remembered of an operation, and the scopes that name parts of a computation
 nodes.py      Variable, Constant, Operation

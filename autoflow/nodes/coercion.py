@@ -1,10 +1,10 @@
-"""What can become a node: numbers, lists, arrays. And what cannot, and why.
+"""The values that can become nodes (numbers, lists, arrays), and errors that say why others cannot.
 
 Before that come other people's classes and code: some want numbers, some lose a gradient halfway, some keep a node as
 it is. Most libraries begin with ``np.asarray``: they have the numbers, and nothing is left to be done. Those in the
 tables keep the array that they were given and go on with it, through NumPy's hooks and past them. What they want are
 numbers (a plot, a table, an optimum), and a history would only be in their way: kept alive as long as a figure, or
-joined to rows that have none. So their calls of NumPy's functions, and of the few methods with which they begin, are
+joined to rows without a history. So their calls of NumPy's functions, and of the few methods with which they begin, are
 answered with plain arrays. Operators, ``x[0]`` and ``x[1:]`` do not ask who calls: that would cost every user's
 operation 0.1 µs. Everything else, SciPy's functions written with NumPy among them, is differentiated as if the user had
 written it.

@@ -16,7 +16,7 @@ from ..program.places import FILES, Activation, getframe, is_passed
 
 
 class Cut(NamedTuple):
-    """What cut a history: a key of :data:`CAUSES`; the instruction that did it; a name. (The slot holds a plain tuple:
+    """The cause of a cut history: a key of :data:`CAUSES`, the instruction, and a name. (The slot holds a plain tuple:
     to make one of these takes as long as the rest.)"""
 
     cause: str
@@ -52,7 +52,7 @@ DEFAULTS = {"not recorded": "af.no_grad()", "detached": "detach() or stop_gradie
 
 def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
     """Write down why a new Constant has no history. ``parents``: of its operands, what gradients would flow to.
-    ``leaves``: those operands to which nothing flows."""
+    ``leaves``: the operands to which nothing flows."""
     for p in parents:
         if p is not None:
             switches = modes()

@@ -1,4 +1,4 @@
-"""What is in ``.grad``, what a user may put there, and a better error where he computes with a None.
+"""Reading and setting ``.grad``, and a better error where a program computes with its None.
 
 The next use: ``w.grad`` is None before a backward pass, and ``w.data`` is NumPy's memoryview. Both are right answers,
 and Python's message about ``0.1 * None`` names neither ``w`` nor what to do. Python asks None, not us. So, where the
@@ -147,7 +147,7 @@ def forget_grads(variables: list[Any]) -> None:
 
 
 def plan_grads(variables: Iterable[Any], grads: Iterable[Any]) -> list[tuple[Any, str, Any]]:
-    """What is to be set so that the Variables have these gradients: triples for ``set_all`` of forward/writing.py."""
+    """The changes that give the Variables these gradients: triples for ``set_all`` of forward/writing.py."""
     checked = [(p, checked_grad(p, g)) for p, g in zip(variables, grads, strict=True)]
     return [row for p, g in checked for row in ((p, "_raw_grad", None), (p, "_shown_grad", g))]
 

@@ -57,7 +57,7 @@ PRIORITY = 5000.0
 
 
 class NodeRole:
-    """What the three kinds of node have in common. In every other respect a node is an array.
+    """The common part of the three kinds of node. In every other respect a node is an array.
 
     >>> import autoflow as af
     >>> x = af.Variable([1.0, 2.0], name="x")
@@ -128,7 +128,8 @@ class NodeRole:
 
     @property
     def grad_fn(self) -> Record | MaybeNone:
-        """How this value was made: its record, None for a leaf. Call it with a gradient: what goes to each operand."""
+        """How this value was made: its record, None for a leaf. Called with a gradient, it returns the contribution to
+        each operand."""
         return current_record(self)
 
     @property
@@ -305,8 +306,9 @@ class OperationRole(NodeRole):
     ) -> Operation:  # fmt: skip
         """An Operation with a value that you computed yourself.
 
-        The rule is the table's row called ``opmethod``; if there is none, set one: ``node.grad_fn = f``, where
-        ``f(g)`` returns what is sent to each operand. Raises DataError for a value that cannot be a Variable's.
+        The rule is the table's row called ``opmethod``; if the table has no such row, set a rule: ``node.grad_fn = f``,
+        where ``f(g)`` returns the contribution to each operand. Raises DataError for a value that cannot be a
+        Variable's.
 
         >>> import autoflow as af
         >>> x = af.Variable(3.0)
@@ -321,7 +323,8 @@ class OperationRole(NodeRole):
 
     @property
     def grad_fn(self) -> Record | MaybeNone:
-        """The record of how this value was made. Call it with a gradient: what goes to each operand."""
+        """The record of how this value was made. Called with a gradient, it returns the contribution to each
+        operand."""
         return current_record(self)
 
     @grad_fn.setter
@@ -490,12 +493,13 @@ def read_only(value: Array) -> Array:
 
 
 def plain_view(x: Any) -> Array:
-    """The memory of a node, as those read it who do not ask it: read-only, and in a proof other numbers."""
+    """The memory of a node as code sees it that reads it directly: read-only, and in a proof with other numbers."""
     return x.family.array_type.view(x, x.family.array_type)
 
 
 def memory_of(x: Any) -> Any:
-    """As :func:`value_of`, but of nodes with a gradient what they get who do not ask: :func:`plain_view`."""
+    """As :func:`value_of`, but nodes with a gradient give :func:`plain_view`, as code that reads their memory directly
+    sees them."""
     if isinstance(x, NodeRole):
         return plain_view(x) if x.requires_grad else value_of(x)
     return type(x)([memory_of(v) for v in x]) if type(x) in (list, tuple) else x
@@ -533,7 +537,8 @@ def check_base(taken: Record, base: Any) -> None:
 
 
 def gradient_target(x: Any) -> Any:
-    """What a gradient of ``x`` flows to: a Variable itself, the record of an Operation; None where nothing flows."""
+    """The object to which a gradient of ``x`` flows: a Variable itself, the record of an Operation; None where nothing
+    flows."""
     if isinstance(x, VariableRole):
         return x if x.requires_grad else None
     return current_record(x) if isinstance(x, NodeRole) else None
@@ -574,7 +579,7 @@ def operation_from(value: Array, record: Record) -> Any:
 
 
 def places_of_operands(record: Record) -> list[int]:
-    """Where its operands stand: not where None does, as for a bound that ``np.clip`` was not given."""
+    """The places of the operands, without those that are None, as for a bound that ``np.clip`` was not given."""
     return [k for k, parent in enumerate(record.parents) if parent is not None or record.saved[k] is not None]
 
 

@@ -1,7 +1,7 @@
 """NumPy's warnings at the user's line: ``divide by zero encountered in log``, once for each line that does it.
 
 NumPy warns at the innermost line of Python, which is ours. So the text would name a file of this package; and as Python
-shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is asked
+shows a warning once for each line, only the first of a program would be seen. A filter of :mod:`warnings` is called
 about each warning, after those of the user. This one says "ignore" to such a warning, and gives it again at the user's
 line. Where nothing warns, nothing is done. Under ``warnings.simplefilter("always")`` or "error" it is not asked.
 """
@@ -19,7 +19,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Text(threading.local):
-    """Stands where a filter has the pattern of a text, and remembers the text."""
+    """Takes the place of a filter's pattern for the message, and remembers the message."""
 
     text = ""
 
@@ -30,13 +30,13 @@ class Text(threading.local):
 
 
 class Module:
-    """Stands where a filter has the pattern of a module."""
+    """Takes the place of a filter's pattern for the module."""
 
     def __init__(self, seen: Text) -> None:
         self.seen = seen
 
     def match(self, module: str) -> bool:
-        """Has it come from us? Then it is given once more, at the line of the user's."""
+        """Does the warning come from our code? Then give it again at the user's line."""
         if module.partition(".")[0] != PACKAGE or SIGN not in self.seen.text:
             return False
         frame: Any = user_frame()
@@ -50,7 +50,7 @@ class Module:
 
 
 def text_at(frame: Any) -> str:
-    """The expression that a frame is at; empty if that cannot be told."""
+    """The expression that a frame is evaluating; empty if it is not known."""
     from ..program.source import find
 
     found = find(frame.f_code, frame.f_lasti)
@@ -58,6 +58,6 @@ def text_at(frame: Any) -> str:
 
 
 def install() -> None:
-    """Put the filter behind those that are there."""
+    """Add the filter behind the present ones."""
     text = Text()
     warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined]

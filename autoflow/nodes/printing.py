@@ -1,4 +1,4 @@
-"""How a node prints: numbers first, as NumPy users expect, then what it is. Nothing here records."""
+"""How a node prints: numbers first, as NumPy users expect, then the kind of node. Nothing here records."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 ``w = w - lr * w.grad``: the name ``w`` is a Variable before, and an Operation afterwards.
 The line is right in a textbook and wrong in a loop: the graph grows with every step, and ``w.grad`` is that of an
-operation. Nothing can be said where it happens, because ``w - 0.1`` is a fine thing to compute. It is noticed where
-something is asked of ``w`` that makes sense for parameters only: ``w.zero_grad()``, ``optim.SGD([w])``, ``step()``.
+operation. There can be no error where it happens, because ``w - 0.1`` is a fine thing to compute. It is noticed where
+``w`` is used in a way that makes sense for parameters only: ``w.zero_grad()``, ``optim.SGD([w])``, ``step()``.
 
-``array += node``: the name is a node afterwards, but whoever else holds the array has its numbers without a history.
-That is noticed at the next operation, and when a gradient is asked for. (A function that ``af.grad`` is given runs once
+``array += node``: the name is a node afterwards, but every other holder of the array has its numbers without a history.
+That is noticed at the next operation, and when a gradient is computed. (A function that ``af.grad`` is given runs once
 more instead, and only those who read the array are told.)
 """
 
@@ -58,7 +58,7 @@ def is_multiple(step: Any, g: Any) -> bool:
 def rebound(x: Any, w: Any, what: str) -> TypeError:
     """The error for a rebound Variable when ``what`` is called on it."""
     return TypeError(
-        f"{what}, and {x.name} is none any more: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
+        f"{what}, and {x.name} is no longer one: {w.name} = {w.name} - lr * {w.name}.grad has made an Operation of it, "
         f"and the graph grows with each step. Write into the Variable instead: "
         f"with af.no_grad(): {w.name} -= lr * {w.name}.grad"
     )

@@ -1,4 +1,4 @@
-"""Records: what an Operation remembers of how it was made. The graph consists of them; arrays only point at them.
+"""Records: how each Operation was made. The graph consists of them; arrays only point at them.
 
 A record holds the row of the table, the records of the operands (a Variable is its own), the values that the
 derivatives will read, and when it was made. It does not hold its array: an intermediate array whose value no
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Scope(switched):
-    """What :func:`scope` makes: a context manager and a decorator. An instance may be entered again."""
+    """The result of :func:`scope`: a context manager and a decorator. An instance may be entered again."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def scope(name: Any) -> Any:
 
 @dataclass(slots=True)
 class Extras:
-    """What few records need beside their values. Never shared: :func:`extend` makes its own."""
+    """Fields that few records need besides their values. Never shared: :func:`extend` makes its own."""
 
     constants: dict[int, Any] = field(default_factory=dict)  # by operand: the leaf to show, where nothing flows to it
     fingerprints: Sequence[tuple[Array, Any]] = ()  # of plain arrays that a derivative reads
@@ -118,8 +118,7 @@ def extend(record: Record, **changes: Any) -> None:
 
 
 def ancestors(root: Any, into: Callable[[Any], bool] = lambda record: True) -> Iterator[Any]:
-    """A record and what it was computed from, each once, the nearest first. What is behind a record only if ``into``
-    it is to be gone."""
+    """A record and its ancestors, each once, the nearest first. ``into(record)``: whether to go on behind it."""
     seen, queue = {root}, [root]
     for record in queue:
         yield record
@@ -132,8 +131,8 @@ def ancestors(root: Any, into: Callable[[Any], bool] = lambda record: True) -> I
 class Record:
     """How one value was made: ``rule(*operands, *options)``.
 
-    Called with the gradient of its value, it returns what is sent to each operand, in operand order; None where none
-    is needed. ``name`` is the name of the backward operation: ``multiply_backward``.
+    Called with the gradient of its value, it returns the contribution to each operand, in operand order; None where
+    none is needed. ``name`` is the name of the backward operation: ``multiply_backward``.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0, name="x")
@@ -163,7 +162,7 @@ class Record:
         return f"{self.rule.name}_backward"
 
     def __call__(self, g: Array) -> tuple[Array | None, ...]:
-        """What is sent to each operand, given ``g``, the gradient of this value. If it is a node, recorded."""
+        """The contribution to each operand, given ``g``, the gradient of this value; recorded if g is a node."""
         return later("send")(self, g)
 
     @property
@@ -173,12 +172,12 @@ class Record:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What is kept of the operands: arrays and numbers, or a FreedArray of what no derivative reads."""
+        """The kept operands: arrays and numbers, or a FreedArray for what no derivative reads."""
         return self.saved[: len(self.parents)]
 
     @property
     def result(self) -> Any:
-        """What is kept of the value: an array, a number, or a FreedArray."""
+        """The kept value: an array, a number, or a FreedArray."""
         return self.saved[-1]
 
     @property
@@ -193,7 +192,7 @@ class Record:
 
     @property
     def value(self) -> Array | None:
-        """The value, if it is still there and still what it was; else None."""
+        """The value, if it is still in memory and unchanged; else None."""
         value = self.result
         if type(value) is FreedArray:
             value = value.reference()
@@ -203,7 +202,7 @@ class Record:
 
     @property
     def operands(self) -> tuple[Any, ...]:
-        """What the value was computed from: records, Variables, Constants; plain numbers and arrays as they are."""
+        """The operands of the value: records, Variables, Constants, plain numbers and arrays."""
         constants = self.extra.constants if self.extra is not None else {}
         # A younger one only wraps a plain operand, because node.operands has been read since.
         constants = {k: constant for k, constant in constants.items() if constant.number < self.number}
@@ -233,7 +232,7 @@ class Record:
 
 
 def needs_grad(record: Record) -> tuple[bool, ...]:
-    """To which operands gradients flow."""
+    """For each operand, whether a gradient flows to it."""
     return tuple([p is not None for p in record.parents])
 
 

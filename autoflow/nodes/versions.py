@@ -1,4 +1,4 @@
-"""Have values changed since they were used? What a derivative needs must be as it was. And how graphs are freed.
+"""Checks that values have not changed since they were used, as derivatives need them; and the freeing of graphs.
 
 Freeing a deep graph without a deep stack. When the last name of a graph goes, Python frees the newest record, with it
 the records of its operands, and so on, each call inside the other. Python 3.13 nests up to 10,000 of them, 1.5 MB of
@@ -54,7 +54,7 @@ class Freed(threading.local):
         self.work: Any = self.let_go()
 
     def let_go(self) -> Generator[bool, None, None]:
-        """Let go of all, each time it is asked. Records that go may add others meanwhile."""
+        """A generator that frees everything at each step. Freed records may add others meanwhile."""
         while True:
             while self.waiting:
                 self.waiting.pop()
@@ -114,7 +114,7 @@ def marks(period: int = 2039, among: int = 21) -> list[type[Release] | None]:
 
 
 def view_link(record: Any, base: Any) -> tuple[Any, Any]:
-    """What a view remembers: the record of taking it, and the node that it is a view of.
+    """The link of a view: the record of taking it, and the node that it is a view of.
 
     For a view of a view, a Release holds the node as well, so that long chains of them are let go by the list.
     """
@@ -159,7 +159,7 @@ COPY_BYTES = 4096  # copying 4 KB takes 0.15 µs; a fingerprint and its check la
 SAMPLES = 8  # elements of a large array
 PACKAGE = __name__.partition(".")[0]
 latest = [0]  # creation number of the latest write that was noted: a heap of one, see Note.stamp
-_logs: dict[int, Log] = {}  # id of the owner of a block of memory -> what was written there
+_logs: dict[int, Log] = {}  # id of the owner of a block of memory -> the writes into it
 
 
 class FreedArray:
@@ -211,7 +211,7 @@ class Region:
         return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
 
     def is_nowhere(self) -> bool:
-        """Has it no element?"""
+        """Is the region empty?"""
         return self.__array_interface__ is None or 0 in self.__array_interface__["shape"]
 
     def meets(self, array: Array) -> bool:
@@ -234,7 +234,7 @@ def owner_of(array: Array) -> Array:
 
 
 def log_of(owner: Array) -> Log:
-    """What was written into the memory of ``owner``."""
+    """The log of writes into the memory of ``owner``."""
     log = _logs.get(id(owner))
     if log is not None and log.owner() is not owner:  # of an array that is gone
         _logs.pop(id(owner), None)
@@ -244,7 +244,7 @@ def log_of(owner: Array) -> Log:
 
 class Note:
     """The line ``where`` will write into ``array``. :meth:`stamp` comes before the write, then :meth:`was_written`, or
-    :meth:`undo` if there was none; if neither is reached, the memory counts as written into.
+    :meth:`undo` if nothing was written; if neither is reached, the memory counts as written into.
 
     >>> from autoflow.base.numbering import now
     >>> a = np.zeros(3)
@@ -336,7 +336,7 @@ def caller() -> str:
 
 
 def where(frame: Any) -> str:
-    """The same of this frame."""
+    """File and line of this frame."""
     file, line = frame.f_code.co_filename, frame.f_lineno
     if "get_ipython" in frame.f_globals:  # in a notebook files are numbers in a temporary folder
         compiler: Any = getattr(frame.f_globals["get_ipython"](), "compile", None)
@@ -351,7 +351,7 @@ def calling_module() -> str | None:
 
 
 def user_frame(*others: str) -> Any:
-    """The first frame outside autoflow, and outside other packages; the outermost one if there is none."""
+    """The first frame outside autoflow, and outside other packages; the outermost one if all are inside."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (PACKAGE, *others):
         frame = frame.f_back

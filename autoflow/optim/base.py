@@ -1,4 +1,4 @@
-"""Optimiser: parameters, what is remembered of each, and a step that changes all of them or none.
+"""Optimiser: parameters, the arrays remembered for each, and a step that changes all of them or none.
 
 A rule (``update``) works on plain arrays and writes in place: ``np.multiply(g, lr, out=a)`` into an existing array, so
 a step allocates nothing of the size of the model. Two such scratch arrays, as large as the largest parameter, serve
@@ -69,7 +69,7 @@ class Optimiser:
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """Change the plain array x in place. g: its gradient, not to be changed; t: the number of this step, from 1;
-        a, b: scratch arrays of x's shape; then what is remembered, by name."""
+        a, b: scratch arrays of x's shape; then the remembered arrays, by name."""
         raise NotImplementedError
 
     def step(self) -> None:
@@ -127,7 +127,7 @@ class Optimiser:
             note.was_written(number)
 
     def check_memory(self, k: int) -> None:
-        """Raise AnomalyError if what is remembered of parameter number k has no finite numbers any more."""
+        """Raise AnomalyError if the arrays remembered for parameter number k are no longer finite."""
         for name, array in self.memory[k].items():
             if not finite(array):
                 raise AnomalyError(
@@ -145,7 +145,7 @@ class Optimiser:
                 raise rebound(x, w, f"{type(self).__name__}.step() changes Variables")
 
     def changed_by_step(self, k: int) -> list[Array]:
-        """What a step writes into for parameter number k: the parameter, and what is remembered of it."""
+        """The arrays that a step writes for parameter number k: the parameter, and those remembered for it."""
         return [value_of(self.parameters[k]), *self.memory[k].values()]
 
     def room_for(self, k: int) -> list[Array]:
@@ -166,7 +166,7 @@ class Optimiser:
         forget_grads(self.parameters)
 
     def _state(self) -> dict[str, Array]:
-        """What a later step depends on besides the parameters, by name; arrays not copied."""
+        """The state on which later steps depend, besides the parameters, by name; arrays are not copied."""
         named = {f"{k}.{name}": array for k, m in enumerate(self.memory) for name, array in m.items()}
         return {"lr": np.array(self.lr), "steps": np.array(self.steps), **named}
 
@@ -180,7 +180,8 @@ class Optimiser:
         return {name: np.array(on_host(array)) for name, array in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if it does not fit."""
+        """Continue where :meth:`state_dict` was taken. Raises StateError, and changes nothing, if the state does not
+        fit."""
         given = {name: value_of(value) for name, value in state.items()}
         arrays = check_state(type(self).__name__, self._state(), given, sizes=("lr", "steps"))
         memory = [

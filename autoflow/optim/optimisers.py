@@ -236,7 +236,7 @@ class LBFGS(Optimiser):
     """``step(closure)`` minimises what the closure computes, by at most ``max_iter`` iterations of L-BFGS-B.
 
     parameters : Variables; or ``model.parameters()``; or the model. They must be on the host.
-    max_iter, max_eval : iterations and evaluations of the closure in one step (at most 1.25 times as many by default).
+    max_iter, max_eval : iterations and evaluations of the closure in one step (by default 1.25 times max_iter).
     tolerance_grad : a step ends when no element of the gradient is larger,
     tolerance_change : or when the loss falls by less, relative to its size.
     history_size : how many changes of the gradient are remembered. Each step begins without any, so a few steps with

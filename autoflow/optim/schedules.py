@@ -59,7 +59,7 @@ class Schedule:
         self.optimiser.lr, self.steps = lr, self.steps + 1
 
     def state_dict(self) -> dict[str, float]:
-        """What :meth:`load_state_dict` needs to continue."""
+        """The state that :meth:`load_state_dict` needs to continue."""
         return {"lr": self.lr, "steps": self.steps}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
@@ -204,7 +204,7 @@ class Accumulation:
         return True
 
     def flush(self) -> bool:
-        """Make a step with the batches since the last one; False if there were none."""
+        """Make a step with the batches since the last one; False if there were no batches."""
         if not self.pending:
             return False
         self._step(self.pending)
@@ -217,7 +217,7 @@ class Accumulation:
         run_or_undo(plan_grads(self.parameters, means), self.optimiser.step, memory, cleared)
 
     def zero_grad(self) -> None:
-        """Clear the gradients, unless they belong to a step that is still to be made."""
+        """Clear the gradients, unless they belong to a step that has not been made yet."""
         if not self.pending:
             self.optimiser.zero_grad()
 

@@ -53,7 +53,7 @@ RETRIES = 2  # of Dask: how often a part that failed is tried again
 
 
 def kind_of(workers: Any) -> str:
-    """How these workers are asked: "map", "dask" or "ranks"."""
+    """The way to call these workers: "map", "dask" or "ranks"."""
     if hasattr(workers, "Allreduce"):
         return "ranks"
     if ("distributed", "Client") in [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(workers).__mro__]:
@@ -275,7 +275,7 @@ def data_parallel(
 
 
 class DataParallel:
-    """What :func:`data_parallel` returns."""
+    """The result of :func:`data_parallel`: f, computed in parts."""
 
     def __init__(
         self, f: Callable[..., Any], over: Any, workers: Any, chunks: int, together: int, reduction: str, rng: Any,
@@ -392,7 +392,7 @@ class Total:
 
 
 class Step:
-    """How to go back from the results of one program: what the record keeps."""
+    """The backward step from the results of one program, as the record keeps it."""
 
     def __init__(self, total: Total, program: Any, wanted: Wanted, shared: list[Any], cut: list[Any]) -> None:
         self.total, self.program, self.wanted = total, program, wanted

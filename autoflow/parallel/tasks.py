@@ -1,4 +1,4 @@
-"""What a worker does: some parts of the data in, the sum over them out.
+"""The work of a worker: some parts of the data in, the sum over them out.
 
 Sums in a fixed order. Rounding depends on the order, so a sum in order of arrival would be another in every run. Here
 the order is that of a binary tree, ((0+1) + (2+3)) + ..., whose shape depends on the number of parts alone. Groups of
@@ -8,8 +8,8 @@ Parts of the data: what travels to a worker is the place of its rows, if a file 
 alone.
 
 Programs. A program takes the shared arrays and the rows of one part, and returns two lists: what is summed over the
-parts, and what is not, gradients of rows for example. The derivative of such a thing is such a thing again: a gradient
-of shared arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So
+parts, and results that are not, such as gradients of rows. The derivative of such a thing is such a thing again: a
+gradient of shared arrays is summed, the cotangent of a sum is shared, and those of pieces are cut as the rows are. So
 derivatives of all orders are made of the same three classes.
 """
 
@@ -42,7 +42,7 @@ from ..transforms.vjp_jvp import vjp
 
 # ---------------------------------------------------------------- sums in the order of a tree
 
-Answer = tuple[list[Array], list[list[Array]]]  # of some parts: what is summed; of what is not, the pieces in order
+Answer = tuple[list[Array], list[list[Array]]]  # for some parts: the sums, and the pieces of other results in order
 
 
 def add_answers(a: Answer, b: Answer) -> Answer:
@@ -109,12 +109,13 @@ def open_file(name: str, dtype: str, offset: int, shape: tuple[int, ...]) -> Arr
 
 
 def rows_of_file(name: str, dtype: str, offset: int, shape: tuple[int, ...], first: int, last: int) -> Rows:
-    """What pickle calls."""
+    """The function that pickle calls to open the rows of a file."""
     return Rows(open_file(name, dtype, offset, shape), first, last)
 
 
 def cut_places(n: int, chunks: int) -> list[int]:
-    """Where n rows are cut into parts that differ by at most one row; as many parts as rows, if these are fewer.
+    """Where n rows are cut into parts whose lengths differ by at most one row; with fewer rows than parts, one row
+    each.
 
     >>> cut_places(10, 3)
     [0, 3, 6, 10]
@@ -147,7 +148,7 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
     """Where all of these arrays, given by name, are cut. Raises InputError if they do not have the same rows."""
     for name, x in cut:
         if not np.shape(x) and not getattr(x, "shape", ()):
-            raise InputError(f"data_parallel: {name} is to be divided, but it has no rows (a {type(x).__name__})")
+            raise InputError(f"data_parallel: {name} should be divided, but it has no rows (a {type(x).__name__})")
     given = {tuple(block_places(name, x)) for name, x in cut if is_dask(x)}
     lengths = {name: int(x.shape[0]) for name, x in cut}
     if len(set(lengths.values())) > 1:
@@ -180,7 +181,7 @@ KEPT = 16
 
 
 class Slot:
-    """Stands in the arguments of f for the k-th of the shared arrays, or of those that are cut."""
+    """A placeholder in the arguments of f for the k-th of the shared arrays, or of those that are cut."""
 
     def __init__(self, is_cut: bool, k: int) -> None:
         self.is_cut, self.k = is_cut, k
@@ -281,7 +282,7 @@ class Part:
 
 
 class Task:
-    """A program with the shared arrays: what each worker needs beside its rows. Called with some parts."""
+    """A program with the shared arrays: all that a worker needs besides its rows. Called with some parts."""
 
     def __init__(self, program: Any, shared: list[Any], parts: int, compiled: bool, owners: Any) -> None:
         """``parts``: how many in all. ``owners``: what may refer to random generators; None if nothing does."""
@@ -373,7 +374,7 @@ def own_generators(owners: Any) -> list[Any]:
 
 
 def pickled(x: Any) -> bytes:
-    """As pickle sends it, or as cloudpickle does: who got a function in that way has it."""
+    """A function as pickle sends it, or else cloudpickle, which then exists at the receiver."""
     try:
         return pickle.dumps(x)
     except Exception:

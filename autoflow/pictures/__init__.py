@@ -1,4 +1,4 @@
-"""Pictures of graphs: what was computed, and how the gradients flowed back.
+"""Pictures of graphs: the computation, and the gradients that flowed back.
 
 Reading order:
 

@@ -90,7 +90,7 @@ ASKED = (
 
 
 class Blank(Numbers):
-    """Stands for a number that is to be found."""
+    """A placeholder for a number to find."""
 
     __slots__ = ()
 
@@ -124,7 +124,7 @@ class Sheet(Graph):
 
 
 class Quiz:
-    """What ``node.quiz()`` returns: a page that asks for each local derivative, or each product, of the backward pass.
+    """The result of ``node.quiz()``: a page that asks for each local derivative, or each product, of the backward pass.
 
     Answers may be off by 1 %; fractions and expressions are accepted (``1/4``, ``cos(a2)``), small arrays as ``[1,
     2]``; for larger ones it asks for the formula or the shape. At the end it says how many were right at the first try.
@@ -179,7 +179,7 @@ class Quiz:
 
 
 def with_blanks(v: Vertex) -> Vertex:
-    """A card whose local derivatives, products and gradient are to be found. The seed is given."""
+    """A card that asks for its local derivatives, products and gradient. The seed is given."""
     known = v.output and v.of_parts <= 1
     return replace(
         v, operands=tuple([row_with_blanks(row) for row in v.operands]),
@@ -195,7 +195,7 @@ def row_with_blanks(row: Operand) -> Operand:
 
 
 def blank(x: Numbers) -> Blank:
-    """A line for a number or an array; of its size nothing is told."""
+    """A line for a number or an array, which does not reveal its size."""
     return Blank(x.shape, x.dtype, True, (math.nan,) if x.scalar else None, rms=1.0 if x.scalar else None)
 
 

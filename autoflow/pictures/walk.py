@@ -192,7 +192,7 @@ class Graph(GraphData):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What notebooks show. An exception here would print a traceback into the page, so there is none."""
+        """What notebooks show. An exception here would print a traceback into the page, so none is raised."""
         from .pages.stepper import bundle
 
         return bundle(self, include, exclude)
@@ -222,7 +222,7 @@ def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # t
 
 
 LIMIT = 2000  # nodes whose numbers a picture has by default
-LESSON = 60  # larger graphs are drawn without local derivatives, unless these are asked for
+LESSON = 60  # larger graphs are drawn without local derivatives unless the user requests them
 WORDS = {
     "detail": ("names", "values", "lesson", "arrays"),
     "direction": ("right", "down", "rows", "boxes"),
@@ -258,7 +258,7 @@ def graph(
     around, radius : draw only what is at most ``radius`` arrows away from the node ``around``.
     highlight : a node; everything that is not on a path from it to the output is faded.
     merge : draw chains of + or of * whose inner results have no names as one card.
-    fold : False draws everything, however large. A function is asked for the title of each box ("layers[0](…)")
+    fold : False draws everything, however large. A function gives the title of each box ("layers[0](…)")
         whether it folds.
 
     Raises LostGradientError for anything but a node, ValueError for unknown options.

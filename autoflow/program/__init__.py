@@ -1,4 +1,4 @@
-"""Where in the user's program something was computed, and what the program calls it. Nothing here knows arrays.
+"""The place in the user's program where something was computed, and its name there. Nothing here knows arrays.
 
 places.py      the activation (which call of which function) and the instruction, read when a record is made
 source.py      from an instruction to the file, the line, the columns and the text of its expression

@@ -64,7 +64,7 @@ class Boxes:
         return self.boxes[key].path
 
     def note(self, key: Key) -> str:
-        """What has to be said about a box."""
+        """The note about a box."""
         box = self.boxes[key]
         told = f"at least {box.turns} turns" if box.has_turns else ""
         return "continued under a debugger" if box.continued else told
@@ -185,7 +185,7 @@ class Boxes:
         self.paths = {r: tuple([key for key in path if key not in dropped]) for r, path in self.paths.items()}
 
     def is_its_calls(self, box: Box) -> bool:
-        """Is it a loop of which each turn is one call, or one scope?"""
+        """Is it a loop whose every turn is one call, or one scope?"""
         inside = [self.boxes[key] for key in box.content if type(key) is tuple]
         whole = box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1
         return whole and len({one.kind for one in inside}) == 1

@@ -1,4 +1,5 @@
-"""What the program calls the nodes of a graph: the targets of assignments, attributes, items; else the expressions.
+"""The names that a program gives to the nodes of a graph: the targets of assignments, attributes, items; else the
+expressions.
 
 A record is anything with ``number``, ``parents``, ``place``, ``last`` and ``rule.name``. Nothing is read of the user's
 objects but which of them are the same: ``self.w[2]`` in a class is ``model.layers[0].w[2]`` because the instruction
@@ -66,7 +67,7 @@ class Program:
         return None if found is None else found.place
 
     def name(self, x: Any) -> str | None:
-        """What the program calls a record or a leaf; None if it has no name for it."""
+        """The name of a record or a leaf in the program; None if it has no name there."""
         if (
             id(x) not in self.names and id(x) not in self.expressions and hasattr(x, "_place")
         ):  # a Constant: nothing flows to it
@@ -83,18 +84,18 @@ class Program:
         return None if found is None else self.calls.get(id(record), found.text)
 
     def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
-        """What an operand is called where it is used. ``exact``: where the expression is nothing but this operation."""
+        """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
         found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "place") else None)
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
         return found.operand_text(slot) if found is not None and fits else None
 
     def operand(self, record: Any, slot: int) -> str | None:
-        """What a plain operand is called where it is used, or where the caller has it."""
+        """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)
         return None if text is None else self.in_caller(text, record.place)
 
     def write(self, record: Any) -> str:
-        """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if there is none."""
+        """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
         found = self.expression(record)
         if found is None or not found.is_write:
             return ""
@@ -108,7 +109,7 @@ class Program:
 
     @cached_property
     def objects(self) -> dict[Any, Activation]:
-        """What stands for an object -> the call of its ``__init__``."""
+        """The identity of each object -> the call of its ``__init__``."""
         seen: set[int] = set()
         found: dict[Any, Activation] = {}
         for x in (*self.leaves, *self.records):
@@ -130,7 +131,7 @@ class Program:
         return None if found is None else self.stored(found, made.parent, made.call, made.index, depth + 1)
 
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
-        """The text with the object's own path in place of ``self``."""
+        """The text with ``self`` replaced by the object's own path."""
         if (text == "self" or text.startswith(("self.", "self["))) and type(place) is Activation:
             owner = function_around(place).owner
             path = self.object_path(owner, depth) if owner is not None else None
@@ -189,7 +190,7 @@ class Program:
         return found
 
     def first_use(self, x: Any) -> str | None:
-        """What a leaf is called where it is used first."""
+        """The name of a leaf at its first use."""
         for r, slot in self.users.get(id(x), ()):
             if (text := self.operand(r, slot)) is not None:
                 return text
@@ -209,7 +210,7 @@ class Program:
     @staticmethod
     def fits(record: Any, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
-        several records, of which only what is used first is known, and only if there is one operand."""
+        several records; only the first use is known, and only if there is one operand."""
         if is_one(record, found):
             return True
         p = record.parents[slot]
@@ -239,7 +240,7 @@ class Program:
                     self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
-        """The same of ``u[1:] -= v``: what is written into a view is written into its base by a record of its own."""
+        """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own."""
         self.whole.update(map(id, run))
         for before, r in pairwise(run):
             if r.rule.name in BASES and any([p is before for p in r.parents]):
@@ -310,7 +311,7 @@ class Program:
         return (above.text, None) if isinstance(above.node, ast.Call) else (None, None)
 
     def unpack(self, group: Sequence[Any]) -> None:
-        """``u, v = np.split(x, 2)``: as many records of one array as there are names."""
+        """``u, v = np.split(x, 2)``: one record of the array for each name."""
         found = self.expressions[id(group[0])]
         target = found.target if found is not None else None
         node: Any = target[0] if isinstance(target, list) and len(target) == 1 else None
@@ -386,7 +387,7 @@ SYNONYMS = {"absolute": "abs", "concatenate": "concat"}
 
 
 def target_text(target: Target, index: int | None = None) -> str | None:
-    """A target as a text; None if it is none, or if it depends on a count that is not known."""
+    """A target as a text; None if it is not a target, or if it depends on an unknown count."""
     if not isinstance(target, list):
         return None
     parts = []

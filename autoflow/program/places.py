@@ -37,7 +37,7 @@ NOWHERE: tuple[None, int] = (None, -1)
 
 
 class Identity:
-    """Stands for an object without keeping it alive: the same as long as it lives."""
+    """The identity of an object, without keeping it alive: the same as long as it lives."""
 
     __slots__ = ("__weakref__", "object")
     object: Any
@@ -47,7 +47,7 @@ KNOWN: dict[int, Identity] = {}  # id of an object that lives -> what stands for
 
 
 def identity(x: Any) -> Identity | None:
-    """What stands for ``x``; None if x can have no weak reference."""
+    """The identity of ``x``; None if x cannot have a weak reference."""
     found = KNOWN.get(id(x))
     if found is None or found.object() is not x:
         found, key = Identity(), id(x)
@@ -118,7 +118,7 @@ def enter(frame: Any) -> tuple[Any, int]:
 
 
 def call_of(frame: Any) -> tuple[Any, ...]:
-    """What tells a frame from a later one at the same address: its code, and the instruction that called it."""
+    """The key that tells a frame from a later one at the same address: its code, and the instruction that called it."""
     outer = frame.f_back
     return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
 
@@ -130,7 +130,7 @@ def place_of_leaf(frame: Any) -> tuple[Any, int, int]:
 
 
 def begin(frame: Any, depth: int = 0) -> Activation:
-    """A new activation for a frame of the user's, and for those that called it and have none."""
+    """A new activation for a frame of the user's, and for its callers that lack one."""
     outer = frame.f_back
     while outer is not None and type(outer.f_trace) is not Activation:
         passed = FILES.get(outer.f_code.co_filename)
@@ -162,7 +162,7 @@ def begin(frame: Any, depth: int = 0) -> Activation:
 
 
 def without_activation(frame: Any) -> list[Any]:
-    """The frames of the user's from there outwards that have none yet."""
+    """The user's frames from there outwards that have no activation yet."""
     found = []
     while frame is not None and frame.f_trace is None:
         if id(frame.f_globals) not in PASSED and not is_passed(frame):
@@ -220,7 +220,7 @@ def is_library(file: str) -> bool:
 
 @functools.cache
 def library_folders() -> tuple[str, ...]:
-    """Where they are."""
+    """The folders of Python's library and of installed packages."""
     paths = [sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     users = [site.getusersitepackages()] if hasattr(site, "getusersitepackages") else []
     return tuple([os.path.join(path, "") for path in [*paths, *users] if path])

@@ -1,6 +1,6 @@
 """From an instruction to its expression: file, line, columns, text, and what the expression's value is stored in.
 
-Nothing is said unless the text compiles to the code that ran, position by position: a file that was edited since, or
+There is no answer unless the text compiles to the code that ran, position by position: a file that was edited since, or
 a cell that was run again, has no names rather than false ones. A file is parsed once, a place is looked up once.
 """
 
@@ -226,7 +226,7 @@ class Expression:
 
     @property
     def function(self) -> str:
-        """Of a call, what is called."""
+        """The called function of a call."""
         return segment(self.source.lines, span_of(self.node.func))
 
     def operands(self) -> list[Any]:
@@ -252,7 +252,7 @@ class Expression:
         return []
 
     def operand_text(self, slot: int) -> str | None:
-        """What the operand of that number is called there, if that is a name, an attribute or an item."""
+        """The name of the operand of that number there, if that is a name, an attribute or an item."""
         parts = self.operands()
         return written(parts[slot]) if slot < len(parts) and is_path(parts[slot]) else None
 
@@ -302,7 +302,7 @@ def code_of(record: Any) -> Any:
 
 
 def operands_of(record: Any) -> Iterator[tuple[Any, Any]]:
-    """What the operands of a record are in the program, each with its parent in the graph; of names of plain operands
+    """The operands of a record in the program, each with its parent in the graph; of names of plain operands
     what was assigned to them."""
     if getattr(record, "place", None) is not None and (found := find(code_of(record), record.last)) is not None:
         for x, parent in zip(found.operands(), record.parents, strict=False):
@@ -323,7 +323,7 @@ def numbers_in(node: Any) -> Iterator[Any]:
 
 
 def called(call: Any) -> str:
-    """The last name of what is called."""
+    """The last name of the called function."""
     return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
@@ -402,8 +402,8 @@ def loop_text(loop: Loop, source: Source) -> str:
 
 
 def target_of(node: Any, above: dict[Any, Any]) -> Target:
-    """What an expression's value is stored in: parts of a text, ``["self.w", COUNT]``, or the node of several targets;
-    RETURNED; or None."""
+    """The target in which an expression's value is stored: parts of a text, ``["self.w", COUNT]``, or the node of
+    several targets; RETURNED; or None."""
     parent = above.get(node)
     if isinstance(node, ast.AugAssign):
         return [written(node.target)]

@@ -6,10 +6,10 @@ first here: of gamma, beta and Student's t; of an inverse at fixed probability d
 counts (k of pdtr, k and n of bdtr) are options, and a node there is refused. The logarithms at the end have no names in
 SciPy: ``autoflow.stats`` uses them for tails that are below 1e-308.
 
-The integrals. A distribution function is F(x) = ∫ p from the left end to x, so its derivative by a parameter a is
-∫ s p, where s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same derivative is
-−∫ s p from x to the right end. Of gamma and beta the score grows (or falls) all the way, so on the side of x that is
-away from the middle it has one sign: nothing cancels there. That side is integrated, numerically.
+The integrals. A distribution function is F(x) = ∫ p from the left end to x, so its derivative with respect to a
+parameter a is ∫ s p, where s = ∂ log p/∂a is the *score*. Over everything the score integrates to zero; hence the same
+derivative is −∫ s p from x to the right end. Of gamma and beta the score grows (or falls) all the way, so on the side
+of x that is away from the middle it has one sign: nothing cancels there. That side is integrated, numerically.
 
 Which variable? In y = log t (gamma), y = logit t (beta) and t = √n sinh θ (Student's t) the density is exp(h) with a
 concave h, and without poles at the ends. From x outwards h only falls. Then s = L exp(u − e⁻ᵘ), with L where h has

@@ -62,7 +62,7 @@ def matmul_y(g: Array, x: Array, y_shape: Shape) -> Array:
 
 
 def _matrices(x: Shape, y: Shape) -> tuple[Shape, Shape]:
-    """Shapes of the two as matmul sees them: a vector is a row on the left, a column on the right."""
+    """The shapes of both operands as matmul sees them: a vector is a row on the left, a column on the right."""
     return (x if len(x) > 1 else (1, *x)), (y if len(y) > 1 else (*y, 1))
 
 

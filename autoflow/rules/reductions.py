@@ -268,7 +268,7 @@ def share_of_max(g: Array, reached: Reached) -> Array:
 
 
 def is_one_each(mask: Array, axis: Axis, g: Array) -> bool:
-    """Is there exactly one maximum for each element of g? (A row with a NaN has none.)"""
+    """Is there exactly one maximum for each element of g? (A row with a NaN has no maximum.)"""
     return np.count_nonzero(mask) == g.size and (g.size == 1 or bool(mask.any(axis=axis).all()))
 
 

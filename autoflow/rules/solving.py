@@ -2,7 +2,7 @@
 
 Inner products are ⟨a, b⟩ = Re tr(aᴴ b), and g = dL/da + i dL/db for complex numbers, so every formula holds for both
 kinds. Rows that are holomorphic write the transpose where the formula for complex numbers has the adjoint; the table
-conjugates for them. The source of what is not derived here is M. B. Giles, "Collected matrix derivative results for
+conjugates for them. Formulas that are not derived here are from M. B. Giles, "Collected matrix derivative results for
 forward and reverse mode algorithmic differentiation", 2008; others are named where they are used.
 
 The pseudo-inverse and least squares hold while no singular value crosses the bound below which they are left out.
@@ -19,7 +19,7 @@ and its derivative is exactly that of NumPy's result.)
 
 Equal eigenvalues, or equal singular values: the factors are not differentiable there. Terms that would be divided by
 the gap are left out, so nothing is infinite. That is right for functions of the values alone (Σ w³) and for projectors
-on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of what is left out, and not for
+on the whole subspace. It is not for v f(w) vᴴ, whose derivative keeps a part f'(w) of the omitted subspace, and not for
 second derivatives, which contain such terms. No convention could be right for both: of a projector f' is 0, and where
 two eigenvalues are one, the gradients of w and v say what f is there, not how it changes. So for matrix functions of
 such matrices use ``autoflow.linalg.expm`` and ``sqrtm``, or products of x, whose derivatives are exact everywhere.
@@ -94,7 +94,7 @@ run_own(np.linalg.tensorinv)
 def det_x(g: Array, x: Array, z: Array) -> Array:
     """Jacobi's formula: dz = tr(adj(x) dx), so dL/dx = g adj(x)ᵀ, where adj(x) = det(x) x⁻¹ if there is an inverse.
 
-    The adjugate exists for every matrix: it holds the determinants of what is left without a row and a column.
+    The adjugate exists for every matrix: it holds the determinants of the matrix without one row and one column.
     """
     return g[..., None, None] * adjugate(x, z).mT
 

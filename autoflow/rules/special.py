@@ -5,17 +5,17 @@ those of the NIST Digital Library of Mathematical Functions, cited as (DLMF 7.10
 written with functions that have rows themselves, so they can be differentiated again.
 
 Orders and counts (``v`` of jv, ``k`` of pdtr) are options: a node there is refused, by the names of function and
-argument. Some functions of SciPy are no ufuncs and turn nodes into plain arrays before anybody is asked (softmax,
+argument. Some functions of SciPy are not ufuncs and turn nodes into plain arrays before any hook is called (softmax,
 log_softmax, polygamma, multigammaln), or copy the numbers halfway and are refused (logsumexp): ``autoflow.special`` has
 them for nodes.
 
 Here are elementary functions, error functions, entropies and gamma; :data:`WITHOUT`, which says why some functions have
 no row; and the two families below. Bessel, Airy, Struve and Kelvin are in ``bessel.py``; distributions, and the
-incomplete integrals with derivatives by their parameters (``a`` of gammainc), in ``distributions.py``.
+incomplete integrals with derivatives with respect to their parameters (``a`` of gammainc), in ``distributions.py``.
 
 Elliptic integrals and functions, hypergeometric functions, exponential integrals: the elliptic ones are by the
-parameter m = k². All derivatives by m are written with D = (K − E)/m, which stays finite at m = 0 where K and E meet
-(DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
+parameter m = k². All derivatives with respect to m are written with D = (K − E)/m, which stays finite at m = 0 where K
+and E meet (DLMF 19.4): E' = −D/2, K' = (K − D) / (2 (1 − m)).
 
 Orthogonal polynomials: the derivative of one of degree n is one of another family, of degree n − 1 (DLMF 18.9). All of
 them come from two: those of Gegenbauer, C' = 2α C⁽ᵅ⁺¹⁾, and of Jacobi. So the derivative is right at the ends ±1 too,
@@ -190,8 +190,8 @@ def slope_of_exprel(x: Array) -> Array:
 
 
 def slope_of_boxcox(log: Array, y: Array) -> Array:
-    """boxcox is log x · exprel(y log x), so its derivative by y is (log x)² exprel'(y log x): (log x)²/2 at y = 0, and
-    1/y² at x = 0, where boxcox is −1/y."""
+    """boxcox is log x · exprel(y log x), so its derivative with respect to y is (log x)² exprel'(y log x): (log x)²/2
+    at y = 0, and 1/y² at x = 0, where boxcox is −1/y."""
     end = (numbers_of(log) == -np.inf) & (numbers_of(y) > 0)
     log, r = np.where(end, 0, log), np.where(end, y, 1)
     return np.where(end, 1 / (r * r), log * log * slope_of_exprel(y * log))
@@ -284,7 +284,7 @@ def complete_d(m: Array) -> Array:
 
 
 def incomplete_d(x: Array, m: Array) -> Array:
-    """D(φ, m) = (F − E)/m, for φ in place of π/2: the integrals of sin²ᵏ follow from one another."""
+    """D(φ, m) = (F − E)/m, for φ instead of π/2: the integrals of sin²ᵏ follow from one another."""
     small = np.absolute(m) < SMALL
     sine, cosine, total = np.sin(x), np.cos(x), 0.0
     integral, power = x, sine
@@ -397,7 +397,7 @@ COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)
 
 
 def lower(polynomial: Any, n: Any, *rest: Any) -> Array:
-    """The polynomial of degree n − 1, and 0 where there is none."""
+    """The polynomial of degree n − 1, and 0 for n = 0."""
     n = np.asarray(n)
     return np.where(n == 0, 0, polynomial(np.where(n == 0, 0, n - 1), *rest))
 

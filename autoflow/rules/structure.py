@@ -24,7 +24,7 @@ from .ordering import numbers_in
 
 
 def compute_reshape(x: Array, shape: Any, order: str, copy: Any) -> Array:
-    """``x.reshape``, on the quick way if nothing special is asked for."""
+    """``x.reshape``, on the quick way without special options."""
     if order == "C" and copy is None:
         return x.reshape(shape)
     return x.reshape(shape, order=_check_order(order), **given_keywords(copy=copy))
@@ -50,7 +50,7 @@ def astype(x: Array, dtype: Any, order: str = "K", casting: str = "unsafe") -> A
 
 
 def cast(x: Array, dtype: Any, order: str, casting: str, **copy: bool) -> Array:
-    """``x.astype`` of an array. CuPy does not know the word ``casting``, so it hears only what is not usual."""
+    """``x.astype`` of an array. CuPy lacks the keyword ``casting``, so it is passed only if it is not the default."""
     return x.astype(dtype, order=order, **copy, **({} if casting == "unsafe" else {"casting": casting}))
 
 

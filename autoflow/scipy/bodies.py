@@ -47,7 +47,7 @@ def load_rules() -> None:
     COPIES[id(arrays.is_lazy_array)] = is_lazy
     asks = COPIES.find(util._contains_nan)
     COPIES[id(util._contains_nan)] = lambda x, *args, **how: not is_lazy(x) and asks(x, *args, **how)
-    COPIES[id(signal.get_window)] = signal.get_window  # of numbers, and its result is to be read-only
+    COPIES[id(signal.get_window)] = signal.get_window  # for numbers, and its result must be read-only
 
 
 def is_lazy(x: Any) -> bool:
@@ -253,7 +253,7 @@ class SciPysCopies(Copies):
                 self.add_class(x)
         elif is_in_c(x, home):
             self[id(x)] = with_memory(x)
-        elif hasattr(x, "cache_info") and "array_api" not in home:  # where modules are asked for, by their names
+        elif hasattr(x, "cache_info") and "array_api" not in home:  # where modules are looked up by name
             self[id(x)] = self.find(x.__wrapped__)
         elif kind.__name__ == "_Function":  # of scipy.fft, which asks for backends; SciPy's is in a module beside
             self[id(x)] = self.find(getattr(import_module(f"{home}_backend"), x.__name__))

@@ -1,8 +1,8 @@
 """scipy.interpolate for nodes: SciPy's own classes, over splines that are evaluated here.
 
 Gradients flow to the places x, to the values y, and to the points at which a curve is evaluated. A spline is a sum of
-B-splines, of which k + 1 are not 0 at a point; they come from those of lower degree: C. de Boor, "On calculating with
-B-splines", 1972.
+B-splines, and k + 1 of them are not 0 at a point; they come from those of lower degree: C. de Boor, "On calculating
+with B-splines", 1972.
 """
 
 from __future__ import annotations

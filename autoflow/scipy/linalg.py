@@ -125,7 +125,7 @@ def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, un
 
 
 def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
-    """-(x⁻ᵀ g) zᵀ, of which the triangle counts that is read."""
+    """-(x⁻ᵀ g) zᵀ; only the triangle that is read counts."""
     sent = triangular(x, g, 1 - trans, lower, unit_diagonal)
     if len(y_shape) == 1:
         sent, z = sent[..., None], z[..., None]
@@ -175,7 +175,7 @@ def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
 
 
 def factor_c(g: Array, c: Array, z: Array, y_shape: Shape, lower: bool) -> Array:
-    """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ, of which the triangle counts that is read."""
+    """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ; only the triangle that is read counts."""
     u = factor_solve(c, g, lower)
     if len(y_shape) == 1:
         u, z = u[..., None], z[..., None]
@@ -279,7 +279,7 @@ def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
 
 
 def hermitian(x: Array, lower: bool) -> Array:
-    """The matrix of which one triangle is given."""
+    """The Hermitian matrix, given one triangle."""
     half = np.tril(x) if lower else np.triu(x)
     off = np.tril(x, -1) if lower else np.triu(x, 1)
     return half + adjoint(off)

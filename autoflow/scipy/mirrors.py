@@ -47,7 +47,7 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         try:
             found = getattr(theirs(), name)
         except AttributeError:
-            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: scipy has none") from None
+            raise AttributeError(f"module {names['__name__']!r} has no attribute {name!r}: neither has scipy") from None
         if isinstance(found, types.ModuleType):
             try:
                 return import_module(f"{names['__name__']}.{name}")
@@ -212,7 +212,7 @@ def never_lost(kind: type, refused: str = "") -> type:
             if refused and modes().recording:
                 raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
             z = method(self, *args, **options)
-            made = name == "__init__"  # what is made of nodes holds some
+            made = name == "__init__"  # objects made of nodes hold nodes
             parts = list(leaves(self if made and type(self) is kind else z))
             if modes().recording and parts and not is_ours(parts):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")

@@ -109,7 +109,8 @@ def transform(
 
 
 def zoom_shift(x: Array, zoom: Any, shift: Any, out: Array, *how: Any) -> None:
-    """x at (i + shift) zoom for the result's elements i; those lie in the middle of cells if that is said last."""
+    """x at (i + shift) zoom for the result's elements i; those lie in the middle of cells if the last argument says
+    so."""
     middle = 0.5 if how[-1] else 0.0
     shape = (-1,) + (1,) * out.ndim
     places: Any = np.indices(out.shape, np.float64) + middle

@@ -1,6 +1,6 @@
 """A copy of a function of SciPy's is used if it was proved, once for each function and kind of arguments.
 
-It has SciPy's values; they stay what they are when whoever reads the memory of a node finds other numbers there, as
+It has SciPy's values; they stay the same when code that reads the memory of a node finds other numbers there, as
 ``af.grad`` looks at its functions (``transforms/shadow.py``); and in some direction its derivative is that of SciPy's
 values. (Where the differences to both sides disagree there is a kink, and the derivative is between them.)
 """

@@ -1,7 +1,7 @@
-"""What the rows of ``rules`` are made of. Reading order:
+"""The parts that the rows of ``rules`` are made of. Reading order:
 
 table.py       how a row is written, and run
-vjps.py        from a row to derivatives by position; lists in place of arrays; functions with several results
+vjps.py        from a row to derivatives by position; lists given as arrays; functions with several results
 shapes.py      shapes and axes, undoing broadcasting; what differs between the versions of NumPy
 kernels.py     functions that are there for speed
 blocks.py      large arrays in blocks, on several threads

@@ -141,7 +141,8 @@ IS_ALONE = [sys.platform in ("emscripten", "wasi")]  # may this process have no 
 
 
 def share(tasks: Sequence[Callable[[], None]], threads: int) -> None:
-    """Call all tasks, on that many threads. When it returns, also by an exception, no thread does or holds any of them:
+    """Call all tasks, on ``threads`` threads. When it returns, also by an exception, no thread does or holds any of
+    them:
     one that has not begun would hold arrays until it gets to know that there is nothing left to do."""
     from concurrent.futures import wait
 

@@ -99,7 +99,7 @@ def on_library(theirs: Any) -> Callable[..., Any]:
 
 
 def stand_ins() -> Copies:
-    """What copies call instead of functions that take the numbers, or that make arrays to be written into."""
+    """The functions that copies call in place of those that take the numbers or make arrays to be written into."""
     makers = ((np.array, True), (np.asarray, None), (np.asanyarray, None))
     found = Copies({id(theirs): keeping(theirs, copies) for theirs, copies in makers})
     pairs = ((np.empty, np.empty_like), (np.zeros, np.zeros_like), (np.ones, np.ones_like))
@@ -155,7 +155,7 @@ class Copies(dict[int, Any]):
         return self.get(id(x), x)
 
     def add(self, x: Any) -> None:
-        """Make a copy of ``x``, if there is to be one."""
+        """Make a copy of ``x``, if it needs one."""
         if home_of(x).partition(".")[0] != "numpy":
             return
         if isinstance(x, ModuleType):

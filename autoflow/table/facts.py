@@ -1,4 +1,4 @@
-"""What NumPy's functions do with shapes and memory, said once: ``af.vmap`` and ``af.compile`` ask here.
+"""What NumPy's functions do with shapes and memory, written once for ``af.vmap`` and ``af.compile``.
 
 Of a function of this kind the rest follows: its form for a whole batch, and whether the shape of its result is known
 while a program is recorded. What is missing here is called for each example, and in every run of a program.

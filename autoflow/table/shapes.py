@@ -1,4 +1,4 @@
-"""Helpers of the rows: what differs between versions of NumPy, arithmetic of shapes, and where arrays are.
+"""Helpers of the rows: differences between versions of NumPy, arithmetic of shapes, and the place of arrays.
 
 Versions of NumPy, tested with 2.3 to 2.5: the rest of the code asks here. What NumPy removes is silently absent from
 the lists and the table. What it adds is refused by name until it has an answer here: a function that is in no list
@@ -256,8 +256,8 @@ def together(*xs: Any) -> list[Array]:
 
 
 def numbers_of(x: Any) -> Any:
-    """The numbers of an array or node, for decisions that are not differentiated. What nodes outside of an ``af.vmap``
-    have to do with them is kept, unlike in ``x.value`` and :func:`without_history`."""
+    """The numbers of an array or node, for decisions that are not differentiated. The history from nodes outside of an
+    ``af.vmap`` is kept, unlike in ``x.value`` and :func:`without_history`."""
     return x._value if hasattr(x, "_value") else getattr(x, "value", x)
 
 

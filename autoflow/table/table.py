@@ -72,23 +72,23 @@ class Rule(Kind):
     label: str = ""  # inside the node of a picture
     names: tuple[str, ...]  # of all arguments, operands first
     order: tuple[str, ...]  # of those that may be given by position, as they are given: see extending/custom.py
-    operands: int  # that many may be nodes, and gradients flow to them
-    defaults: tuple[Any, ...]  # one per argument, MISSING where there is none
+    operands: int  # how many leading arguments may be nodes, to which gradients flow
+    defaults: tuple[Any, ...]  # one per argument, MISSING without a default
     derivatives: dict[str, Callable[..., Any]]  # operand -> as written in the row
     needs: tuple[Needs | None, ...] = ()  # per operand, what its derivative reads; None where there is no derivative
     vjps: tuple[VJP | None, ...] = ()  # per operand, (g, saved) -> the cotangent sent to it
     scalar_vjps: tuple[VJP | None, ...] = ()  # the same for numbers
     pushes: tuple[VJP | None, ...] | None = None  # a user's, per operand, (tangent, saved) -> its part of the result's
     joint: Callable[[Any, tuple[Any, ...]], Sequence[Any]] | None = None  # (g, saved) -> all cotangents at once
-    residual: Residual  # per operand with a derivative: what is kept instead of what that would read, see rule()
+    residual: Residual  # per operand with a derivative: the residual kept in place of the values it reads, see rule()
     single: bool = False  # one operand, with a derivative and without a residual: the short way of recording
     elementwise: bool  # broadcasting is undone for it
     is_numpys_elementwise: bool = False  # and NumPy computes it: of large arrays in blocks, its derivatives, too
     variadic: bool  # a function of a sequence of arrays
     view: bool = False  # the result may share memory with the operand
     holomorphic: bool = True  # the derivative is g times something complex-differentiable: see complex_vjps
-    required: int  # that many arguments have no default
-    positional_before_out: int  # that many may be given by position before NumPy's ``out``
+    required: int  # how many arguments have no default
+    positional_before_out: int  # how many may be given by position before NumPy's ``out``
     latex: str = ""
     precedence: int = 9
     _places: dict[str, int] | None = None
@@ -167,7 +167,8 @@ class Rule(Kind):
         return self._of_arity[n]
 
     def with_residual(self) -> Rule:
-        """The row of results that keep the residual: the derivative by x reads it, as ``_x``, and nothing else.
+        """The row of results that keep the residual: the derivative with respect to x reads it, as ``_x``, and nothing
+        else.
 
         >>> RULES[np.maximum].with_residual().names
         ('x', 'y', '_x', '_y')
@@ -184,7 +185,7 @@ class Rule(Kind):
         return self._with_residual
 
     def append_residual(self, values: Sequence[Any], result: Any, flows: Sequence[Any]) -> list[Any]:
-        """The arguments, as that row saves them: behind them what is kept, None where nothing flows."""
+        """The arguments, as that row saves them: behind them the residuals, None where nothing flows."""
         assert self.residual is not None  # noqa: S101
         saved, pairs = (*values, result), zip(self.residual.values(), flows, strict=True)
         call = in_blocks if self.is_numpys_elementwise else operator.call
@@ -235,7 +236,8 @@ def rule(
         it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
-    holomorphic : False for what is not complex-differentiable (abs, real): its row then handles complex g itself.
+    holomorphic : False for functions that are not complex-differentiable (abs, real): its row then handles complex g
+    itself.
     domain : where the generated tests try the row. Their calls are in tests/support/row_examples.py.
     also : other functions with the same row (np.amax).
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
@@ -280,7 +282,7 @@ def new_row(
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
     variadic: bool = False, result: tuple[str, ...] = ("z",), residual: Residual = None,
 ) -> Rule:  # fmt: skip
-    """A row that is in no table yet, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
+    """A row outside the table, with defaults. The first ``operands`` of ``names`` may be nodes; ``result``: the
     names that derivatives use for the result."""
     name = name or function.__name__
     if set(derivatives) - set(names[:operands]):
@@ -364,7 +366,7 @@ def primitive(compute: F) -> F:
                 x = first_node(x)
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
                 z = x.__array_function__(function, (type(x),), args, options)
-                if z is not NotImplemented:  # else a node among the others is asked
+                if z is not NotImplemented:  # else NumPy calls a node among the others
                     return z
         return compute(*args, **options)
 
@@ -376,7 +378,7 @@ def primitive(compute: F) -> F:
 def kernel(compute: F) -> F:
     """A :func:`primitive` that ends in C, not in NumPy's functions: a program has it as one call."""
     made: Any = primitive(compute)
-    made.compute = made  # so arrays that write a program are asked, too
+    made.compute = made  # so NumPy also calls arrays that write a program
     return made
 
 

@@ -1,6 +1,6 @@
-"""What rows are read with: lists of nodes, results packed into one array, derivatives as functions of (g, saved).
+"""Helpers for reading rows: lists of nodes, results packed into one array, derivatives as functions of (g, saved).
 
-Lists with nodes in place of arrays: in which arguments they become arrays of nodes.
+Lists of nodes given as arrays: the arguments in which they become arrays of nodes.
 
 Packed results. A row has one result. A function with several, such as ``q, r = np.linalg.qr(x)``, is a row whose result
 is all of them side by side in one array, :func:`pack`, and the results are slices of it, :func:`unpack`. Slices have
@@ -48,7 +48,7 @@ class Lists:
         self.unnamed = next((kinds[p.name] for p in parameters if p.kind is p.VAR_KEYWORD), 0)
 
     def in_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with arrays in place of lists.
+        """The arguments with lists replaced by arrays.
 
         >>> import autoflow as af
         >>> x = af.Variable(2.0)

@@ -42,7 +42,7 @@ from ..table.shapes import is_numpys
 from .evaluation import Trace
 from .forward_pass import ForwardPass
 
-FEW = 8  # of so many rows and more it pays: an operation on hidden batches costs some 5 µs more than on arrays
+FEW = 8  # it pays from this number of rows on: an operation on hidden batches costs some 5 µs more than on arrays
 CHUNK_BYTES = 2**22  # of the gradients in the graph, for all rows of a chunk: see benchmarks/jacobians.py
 
 
@@ -181,7 +181,8 @@ def colours(pattern: Any, turned: Any) -> Array:
 
 
 def products(pullback: Callable[[Any], Any], root: Any, seeds: Array, stop: Any, like: Any, to: Any) -> Array:
-    """What the passes with these seeds (one per row, each like ``like``) send back, one per row, each like ``to``."""
+    """The gradients that the passes with these seeds (one per row, each like ``like``) send back, one per row, each
+    like ``to``."""
     found = []
     for _, end, (g,) in batched_passes(root, stop, like, lambda seed: [pullback(seed)], seeds):
         if g is None:  # a constant: all of its derivatives are zero
@@ -198,7 +199,7 @@ def together(colour: Array, dtype: Any) -> Array:
 
 
 def weights(n: int) -> Array:
-    """Numbers of either sign, none small: what is left out does not cancel. The same in every call."""
+    """Numbers of either sign, none small, so that omitted entries do not cancel. The same in every call."""
     rng = np.random.default_rng(0)
     return rng.uniform(0.5, 1.5, n) * rng.choice([-1.0, 1.0], n)
 

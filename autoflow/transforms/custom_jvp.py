@@ -93,7 +93,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         self.rule = functools.partial(tangent_in_parts, self, rules)
 
     def __call__(self, *args: P.args, **options: P.kwargs) -> R:
-        """The value; of nodes a node."""
+        """The value; for nodes, a node."""
         if self.rule is None:
             raise NoRuleError(f"{name_of(self.f)} has no rule for its derivative yet: write one under @f.defjvp")
         call = Call(self, self.rule, positional(self.f, args, options))
@@ -165,7 +165,7 @@ class Call:
 
 
 class Ruled(Function):
-    """What a call of a custom_jvp is in the graph: there is a class of it for each function, which names it."""
+    """The operation of a custom_jvp in the graph: there is a class of it for each function, which names it."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, *leaves: Any) -> Any:
@@ -177,7 +177,7 @@ class Ruled(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """What is sent to the leaves: the transpose of the rule at g."""
+        """The contribution to the leaves: the transpose of the rule at g."""
         return (None, *transpose_rule(ctx.call, ctx.saved_tensors, ctx.needs_input_grad[1:], list(grads)))
 
 
@@ -261,5 +261,5 @@ def positional(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, 
 
 
 def name_of(f: Any) -> str:
-    """What a function is called."""
+    """The name of a function."""
     return str(getattr(f, "__name__", type(f).__name__))

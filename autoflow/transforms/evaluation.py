@@ -5,7 +5,7 @@ depends on the first argument of f: an array for a number, a node or an array (w
 for a container. A lambda says nothing of its arguments; it is taken to be a function of an array. Of other arguments
 than the first (``argnum``) only the value is known.
 
-Then the evaluation. Each call gives its function fresh leaves in place of the arguments (a copy outside, an identity
+Then the evaluation. Each call replaces the arguments of its function by fresh leaves (a copy outside, an identity
 operation inside another transform), and its pass stops there. Otherwise ``f`` could not tell its argument from the same
 number captured by a closure, and in ``grad(lambda x: x * grad(lambda y: x + y)(1.0))`` the inner derivative would be 2
 instead of 1 ("perturbation confusion": Siskind and Pearlmutter, 2005).
@@ -242,7 +242,7 @@ class Trace:
             return constant_with_history(g, self.leaves[k])
 
     def detach_results(self, tree: Any) -> Any:
-        """Results of ``f`` for the caller: plain arrays in place of nodes, unless they are to be differentiated."""
+        """Results of ``f`` for the caller: plain arrays instead of nodes, unless they will be differentiated."""
         if self.nested:
             return tree
         if isinstance(tree, NodeRole):
@@ -254,7 +254,7 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
     """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them.
 
     Without this, ``grad(lambda x: np.sum(w @ x))`` would also go back through all that made ``w``. Creation numbers
-    make it cheap: nothing older than ``first`` depends on what was made then, and operands are older than results.
+    make it cheap: nothing older than ``first`` depends on newer records, and operands are older than results.
     None if ``root`` depends on none of them.
     """
     if root in wanted:
@@ -285,14 +285,14 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
 
 
 def own_leaves(tree: Any) -> Any:
-    """The argument with fresh nodes in place of its numbers."""
+    """The argument with its numbers replaced by fresh nodes."""
     if isinstance(tree, np.ndarray) or not pytree.is_container(tree):
         return own_leaf(tree)
     return pytree.tree_map(lambda x: own_leaf(x) if pytree.is_number(x) else x, tree)
 
 
 def own_leaf(x: Any) -> Any:
-    """A new node in place of ``x``, used nowhere else in the graph."""
+    """A new node that replaces ``x``, used nowhere else in the graph."""
     if type(x) is not np.ndarray and isinstance(x, NodeRole):
         if (layer := modes().layer) is not None:
             x = layer.lifted(x)  # under af.vmap a node from outside is a value like any other

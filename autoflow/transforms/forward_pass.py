@@ -15,9 +15,10 @@ where a mode watches passes back.
 How one row carries tangents forward. A row says how a gradient goes back, Jᵀ g. The same row, read once more, says how
 a tangent goes forward, J t:
 
-* an elementwise function has a diagonal J, and Jᵀ = J: its derivative, with t in place of g;
-* if the derivative by x reads no number of x or z, the function is linear in x: the function itself, applied to t
-  (the other operands as they are if the derivative reads them, as in a product; else zero, as in a concatenation);
+* an elementwise function has a diagonal J, and Jᵀ = J: its derivative, with t instead of g;
+* if the derivative with respect to x reads no number of x or z, the function is linear in x: the function itself,
+  applied to t (the other operands as they are if the derivative reads them, as in a product; else zero, as in a
+  concatenation);
 * in a reduction each element of x is part of one element of z, so Jᵀ 1 holds all of J: Σ (Jᵀ 1) t along the axis;
 * for all other rows the pass of this one row is transposed. It is slower, and always right.
 
@@ -147,7 +148,7 @@ DIAGONAL = frozenset([
     RULES[f] for f in (np.round, np.fix, np.unwrap, np.nan_to_num, np.sinc, np.i0, i0_derivative)
 ])  # elementwise as well, though no ufuncs  # fmt: skip
 MULTILINEAR = RULES[indexed_sum]  # linear in each operand, though its derivative is given all of them
-AFFINE = RULES[interpolate]  # its derivative by fp asks whether left= was given, which is added, not multiplied
+AFFINE = RULES[interpolate]  # its derivative for fp depends on whether left= was given, which is added
 CONJUGATE = RULES[np.conjugate]  # elementwise and linear, but not analytic
 PLAIN = (np.ndarray, np.generic)
 OFFSETS = ("initial", "constant_values")  # options that are added to what is linear
@@ -208,13 +209,13 @@ def is_ours(rule: Rule) -> bool:
 
 
 def diagonal_push(rule: Rule, k: int) -> Push | None:
-    """The row's derivative with t in place of g. Broadcasting is not undone: it is what happens."""
+    """The row's derivative with t instead of g. Broadcasting is not undone: it is what happens."""
     derivative, read = rule.derivatives.get(rule.names[k]), rule.needs[k]
     return None if derivative is None or read is None else vjp_by_position(derivative, read)
 
 
 def is_linear(rule: Rule, k: int) -> bool:
-    """Is z an affine function of operand k? Its derivative reads neither it nor z, nor what was kept of them."""
+    """Is z an affine function of operand k? Its derivative reads neither it nor z, nor anything kept of them."""
     read = rule.needs[k]
     if read is None or rule in DIAGONAL or rule is AFFINE:
         return False
@@ -231,7 +232,7 @@ def is_multilinear(rule: Rule) -> bool:
 
 
 def reads_operands(rule: Rule, k: int) -> set[int]:
-    """The operands whose numbers the derivative by operand k reads."""
+    """The operands whose numbers the derivative with respect to operand k reads."""
     return {place for place, what in rule.needs[k] or () if not what and 0 <= place < rule.operands}
 
 

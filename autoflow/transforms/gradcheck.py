@@ -67,7 +67,7 @@ class Point:
         return made
 
     def slopes(self, weights: list[Array]) -> list[Array]:
-        """dL/dx for each x by going back: what is to be checked."""
+        """dL/dx for each x by a backward pass: the gradients to check."""
         value, pullback = vjp(self.f, *self.xs, allow_unused=True)
         seeds = iter(weights)
         return list(pullback(pytree.tree_map(lambda z: next(seeds).astype(z.dtype), value)))
@@ -92,7 +92,7 @@ class Point:
 
 
 def only_weight(weights: list[Array]) -> float:
-    """The weight of a single real result, by which everything that is shown is divided; else 1."""
+    """The weight of a single real result, which divides everything that is shown; else 1."""
     single = len(weights) == 1 and weights[0].size == 1 and weights[0].dtype.kind == "f"
     return float(weights[0].item()) if single else 1.0
 
@@ -386,7 +386,7 @@ def overlaps_itself(x: Array) -> bool:
 
 
 def compare(point: Point, report: Report, order: int) -> None:
-    """Check the derivative of the function at the point, entry by entry, and write down what is found."""
+    """Check the derivative of the function at the point, entry by entry, and note the problems."""
     before = [x.copy() for x in point.xs]
     written = [x.copy() for x in point.xs]
     values = [np.array(value_of(z)) for z in pytree.tree_leaves(point.f(*written))]

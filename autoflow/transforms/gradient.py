@@ -98,7 +98,7 @@ class Gradients:
         return self._found[node] if node in self else default
 
     def pop(self, node: Any, *default: Any) -> Any:
-        """Take the gradient of ``node`` out. If there is none: ``default`` if given, else a KeyError.
+        """Take the gradient of ``node`` out. Without one, ``default`` is returned if given, else it is a KeyError.
 
         >>> import autoflow as af
         >>> x = af.Variable(3.0)
@@ -272,8 +272,8 @@ def grad(
     with None where these hold no numbers. Plain arrays; inside another transform, or if an argument is a node with
     a history, nodes, so that they can be differentiated again.
     Everything that ``f`` captures in a closure counts as a constant, even a Variable: its ``grad`` stays as it is, and
-    outside other transforms the result has no history that leads to it. To differentiate by it as well, make it an
-    argument.
+    outside other transforms the result has no history that leads to it. To differentiate with respect to it as well,
+    make it an argument.
 
     Raises LostGradientError if the result depends on none of the arguments; TypeError if it is not one number.
 
@@ -364,7 +364,8 @@ def elementwise_grad(
 
 
 class GradientFunction(FunctionOfFunction):
-    """Evaluates ``f`` and returns, of (value, gradient, aux), what the transform promises: ``which`` of them."""
+    """Evaluates ``f`` and returns the parts of (value, gradient, aux) that the transform promises, given by
+    ``which``."""
 
     def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
         super().__init__(f, how)

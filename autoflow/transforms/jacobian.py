@@ -1,6 +1,6 @@
 """Whole Jacobians and Hessians: rows by passes back (reverse), or columns (forward).
 
-Row i of J = ∂z/∂x is what the seed eᵢ sends back: as many passes as z has elements. Column j is J eⱼ, by a pass
+Row i of J = ∂z/∂x is what the seed eᵢ sends back: one pass for each element of z. Column j is J eⱼ, by a pass
 forward: as many as x has elements. Each pass fills its place in the finished array, so the peak of memory is that array
 and one pass; the array is estimated, and refused if too large, before the first. Many passes run as one where that is
 possible: ``batched_passes.py``.

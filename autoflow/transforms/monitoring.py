@@ -11,7 +11,7 @@ NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether 
 What is known of a call lies among the local variables of its frame, under a name that no variable can have: so it goes
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
 
-Nothing is said under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
+There is no error under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
 modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
 a ``pvalue``.
 """
@@ -43,7 +43,7 @@ module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # they return before they run
-CALL = "<call>"  # the name of what is known of a call
+CALL = "<call>"  # the key of the facts about a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
@@ -176,7 +176,7 @@ class Watch:
                     self.ask(code, python.events.PY_RETURN)
 
     def call_around(self, frame: types.FrameType | None) -> Any:
-        """The call that this frame is a part of, None if there is none: what the user's functions do is their own."""
+        """The watched call that contains this frame; None outside of one: the user's own functions are not watched."""
         while frame is not None and id(frame.f_code) not in self.given:
             if id(frame.f_code) in self.codes and (call := frame.f_locals.get(CALL)) is not None:
                 return call
@@ -230,7 +230,7 @@ def name_of(frame: types.FrameType) -> tuple[str, str]:
 
 
 def message(frame: types.FrameType, argument: str, result: str) -> str:
-    """What is said of a call: the function, the argument, the line, and what to use instead."""
+    """The message about a call: the function, the argument, the line, and what to use instead."""
     module, name = name_of(frame)
     place: Any = frame
     while is_library(place.f_code.co_filename) and place.f_back is not None:

@@ -39,7 +39,7 @@ from ..nodes.versions import caller
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
-LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; what takes longer runs once
+LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
@@ -165,7 +165,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
         unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
         return result
     try:
-        expected = numbers_of(result)
+        expected = numbers_with_gradient(result)
     except TypeError:  # arrays on a device are not read unasked
         return result
     after = Snapshot(*roots)
@@ -177,7 +177,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
 
     def numbers(shadow: int) -> list[Any] | None:
         with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
-            return numbers_of(again(shadow))
+            return numbers_with_gradient(again(shadow))
         return None
 
     try:
@@ -288,7 +288,7 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
 
 
 def message(again: Callable[..., Any]) -> str:
-    """What is said, with the line that first computes with such numbers: the two runs are compared once more."""
+    """The message, with the line that first computes with such numbers: the two runs are compared once more."""
     runs: list[list[Any]] = []
     for shadow in (TRUE, OTHER):
         runs.append([])
@@ -307,7 +307,7 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
     return record.rule.name, caller(), sums
 
 
-def numbers_of(z: Any) -> list[Any]:
+def numbers_with_gradient(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
     return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 

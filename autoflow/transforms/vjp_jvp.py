@@ -149,7 +149,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tu
 
 
 def random_like(rng: np.random.Generator, x: Any) -> Any:
-    """Random numbers in place of a leaf; leaves that are not numbers stay."""
+    """A leaf replaced by random numbers; leaves that are not numbers stay."""
     if not pytree.is_number(x):
         return x
     dtype = as_array(value_of(x)).dtype
@@ -186,7 +186,7 @@ def hvp(f: Callable[..., Any], primals: Any, vectors: Any, *, allow_unused: bool
 
 
 def tangents_of_results(trace: Trace, found: list[Any], nested: bool) -> Any:
-    """Tangents as the caller gets them, in the containers of the results: None in place of anything but numbers."""
+    """Tangents as the caller gets them, in the containers of the results, with None for anything but numbers."""
     if not pytree.is_container(trace.z) and found:
         return tangent_of(trace, trace.z, found[0], nested)
     ready = iter([tangent_of(trace, z, t, nested) for z, t in zip(number_leaves(trace.z), found, strict=True)])
@@ -227,7 +227,7 @@ def joined_root(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
 
 
 def fits(g: Any, x: Any) -> bool:
-    """Is ``g`` an array that can be the tangent or cotangent of the node ``x`` as it is? No is no answer."""
+    """Is ``g`` an array that can be the tangent or cotangent of the node ``x`` unchanged? A "no" is not an error."""
     return type(g) is np.ndarray and type(x) in PLAIN_NODES and g.dtype is x.dtype and g.shape == x.shape
 
 

@@ -465,7 +465,7 @@ def test_names_in_ops(monkeypatch):
     for name in ("two words", "_hidden", 3):
         with pytest.raises(ValueError, match="letters, digits"):
             ops.register_function(name, np.cos)
-    with pytest.raises(TypeError, match="is to be called"):
+    with pytest.raises(TypeError, match="must be a function"):
         ops.register_function("three", 3)
     with pytest.raises(AttributeError, match=r"af.ops has no 'nothing'"):
         _ = ops.nothing

@@ -1,7 +1,7 @@
 """JAX itself: imported late, and with 64 bits, whatever the user's switch says; the plan of a program.
 
 Arrays of JAX may be arguments of a compiled function: they stay on their devices, and so do the results. The program is
-looked up as for NumPy's arrays of these shapes and dtypes; if there is none, one is recorded with the numbers, which
+looked up as for NumPy's arrays of these shapes and dtypes; if it is missing, one is recorded with the numbers, which
 are fetched for it. Where an array lies, and whether its rows are spread over many devices, is JAX's matter: XLA divides
 the program as its inputs are divided.
 """
@@ -40,7 +40,7 @@ RUNS = itertools.count(1)
 
 
 def options(how: dict[str, Any]) -> dict[str, Any]:
-    """Raise ImportError without JAX, and ValueError for what is of other engines."""
+    """Raise ImportError without JAX, and ValueError for options of other engines."""
     load_package("jax", MISSING)
     if how["checkpointing"] is not None:
         raise ValueError('checkpointing is not for engine="jax": there XLA decides what is computed again')

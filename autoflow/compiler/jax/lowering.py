@@ -31,7 +31,8 @@ from ..trace.traced import power_of_arrays
 from . import table
 from .table import LeftToNumPy, counterpart
 
-# ---------------------------------------------------------------- functions for which the same name is not enough
+# ---------------------------------------------------------------- functions whose counterpart differs in more than the
+# name
 
 
 def watched_index(trace: Lowering, shape: tuple[int, ...], index: Any) -> Any:
@@ -322,7 +323,7 @@ class Lowering(Writer):
         return self.find(function)(*args, **{name: x for name, x in options.items() if not is_default(name, x)})
 
     def find(self, function: Any) -> Callable[..., Any]:
-        """The counterpart; LeftToNumPy if there is none."""
+        """JAX's counterpart; LeftToNumPy if it has none."""
         path = counterpart(function)
         if path.startswith("left to NumPy: "):
             raise LeftToNumPy(path.removeprefix("left to NumPy: "))

@@ -2,7 +2,7 @@
 
 Machine code may be kept on disk, for later processes: ``af.compile(f, engine="llvm", cache=folder)``. Anyone who can
 write into the folder decides what is run. So it belongs to the user, and no one else may write into it or into one of
-its files. That is asked of what has been opened, not of a path, which may soon be another thing. The name of a file is
+its files. The checks are made on the opened files, not on a path, which may soon lead elsewhere. The name of a file is
 a digest of all that machine code depends on (the program's text, LLVM's version, the processor), so a change of any of
 them is another file. Its first 32 bytes are a digest of the rest: a file that was cut off or has changed is compiled
 anew. A file is written under another name and then renamed, so that a process finds all of it or nothing, and of two
@@ -44,7 +44,7 @@ PRIVATE = 0o700
 
 
 class Objects:
-    """Machine code in a folder, which is made if there is none.
+    """Machine code in a folder, which is created if missing.
 
     Raises PermissionError where the folder is not the user's alone, OSError where it cannot be made.
 
@@ -73,7 +73,7 @@ class Objects:
         return place
 
     def read(self, key: str) -> bytes | None:
-        """The machine code; None if there is none that can be trusted."""
+        """The machine code; None if it is missing or cannot be trusted."""
         try:
             place = self.open()
         except FileNotFoundError:
@@ -91,7 +91,7 @@ class Objects:
         return code if code and digest == hashlib.sha256(code).digest() else None
 
     def write(self, key: str, code: bytes) -> None:
-        """Keep it. Where that fails the program runs all the same; a warning says so, once."""
+        """Write the machine code to the folder. If that fails, the program still runs; a warning is given once."""
         try:
             place = self.open()
             try:
@@ -106,7 +106,7 @@ class Objects:
             self.warn(error)
 
     def warn(self, error: OSError) -> None:
-        """Say why nothing is kept."""
+        """Warn why nothing is kept."""
         if not self.warned:
             self.warned = True
             message = UNWRITABLE.format(folder=self.folder, error=error.strerror or error)

@@ -259,7 +259,7 @@ class Numbers:
         return total
 
     def nearest(self, x: str, scale: str | float) -> tuple[str, str]:
-        """The integer nearest to x · scale, as a number and in bits: added to 1.5 · 2⁵², it stands in the last bits."""
+        """The integer nearest to x · scale, as a number and in bits: added to 1.5 · 2⁵², it fills the last bits."""
         big = self.c(1.5 * 2.0**52)
         moved = self.fma(x, self.c(scale), big)
         return self.op("fsub", moved, big), self.ints("sub", self.to_bits(moved), self.to_bits(big))

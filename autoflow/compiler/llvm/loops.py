@@ -120,7 +120,7 @@ def address(array: Array) -> int:
 # ---------------------------------------------------------------- the text of a loop
 
 
-SHORT = 256  # numbers; of longer rows what is left over is too little for a third text
+SHORT = 256  # numbers; the remainder of longer rows is too short for a third text
 BLOCK = 1024  # numbers that are summed one after the other
 GROUP = 64 * BLOCK  # their sums in groups of 64: of 10⁷ numbers no partial sum takes part in more than 350 additions
 Indices = list[tuple[str, int]]  # names of indices, and the axis that each goes along
@@ -261,7 +261,7 @@ class LoopText:
         return totals
 
     def write_half(self, t: Text, rows: list[str], start: int, totals: Names) -> Names:
-        """Half a vector of what is left over; sums add its numbers one after the other, as they add single ones."""
+        """Half a vector of the remainder; sums add its numbers one after the other, as they add single ones."""
         w = LANES // 2
         none = {v: constant(self.reductions[v].type, self.reductions[v].identity, w) for v in totals}
         for v, many in self.write_body(t, rows, str(start), w, none).items():

@@ -2,7 +2,7 @@
 
 The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
 It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
-floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code is asked again, as
+floating-point flags they have raised: where the caller does not ignore that, NumPy's eager code runs again, as
 after any run of a program (``run/buffers.py``). It returns −1 where an argument is no plain array.
 
 Stretches: which values become loops, and how a program is cut where others lie between them. A value without a loop (a
@@ -117,8 +117,8 @@ class Native:
         return f"computes in {odd[0]}" if odd else "no loop has it"
 
     def mask_of(self, kinds: Collection[str]) -> tuple[int, bool]:
-        """The flags of these kinds of error. Underflow our functions do not always raise as NumPy's do: whoever asks
-        for it (True) is answered by eager code."""
+        """The flags of these kinds of error. Our functions do not always raise underflow as NumPy's do, so a caller who
+        wants it (True) gets eager code."""
         return sum([self.flags[kind] for kind in kinds]), "under" in kinds
 
     def run(self, arrays: tuple[Array, ...]) -> tuple[list[Array], int]:
@@ -390,7 +390,7 @@ class Timed(Native):
 
 
 def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
-    """NumPy's calls, with loops in place of those that loops can do."""
+    """NumPy's calls, with those that loops can do replaced by loops."""
     settings = settings_of(how)
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
     sum_products(program)

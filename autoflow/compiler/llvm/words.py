@@ -189,7 +189,7 @@ def code(dtype: Any) -> str | None:
 
 
 def formula_of(v: Value) -> Formula | None:
-    """The formula of an elementwise value; None if it has none."""
+    """The formula of an elementwise value; None if loops do not have it."""
     if not math.prod(v.shape) or code(v.dtype) is None:
         return None
     found = of_ufunc(v) if v.kind == UFUNC else of_call(v) if v.kind == CALL else None
@@ -288,7 +288,8 @@ def reduction_of(v: Value) -> Reduction | None:
 
 def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     """Of a copy of x into which y is written, ``x[index] = y``: x, the index and y; None of other values. The index has
-    whole numbers and slices only, so what is written into is a view. (The gradient of a slice is such a copy of 0.)"""
+    whole numbers and slices only, so the target of the write is a view. (The gradient of a slice is such a copy of
+    0.)"""
     if v.kind != CALL or code(v.dtype) is None or not math.prod(v.shape):
         return None
     function, args, _ = call_written(v)

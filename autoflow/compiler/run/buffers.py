@@ -118,8 +118,8 @@ def copying_call(function: Any, *args: Any) -> None:
 
 
 def compile_lines(parameters: Sequence[str], lines: Sequence[str]) -> Any:
-    """The code of a function ``run`` with these lines of Python. It says that it stands in this file: so those who look
-    for the user's code pass it by."""
+    """The code of a function ``run`` with these lines of Python. It claims to be in this file, so that searches for the
+    user's code skip it."""
     return compile("\n ".join([f"def run({', '.join(parameters)}):", *lines]), __file__, "exec")
 
 
@@ -347,7 +347,7 @@ class Plan(Watched):
     # -- all calls as one function
 
     def bind(self) -> None:
-        """A line for each step. What is known before stands in ``space``, as do the functions, ``f0`` for step 0."""
+        """A line for each step. Values known before are in ``space``, as are the functions, ``f0`` for step 0."""
         self.space: dict[str, Any] = {}
         inputs = [f"x{k}" for k in range(len(self.program.inputs))]
         names: dict[Any, str] = dict(zip(self.program.inputs, inputs, strict=True))

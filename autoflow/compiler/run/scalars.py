@@ -51,7 +51,7 @@ def is_float(v: Value, returned: bool) -> bool:
 
 
 def computes_floats(v: Value) -> bool:
-    """Does this call give float64 or bool, and the same if Python's floats are in place of its numbers?"""
+    """Does this call give float64 or bool, and the same with Python's floats for its numbers?"""
     if v.dtype is not DOUBLE and v.dtype is not BOOL:
         return False
     if v.kind == CALL:

@@ -29,11 +29,11 @@ class Phase:
 
     n : the number of rows.
     members, results : the values that it computes, and those that it returns.
-    need : for each value, the operands of which it needs the same rows, those of which it needs all rows, and whether
+    need : for each value, the operands whose same rows it needs, those whose rows it needs all, and whether
         it comes in parts.
     parts : the values that come in parts, one per block.
     sources : the values that it is called with.
-    improve : what else is to be done to the program of a block.
+    improve : a further pass over the program of a block.
     """
 
     def __init__(

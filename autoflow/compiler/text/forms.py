@@ -1,4 +1,4 @@
-"""Functions of NumPy by simpler ones: these are recorded in turn, so a language needs only what is left.
+"""Functions of NumPy written with simpler ones, which are recorded in turn: a language needs only the latter.
 
 Each row is called with the arguments of the call. One that it cannot do raises RefusedError, or is not among its
 parameters.
@@ -19,7 +19,7 @@ Array = Any
 
 
 def var(a: Array, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
-    """The mean square of what is left without the mean."""
+    """The mean square of the deviations from the mean."""
     rest = a - np.mean(a, axis=axis, keepdims=True)
     total = np.sum(rest * rest, axis=axis, keepdims=keepdims)
     return total / (a.size / total.size - ddof)

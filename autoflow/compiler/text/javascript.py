@@ -120,7 +120,7 @@ class JavaScript(Writer):
         return target
 
     def elementwise(self, v: Any, formula: str, operands: Sequence[Ref]) -> Ref:
-        """A formula for each element; a long operand that stands in it twice is still read once."""
+        """A formula for each element; a long operand that occurs twice is still read once."""
         return self.loop(self.new(v.shape, v.dtype), operands, lambda to, *x: f"{to} = {formula.format(*x)}")
 
     def copied(self, x: Ref, shape: Sequence[int], dtype: Any) -> Ref:
@@ -224,7 +224,7 @@ class JavaScript(Writer):
         return self.known[inside.outputs[0]]
 
     def operand(self, a: Any) -> Any:
-        """A value, or a number that stands in the call."""
+        """A value, or a number written in the call."""
         return self.known[a] if isinstance(a, Value) else Number("null", math.nan) if a is None else self.constant(a)
 
     def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:

@@ -119,7 +119,7 @@ def heads(loops: Iterable[tuple[str, int]]) -> str:
 
 
 def as_view(buffer: str, address: Any) -> Ref | None:
-    """The view that has these addresses; None if there is none."""
+    """The view that has these addresses; None if no view has them."""
     if not address.size:
         return Ref(buffer, address.shape)
     first = int(address.flat[0])

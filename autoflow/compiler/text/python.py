@@ -1,4 +1,4 @@
-"""A program as NumPy source that needs nothing of ours: the same calls in the same order, so the same bits.
+"""A program as NumPy source that does not need autoflow: the same calls in the same order, so the same bits.
 
 A value that is used once is written into the expression that uses it, as long as that stays short. Elementary
 operations have their signs; powers keep their function, since ``x**y`` of numbers is rounded otherwise than of arrays.
@@ -77,7 +77,7 @@ class Python(Writer):
         return Word(name)
 
     def fresh(self, v: Value) -> str:
-        """A name that says what was done last: ``exp_2``."""
+        """A new name after the last operation: ``exp_2``."""
         word = re.sub(r"\W", "_", v.name.partition(".")[0].lower())
         self.counts[word] += 1
         name = f"{word}_{self.counts[word]}"
@@ -182,7 +182,7 @@ class Python(Writer):
         raise RefusedError(f"an argument {x!r:.40}")
 
     def index(self, x: Any) -> str:
-        """What stands in brackets: ``:, 1:``."""
+        """The text of an index in brackets: ``:, 1:``."""
         if type(x) is tuple and x:
             return ", ".join([self.index(a) for a in x]) + "," * (len(x) == 1)
         if isinstance(x, slice):

@@ -1,8 +1,8 @@
-"""One walk over a program, for all who write it in another language or compute it by another library.
+"""One walk over a program, for every writer that translates it to another language or library.
 
 Values are taken in order, each by the method for its kind; whatever cannot be written is reported at once, by name. A
 language is a subclass of :class:`Writer` with ``write_input``, ``write_constant`` and ``write_captured``, and with
-``write_call`` for all values that are a call of NumPy: :func:`call_of` says of which function, with which arguments. It
+``write_call`` for all values that are a call of NumPy: :func:`call_of` gives the function and its arguments. It
 may have ``write_ufunc``, ``write_reduce``, ``write_product``, ``write_view``, ``write_stack``, too. A method gets the
 value and what its operands were written as, and returns what the value is written as.
 """

@@ -1,4 +1,4 @@
-"""In doubt, a compiled function is the function: what ends a recording, so that eager code decides.
+"""Doubts: the events that end a recording, so that the function runs eagerly instead.
 
 A recording holds for all calls of a signature, if nothing in it depended on numbers. So whatever a method of ours
 raises while a function is recorded is a doubt: a question about values (``if x > 0``), and also an exception of
@@ -48,7 +48,7 @@ class Settings:
         self.hook = getattr(warnings, "_showwarnmsg_impl", None)  # which catch_warnings(record=True) replaces
 
     def check(self) -> None:
-        """Raise CompileError if they say more than before."""
+        """Raise CompileError if the settings report more than before."""
         errors = np.geterr()
         louder = any([how not in (before, "ignore") for how, before in zip(errors.values(), self.errors.values())])  # noqa: B905 - the same kinds
         if louder or ({"call", "log"} & {*errors.values()} and np.geterrcall() is not self.handler):
@@ -125,7 +125,7 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_number(what: str) -> CompileError:
-    """Python asks for a number that is not known yet."""
+    """Refuse a number that is not known yet."""
     return CompileError(
         f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
         f"Write np.where(condition, a, b) instead of an if, pass what decides as a Python number (it is then part of "
@@ -134,7 +134,7 @@ def refuse_number(what: str) -> CompileError:
 
 
 def layout_refused(what: str) -> CompileError:
-    """A question about memory."""
+    """Refuse a question about memory."""
     return CompileError(
         f"{what} asks where numbers lie in memory (at {caller()}), and a program has memory of its own. Bring arrays "
         f"into the layout that you want outside of the compiled function, or say af.compile(f, fallback=True)."
@@ -150,7 +150,7 @@ def is_ours(what: str, depth: int) -> bool:
 
 
 def axes_out_of_order() -> CompileError:
-    """A write that would change which of the functions after it return a view."""
+    """Refuse a write that would change which of the later functions return a view."""
     return CompileError(
         f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, x.copy(), "
         f"make a new array, or say af.compile(f, fallback=True)."
@@ -158,7 +158,7 @@ def axes_out_of_order() -> CompileError:
 
 
 def into_outside() -> CompileError:
-    """A write that would happen only once."""
+    """Refuse a write into an outside array, which would happen only once."""
     return CompileError(
         f"{caller()} writes into an array that was made outside of the compiled function: give that array as an "
         f"argument and return the new one (a training step returns its parameters), or say af.compile(f, fallback=True)"

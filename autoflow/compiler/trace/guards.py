@@ -1,4 +1,4 @@
-"""What a function sees besides its arguments: closures, globals, attributes, defaults. These must not change.
+"""Guards on what a function sees besides its arguments: closures, globals, attributes, defaults must not change.
 
 A compiled function is called once, so what it found outside is taken for granted in later calls. Before the
 recording everything that can be reached from the function is listed, edge by edge (*this* cell holds *that* object).
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
-from ...backprop.snapshots import is_iterator, place_of
+from ...backprop.snapshots import is_iterator, position_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
 from ...nodes.nodes import NodeRole
@@ -54,7 +54,7 @@ class Guards:
     """All that can be reached from ``f``, as edges; after the recording, the edges that are watched."""
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
-        """``others``: arguments that are no arrays, such as a model."""
+        """``others``: arguments that are not arrays, such as a model."""
         self.edges: list[Edge] = []
         self.states: list[tuple[Any, Any]] = []  # random generators, and their states
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
@@ -63,7 +63,7 @@ class Guards:
         self.items: list[tuple[Any, Any, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
         self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
-        self.others: list[tuple[Callable[[], Any], Any]] = []  # what is called, and what it returns
+        self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
         self.roots = [*queue]
@@ -99,12 +99,12 @@ class Guards:
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
         elif is_iterator(type(x)):
-            if place_of(x) is None:
+            if position_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
                     f"element to all calls. Call next() outside, and pass what it gives as an argument."
                 )
-            self.iterators.append((x, place_of(x)))
+            self.iterators.append((x, position_of(x)))
 
     def note_array(self, x: Any) -> None:
         """Remember what is in an array or a buffer."""
@@ -129,7 +129,7 @@ class Guards:
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
 
     def note_names(self, f: types.FunctionType) -> None:
-        """What the code of a function names. Raises CompileError for a door to what is no guard."""
+        """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
         if is_foreign(f.__globals__.get("__name__")):
             return
         if what := reachable.door_of(f):
@@ -151,7 +151,7 @@ class Guards:
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
                 )
         for x, place in self.iterators:
-            if place_of(x) != place:
+            if position_of(x) != place:
                 raise CompileError(
                     f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
                     f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
@@ -227,7 +227,7 @@ class Guards:
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
 
     def hold(self) -> bool:
-        """Do all watched edges lead where they led, and is what they lead to what it was? Called before every run."""
+        """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
         try:
             for container, key, child in self.items:
                 if container[key] is not child and not is_equal(container[key], child):
@@ -243,12 +243,12 @@ class Guards:
         return not self.others or all([read() == mark for read, mark in self.others])
 
     def watches(self) -> bool:
-        """Is there anything to look at?"""
+        """Is anything watched?"""
         return bool(self.items or self.attributes or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
-    """The error for what is no guard."""
+    """The error for something that no guard can check."""
     return CompileError(
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
         f"argument, or say af.compile(f, fallback=True)."
@@ -256,7 +256,7 @@ def behind_a_door(what: str, where: str) -> CompileError:
 
 
 def leads_to(container: Any, child: Any) -> bool:
-    """Does it still hold that object?"""
+    """Does the edge still lead to that object?"""
     return is_equal(reachable.follow(container, None), child)
 
 

@@ -106,14 +106,14 @@ def itself(x: Array) -> Array:
 
 
 def root(x: Any) -> Any:
-    """The array that the view x looks into in the end; x itself if it is none."""
+    """The array at the root of the view x; x itself if it is not a view."""
     while x.source is not None:
         x = x.source
     return x
 
 
 def look_again(x: Any) -> None:
-    """Take the view x anew, after those through which it looks, if what it looks at has become another value."""
+    """Take the view x anew, after the views that it is taken of, if its base has become another value."""
     chain = [x]
     while (x := chain[-1].source) is not None and x.time != x.tape.writes:
         chain.append(x)
@@ -147,13 +147,13 @@ def write(x: Any, new: Any) -> None:
         new = x.tape.call(set_items, (x, ..., new), fixed=True)
         if not same_layout(x.held, new.held):
             raise axes_out_of_order()
-    place_of(x)  # before: it has the layout of the first value
+    dummy_of(x)  # before: it has the layout of the first value
     x.now, x.held = new.expr, new.held
     x.tape.writes += 1
 
 
-def place_of(x: Any) -> Array:
-    """An array without numbers that lies where x would lie."""
+def dummy_of(x: Any) -> Array:
+    """An array without numbers, laid out in memory as x would be."""
     chain = [x]
     while not hasattr(chain[-1], "memory") and chain[-1].source is not None:
         chain.append(chain[-1].source)

@@ -1,4 +1,4 @@
-"""What a function can reach, and whether what it reads has changed.
+"""The objects that a function can reach, and whether those it reads have changed.
 
 Reachable objects: closures, globals, attributes, elements, as edges from object to object. What counts is what code
 names: globals, attributes of the user's modules, modules that it imports while it runs. Where it looks names up by text
@@ -9,7 +9,7 @@ program reads is read again at every call. But one of its numbers may also have 
 program takes for constant: ``x @ (a + b)``, ``x * float(a[0])``, ``if a[0] > 0``. So every element is compared before
 every run. The price: time, and memory for a copy.
 
-What may differ from call to call in eager code: generators, iterators, and doors to what is no guard.
+What may differ from call to call in eager code: generators, iterators, and doors to objects that no guard can check.
 Generators and iterators are compared before and after the recording (``guards.py``). What differs in *every* call, as
 an unseeded generator, is found by the second call, which runs the function, too. What may differ *later* is found by
 neither: the clock, bytes of the system, names that are looked up by text. So what a function names is looked through
@@ -129,12 +129,12 @@ def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -
 
 
 def public_names(module: types.ModuleType) -> list[str]:
-    """All but those that Python gives to every module."""
+    """All names but those that Python gives to every module."""
     return [name for name in vars(module) if not (name.startswith("__") and name.endswith("__"))]
 
 
 class Names(NamedTuple):
-    """What code names, and what functions name that are defined in it."""
+    """The names in code, and in the functions defined in it."""
 
     read: frozenset[str]  # globals
     attributes: frozenset[str]
@@ -142,7 +142,7 @@ class Names(NamedTuple):
 
     @property
     def all(self) -> frozenset[str]:
-        """Of every kind."""
+        """Names of every kind."""
         return self.read | self.attributes | self.imported
 
 
@@ -185,7 +185,7 @@ MISSING = object()
 
 
 def follow(container: Any, key: Any) -> Any:
-    """What the edge leads to now."""
+    """The object that the edge leads to now."""
     try:
         if isinstance(container, HOLDERS):
             return container.get(MISSING) if isinstance(container, contextvars.ContextVar) else container()
@@ -303,7 +303,7 @@ SHARED_NAMES = frozenset({"random", "mtrand", "_rand", *DRAWING})
 
 
 def door_of(f: types.FunctionType) -> str:
-    """What a function does that may differ later, in words; the empty string if it names no such thing."""
+    """A description of what a function does that may differ later; empty if it names nothing of the kind."""
     scope, names = f.__globals__, names_of(f.__code__)
     found = [scope.get(name, vars(builtins).get(name)) for name in names.read]
     for x in [*found, *[sys.modules.get(name) for name in names.imported]]:
@@ -313,7 +313,7 @@ def door_of(f: types.FunctionType) -> str:
 
 
 def door_to(x: Any, attributes: frozenset[str]) -> str:
-    """The same of an object of which these attributes are read."""
+    """The same for an object whose attributes ``names`` are read."""
     if isinstance(x, types.ModuleType):
         if x is sys and "modules" in attributes:
             return TEXT

@@ -1,9 +1,9 @@
-"""One recording: a function is called with Traced arrays, and what it did is a program.
+"""One recording: a function is called with Traced arrays, and its operations become a program.
 
 Three things can go wrong beyond what ``traced.py`` refuses, and all three are looked for here.
 
-* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are none).
-  It is then not taken apart, but becomes one call of the program.
+* A derivative of the table looks at numbers (the rule of ``max`` counts ties and takes a quick way if there are no
+  ties). It is then not taken apart, but becomes one call of the program.
 * The function keeps a value that it computed: in the ``grad`` of a Variable, in a list, in an attribute. No array of
   ours may live on after the recording, so those that do are found.
 * The function changes something, or draws random numbers: ``guards.py``.
@@ -249,8 +249,8 @@ def on_this_tape(array: Array) -> Any:
     return tape.borrow(tape.value(array))
 
 
-def numbers_of(x: Any) -> Array:
-    """What pictures and printing ask for."""
+def numbers_for_display(x: Any) -> Array:
+    """The numbers of an array, for pictures and printing."""
     raise x.tape.doubt(refuse_number("printing or drawing"))
 
 
@@ -259,6 +259,6 @@ RECORDING = Registration(
     Traced,
     RECORDINGS,
     from_numpy=on_this_tape,
-    to_numpy=numbers_of,
+    to_numpy=numbers_for_display,
     call=lambda function, x: x.tape.call(function, (x,)),
 )

@@ -6,8 +6,8 @@ a :class:`~..matching.Place` where each was. So any function of NumPy can be a c
 The shape of a result may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the dtype
 of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or branched
 by them, and it is not known where that went. Such a call is therefore made in every run, needed or not, and its result
-is compared with the recording (``run/buffers.py``). Which shapes follow from those of the arrays alone is said in
-``table/facts.py``; a function that is missing there is only called more often.
+is compared with the recording (``run/buffers.py``). The functions whose result shapes follow from those of the arrays
+alone are listed in ``table/facts.py``; a function that is missing there is only called more often.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def strip(x: Any, found: list[Any]) -> Any:
 
 
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
-    """The opposite, quickly, as every run does it: the arrays in place of the Slots."""
+    """The inverse, quickly, as every run does it: each Place replaced by its array."""
     kind = type(x)
     if kind is Place:
         return arrays[x.k]
@@ -89,7 +89,8 @@ def holds_place(x: Any) -> bool:
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
-    """Does ``x[index]`` have as many elements for all values in ``index``? Masks and slices by arrays have not.
+    """Does ``x[index]`` have the same number of elements for all values in ``index``? (Not for masks and slices by
+    arrays.)
 
     index : with a Place for each array. arrays : these arrays.
     """
@@ -163,7 +164,7 @@ class Tape:
         return x
 
     def borrow(self, value: Value) -> Traced:
-        """The same for an argument, or an array from outside: what is written into it would be seen there."""
+        """The same for an argument, or an array from outside: a write into it would be seen there."""
         x = self.new_traced(value)
         x.borrowed = True
         return x
@@ -248,7 +249,7 @@ class Tape:
         return self.call(set_items, (x, index, new), fixed=True, raises=holds_traced(index))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
-        """Write down a function that most often returns a view, in the form that cleaning knows."""
+        """Write down a function that most often returns a view, in the form that the program can simplify."""
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)

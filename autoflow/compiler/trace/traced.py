@@ -29,11 +29,11 @@ from ..matching import Place, Value, layout_of
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
+    dummy_of,
     flatten,
     itself,
     look_again,
     method_of,
-    place_of,
     root,
     update_at,
     write,
@@ -91,9 +91,9 @@ class Traced(DuckArray):
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
-    memory: Any  # see memory.py: place_of
+    memory: Any  # see memory.py: dummy_of
     now: Value  # what it was when it was last asked
-    seen: Value  # of a view: of which value of its source that is a view
+    seen: Value  # of a view: the value of its source when it was taken
     time: int  # how many writes there had been in the recording by then
     shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
     source: Traced | None  # of a view: the array that it looks into
@@ -108,7 +108,7 @@ class Traced(DuckArray):
         return like.tape.borrow(like.tape.value(x)) if isinstance(x, np.ndarray) else x
 
     def eager_class(self) -> type:
-        """That of the recorded array."""
+        """The class of the recorded array in eager code."""
         return type(self.expr.sample)
 
     @property
@@ -145,7 +145,7 @@ class Traced(DuckArray):
     strides = private("strides", lambda x: np.asarray(x.expr.sample).strides)
     base = private("base", lambda x: None if x.source is None else root(x))
     flags = private("flags", lambda x: flags_of(np.asarray(x.expr.sample)))  # setting one changes nothing
-    __cuda_array_interface__ = private("__cuda_array_interface__", lambda x: place_of(x).__array_interface__)
+    __cuda_array_interface__ = private("__cuda_array_interface__", lambda x: dummy_of(x).__array_interface__)
 
     def __repr__(self) -> str:
         if self.tape.open:
@@ -198,7 +198,7 @@ class Traced(DuckArray):
         if function in MEMORY:
             if not is_ours(f"np.{function.__name__}", 3):
                 raise layout_refused(f"np.{function.__name__}")
-            return function(*[place_of(a) if isinstance(a, Traced) else a for a in args])
+            return function(*[dummy_of(a) if isinstance(a, Traced) else a for a in args])
         if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
@@ -309,7 +309,7 @@ class Traced(DuckArray):
         return self.tape.call(function, (other, self), fixed=True, raises=self.dtype.kind in "iu")
 
     def yields_to(self, y: Any) -> bool:
-        """To nodes, of which our numbers are operands."""
+        """Does the operand compute the result: a node, which takes our array as an operand?"""
         return isinstance(y, NodeRole)
 
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
@@ -346,7 +346,7 @@ class Traced(DuckArray):
 
 
 def _samples(args: Any) -> Any:
-    """Arguments with recorded arrays in place of ours: for questions about shapes and dtypes only."""
+    """Arguments with our arrays replaced by recorded ones: for questions about shapes and dtypes only."""
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 

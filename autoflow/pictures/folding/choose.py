@@ -1,4 +1,4 @@
-"""Which boxes of a picture are open, and what a folded one says.
+"""The choice of open boxes in a picture, and the text of folded ones.
 
 A graph of thousands of nodes cannot be read. Calls, loops and scopes (``with af.scope("encoder"):``) divide it into
 parts. A folded part is one card that counts its contents. Folding is decided on a :class:`~.repeats.Skeleton`, in which
@@ -6,8 +6,8 @@ nodes and boxes are numbers, and each node has a path of boxes around it.
 
     1  depth=, g.open(...)    the user's choice
     2  more than six alike    the first and the last are drawn, the others are one card
-    3  above FEW cards        boxes fold from the deepest level, until there are at most that many
-    4  still more             what is left is cut into sections
+    3  above FEW cards        boxes fold from the deepest level, until there are at most FEW cards
+    4  still more             the rest is cut into sections
 
 Sections are parts of a graph that has no parts of its own, say of 150 different operations: stretches of the order in
 which the program computed them, of about the same length. What is nearest to the output stays as it is. A section of
@@ -220,7 +220,7 @@ def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) ->
     """Put sections where more than ``few`` cards would be beside each other. Returns them: they are folded.
 
     Not in ``stay``, the boxes that someone wants open as they are, nor in repeats. Leaves that several sections use are
-    cards as well; if that makes too many, they stand in the first section that uses them.
+    cards as well; if that makes too many, they are put into the first section that uses them.
     """
     new: set[int] = set()
     for hide, wanted in ((False, few), (True, few), (True, few // 2)):
@@ -234,7 +234,7 @@ def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) ->
 
 
 def beside(graph: Skeleton) -> dict[Path, int]:
-    """How many operations and boxes are directly inside of each box that is no section."""
+    """How many operations and boxes are directly inside each box that is not a section."""
     found = {(path[:deep], path[deep]) for path in dict.fromkeys(graph.paths) for deep in range(len(path))}
     number = Counter([around for around, _ in found])
     number.update([path for path, word in zip(graph.paths, graph.words, strict=True) if word])
@@ -242,7 +242,8 @@ def beside(graph: Skeleton) -> dict[Path, int]:
 
 
 class Cutter:
-    """Cuts what is directly inside of a box. ``hide``: leaves stand in the first section that uses them."""
+    """Cuts the direct contents of a box into sections. ``hide``: leaves are put into the first section that uses
+    them."""
 
     def __init__(self, graph: Skeleton, closed: set[int], stay: set[int], hide: bool = False) -> None:
         self.graph, self.closed, self.stay, self.hide = graph, closed, stay, hide

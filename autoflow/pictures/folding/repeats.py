@@ -52,7 +52,7 @@ class Repeat:
         return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
 
     def words(self, names: Sequence[str]) -> list[str]:
-        """What a reader should know about the parts, and about their Variables called ``names``.
+        """A sentence about the parts, and about their Variables called ``names``.
 
         >>> Repeat(12, 12).words(["W", "b"]), Repeat(28, 1, ("step 2", "step 29")).words(["W"])
         (['each with its own W, b'], ['step 2 … step 29', 'all with the same W'])
@@ -93,7 +93,7 @@ class Skeleton:
         self.paths = [path[:DEEPEST] for path in self.paths]
 
     def visible(self, closed: set[int]) -> list[tuple[bool, int]]:
-        """What represents each node: (True, a closed box) or (False, itself)."""
+        """The representative of each node: (True, a closed box) or (False, itself)."""
         if not closed:
             return [(False, k) for k in range(len(self.paths))]
         known: dict[Path, int | None] = {}
@@ -106,7 +106,7 @@ class Skeleton:
         return answer
 
     def count(self, closed: set[int]) -> int:
-        """How many cards there would be."""
+        """The number of cards that there would be."""
         return len(set(self.visible(closed)))
 
     def new_box(self, name: str, label: str) -> int:
@@ -126,7 +126,7 @@ class Skeleton:
         self.sections -= boxes
 
     def label(self, box: int) -> str:
-        """What a box is called in the picture: its name; "step 3" if it is the third of that name in the same box."""
+        """The title of a box in the picture: its name; "step 3" if it is the third of that name in the same box."""
         if box not in self.labels:
             alike: dict[tuple[Path, str], dict[int, None]] = {}
             for path in dict.fromkeys(self.paths):
@@ -392,7 +392,7 @@ def is_part(inner: Vertex, outer: Vertex) -> bool:
 
 
 def join_cards(card: Vertex, row: Operand, inner: Vertex) -> Vertex:
-    """``card`` with the operands of ``inner`` in place of ``row``."""
+    """``card`` with ``row`` replaced by the operands of ``inner``."""
     place = next(i for i, r in enumerate(card.operands) if r.source == row.source)
     middle = [replace(r, local=product(row.local, r.local)) for r in inner.operands]
     rows = [*card.operands[:place], *middle, *card.operands[place + 1 :]]

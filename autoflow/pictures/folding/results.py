@@ -1,4 +1,4 @@
-"""The recorded graph as somebody would write it: without products with 1, with several results on one card, and with
+"""The recorded graph as a person would write it: without products with 1, with several results on one card, and with
 one card for ``f[1:] -= v``, which is recorded as the part that is read, the difference, and the write.
 
 ``1*cos(x)``, which a backward pass computes, is drawn as ``cos(x)``. A function with several results is one card with
@@ -18,7 +18,7 @@ from .repeats import renumber_graph
 
 
 def tidy(graph: Picture) -> Picture:
-    """The same graph as somebody would write it. Computed once, and kept with the graph."""
+    """The same graph as a person would write it. Computed once, and kept with the graph."""
     if graph.view or not (graph.several or any([v.equals is not None or v.write for v in graph.nodes])):
         return graph
     if "tidy" not in graph.__dict__:
@@ -82,7 +82,7 @@ class Tidy(Generic[Picture]):
     # -------------------------------------------------------------- products with 1
 
     def drop_ones(self) -> None:
-        """Let what is 1 times of another node be that node."""
+        """Let a product of 1 and another node be that node."""
         uses = Counter([r.source for v in self.graph.nodes for r in v.operands])
         for v in self.graph.nodes:
             if v.equals is None or v.output:
@@ -97,7 +97,7 @@ class Tidy(Generic[Picture]):
     # -------------------------------------------------------------- writes
 
     def join_write(self, v: Vertex) -> None:
-        """Let the write of a sum or a difference be one card: what was there receives the gradient as it is."""
+        """Let the write of a sum or a difference be one card: the old values receive the gradient unchanged."""
         base, value = v.operands
         w = self.nodes.get(-1 if value.source is None else value.source, v)
         q = self.nodes.get(w.operands[0].source or 0, v) if w.word in ("add", "subtract") else v
@@ -187,7 +187,7 @@ def inline_constants(graph: Picture) -> Picture:
 
 
 def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
-    """The sum of arrays of one shape, at most one of which is nonzero at each place.
+    """The sum of arrays of one shape, where at most one is nonzero at each place.
 
     >>> from autoflow.pictures.model.data import numbers
     >>> import numpy as np

@@ -1,7 +1,7 @@
 """From the recorded graph to what is drawn: chains merged, boxes folded.
 
-``graph.nodes`` is what was recorded; ``drawn(graph)`` is what a renderer draws, data of the same kind. Each of its
-nodes lists in ``members`` the recorded nodes that it represents.
+``graph.nodes`` are the recorded nodes; ``drawn(graph)`` are the nodes that a renderer draws, data of the same kind.
+Each of its nodes lists in ``members`` the recorded nodes that it represents.
 
 Of graphs that are too large to read every number, a folded picture is made directly from the records. Only the cards
 that are drawn are turned into data. Gradients would need a whole backward pass, so the picture shows only those in the
@@ -37,7 +37,7 @@ Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
 def visible_picture(graph: Picture) -> Picture:
-    """What is drawn of the graph: computed once, and kept with it."""
+    """The visible part of the graph: computed once, and kept with it."""
     if graph.view:
         return graph
     if "drawn" not in graph.__dict__:
@@ -89,7 +89,7 @@ def view(graph: Picture) -> Picture:
 
 
 def as_written(graph: Picture) -> Picture:
-    """The graph as somebody would write it, with one card per chain, and without small cards if room is needed."""
+    """The graph as a person would write it, with one card per chain, and without small cards if room is needed."""
     if "written" not in graph.__dict__:
         whole = merge_chains(tidy(graph)) if graph.look.merge else tidy(graph)
         graph.__dict__["written"] = inline_constants(whole) if graph.look.compact else whole
@@ -97,7 +97,7 @@ def as_written(graph: Picture) -> Picture:
 
 
 def with_look(graph: Picture, **changes: Any) -> Picture:
-    """The graph with another way to fold it; what does not depend on that is not computed again."""
+    """The graph with another way to fold it; the rest is not computed again."""
     other = replace(graph, look=replace(graph.look, **changes))
     whole = replace(as_written(graph), look=other.look)
     if set(changes) == {"closed"}:
@@ -107,7 +107,7 @@ def with_look(graph: Picture, **changes: Any) -> Picture:
 
 
 def boxes_of(graph: GraphData) -> tuple[Skeleton, set[int]]:
-    """What :func:`fold_boxes` finds, kept with the graph."""
+    """The result of :func:`fold_boxes`, kept with the graph."""
     if "boxes" not in graph.__dict__:
         graph.__dict__["boxes"] = fold_boxes(as_written(graph))
     return graph.__dict__["boxes"]
@@ -129,7 +129,7 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
 
 
 def add_sections(skeleton: Skeleton, closed: set[int], few: int, opened: Sequence[str]) -> set[int]:
-    """What is folded when parts that are still too large are cut into sections."""
+    """The folded boxes when parts that are still too large are cut into sections."""
     closed = closed | cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
     return closed - open_boxes(skeleton, opened)
 
@@ -329,7 +329,7 @@ def within(title: str, objects: Sequence[str]) -> str:
 
 
 def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
-    """The sum of small arrays of one kind; None of others."""
+    """The sum of small arrays of one kind; None for others."""
     if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
         return None
     with np.errstate(all="ignore"):
@@ -338,7 +338,7 @@ def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
 
 
 def sentence(total: int, c: Contraction) -> list[str]:
-    """What is hidden, and how to see it; empty if nothing is."""
+    """A sentence on the hidden parts, and how to see them; empty if nothing is hidden."""
     closed = [card[1] for card in c.members if card[0]]
     if not closed and not c.hidden:
         return []

@@ -224,7 +224,7 @@ def plus(a: Term, b: Term) -> Term:
 
 
 def simplify_step(record: Any, operands: Sequence[Term], scalars: bool) -> Term | None:
-    """A shorter way to write one step of a derivative, or None: what is known to be 1 or 0, signs, squares."""
+    """A shorter way to write one step of a derivative, or None: factors known to be 1 or 0, signs, squares."""
     name = record.rule.name
     if name in ("positive", "copy", "astype", "reshape", "broadcast_view", "broadcast_to", "sum") and scalars:
         return operands[0]

@@ -50,7 +50,7 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
 
 
 def write_equations(record: Any, titles: Titles) -> str:
-    """The equations of one operation, and what z is; empty if its rule cannot be written down."""
+    """The equations of one operation, and the meaning of z; empty if its rule cannot be written down."""
     try:
         lines = equations(record, titles)
         if lines and not titles.name(record) and local_is_a_number(record):
@@ -104,7 +104,7 @@ class Chain:
         self.scalars = all([r.shape == () and r.dtype.kind == "f" for r in on_path])
 
     def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
-        """What each operation that uses the target sends to it; the first one made first."""
+        """The gradient that each operation using the target sends to it, in the order of creation."""
         users: dict[Any, list[Array]] = {}
         heads: dict[Any, Any] = {}  # of sums that are part of a larger one: the whole sum
         for record in self.order:  # consumers first, so those of a sum are known
@@ -128,7 +128,7 @@ class Chain:
         return sums
 
     def count_paths(self) -> int:
-        """How many there are: as many to a node as to all of its consumers, arrow by arrow."""
+        """The number of paths: to a node, the sum of those to its consumers, arrow by arrow."""
         count: dict[Any, int] = {self.root: 1}
         for record in self.order:
             for _, parent in self.steps[record]:
@@ -208,7 +208,7 @@ class Chain:
         return term
 
     def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Path]:
-        """The first paths found, and what arrives along each: a product of Jacobians, from the left."""
+        """The first paths found, and the gradient that arrives along each: a product of Jacobians, from the left."""
         found: list[Path] = []
         stack: list[tuple[Any, Any, Array]] = [(self.root, None, np.ones(self.root.shape, self.root.dtype))]
         while stack and len(found) < limit:
@@ -223,9 +223,9 @@ class Chain:
 
 
 def with_zeros(g: Array, whole: Array) -> Array:
-    """What arrives along one path, in the form that the rule takes. To an operation with several results a path brings
-    the
-    gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those are zero."""
+    """The gradient that arrives along one path, in the form that the rule takes. To an operation with several results a
+    path brings the gradient of one; its ``backward`` may rely on the others that the ``whole`` pass brings, so those
+    are zero."""
     if not hasattr(g, "grads"):
         return g
     return type(g)({j: np.zeros_like(h) for j, h in whole.grads.items()}) + g
@@ -241,7 +241,7 @@ def unroll(way: Any) -> list[tuple[Any, int]]:
 
 
 def user_of(groups: Sequence[Sequence[tuple[Any, int]]]) -> Any:
-    """What uses the variable at the end of a path in groups; None if the output is the variable itself."""
+    """The user of the variable at the end of a path in groups; None if the output is the variable itself."""
     return groups[-1][0][0] if groups else None
 
 

@@ -1,4 +1,4 @@
-r"""Formulas: what a node computes, and its local derivatives, in LaTeX.
+r"""Formulas of a node's value and its local derivatives, in LaTeX.
 
 The rows of the table hold a template each (``"\frac{$x}{$y}"``) and how strongly it binds; that is all that a formula
 needs. The derivative of a row has no template: the row's derivative is run on named nodes, and what it recorded is
@@ -62,7 +62,7 @@ def derivative_formula(node: Any) -> Formula:
 
     They are printed from what the rule's derivative computes. Of functions with branches (maximum, clip) it is the
     derivative on the branch where the values are; of arrays on each branch that occurs ("1 or 0"). Where elements
-    mix (sums, products of matrices) it is what is sent back, in terms of ∂L/∂z.
+    mix (sums, products of matrices) it is the contribution sent back, in terms of ∂L/∂z.
 
     >>> import autoflow as af
     >>> x, y = af.Variable(3.0, name="x"), af.Variable(4.0, name="y")
@@ -192,13 +192,13 @@ def leaf_term(x: Any, titles: Titles) -> Term:
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:
-    """What the operands are called below the ∂: by name, else how they were computed if that is short."""
+    """The names of the operands below the ∂: by name, else how they were computed if that is short."""
     pairs = zip(record.parents, record.operands, strict=True)
     return [below(x if parent is None else parent, titles) for parent, x in pairs]
 
 
 def below(x: Any, titles: Titles) -> Term:
-    """What a record, leaf or plain value is called in a derivative."""
+    """The name of a record, leaf or plain value in a derivative."""
     if not hasattr(x, "node_name") or titles.name(x):
         return record_name(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
     term = Writer(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
@@ -206,14 +206,14 @@ def below(x: Any, titles: Titles) -> Term:
 
 
 def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
-    """What the result is called: by name, else z as in the table, else f if there is a z already."""
+    """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
     return symbol(name or letters[0], bool(record.shape))
 
 
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:
-    """For each operand the local derivative, or what is sent back, as the row's derivative computes it.
+    """For each operand the local derivative, or the contribution sent back, as the row's derivative computes it.
 
     The operation is done again on Variables that are called as the operands are, and its derivative is recorded. Of
     an elementwise function of arrays single elements are taken: what broadcasting adds is no part of the formula.
@@ -259,7 +259,7 @@ def samples(record: Any, k: int | None) -> list[Any]:
 
 
 def operand_value(record: Any, slot: int) -> Any:
-    """A plain operand's value; if it was not kept, what is known of it."""
+    """A plain operand's value; if it was not kept, its shape and dtype."""
     try:
         x = shown_operand(record, slot)
     except Exception:

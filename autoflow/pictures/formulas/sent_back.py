@@ -1,9 +1,10 @@
-"""What is sent back to each operand, in a few letters: ``g Wᵀ``, ``g ⊙ (1 − ●²)``, ``g where acc > 0 (62 %)``.
+"""The contribution sent back to each operand, in a few letters: ``g Wᵀ``, ``g ⊙ (1 − ●²)``, ``g where acc > 0 (62 %)``.
 
 For single numbers a card shows the local derivative and the product. For arrays neither fits, but the rule does: that
 of :func:`~.latex.derivative_formula` in plain letters, with g for the gradient of the card, ①, ② for its operands and
 ● for its value. Rules that move elements, choose between them, or multiply matrices are no formulas of numbers: what
-they send back is said in words. A rule that neither can write is left out; a card then says how large the array is.
+they send back is described in words. A rule that neither can write is left out; a card then says how large the array
+is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .latex import local_is_a_number, local_terms, one_run
 
 LONGEST = 34  # characters
 RESULT = Term(ITSELF)
-VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # at which a rule must be the same
+VALUES = ((0.3, 0.6), (0.6, 0.3), (-0.3, -0.6), (-0.3, 0.6), (0.3, -0.6))  # the values at which a rule must be the same
 KNOWN: dict[Any, tuple[str, ...]] = {}  # per rule, options and ranks of operands: each is derived once
 SIGNS = {
     r"\,": " ", r"\cdot": "·", r"^\top": "ᵀ", r"^{\top}": "ᵀ", "-": "−",
@@ -42,7 +43,7 @@ UPSTREAM = rf"\frac{{\partial L}}{{\partial {ITSELF}}}"
 
 
 def rules_of(record: Any) -> tuple[str, ...]:
-    """The rule of each operand; empty where there is none.
+    """The rule of each operand; empty where it has no rule.
 
     >>> import autoflow as af
     >>> W, h = af.Variable(np.ones((2, 3))), af.Variable(np.ones((4, 2)))
@@ -73,7 +74,7 @@ def is_ours(rule: Any) -> bool:
 
 
 def mention_sum(text: str, record: Any, slot: int) -> str:
-    """The rule of an operand that was broadcast: what is sent back is summed."""
+    """The rule of an operand that was broadcast: its contribution is summed."""
     if text in ("", "0") or not record.rule.elementwise or record.operands[slot].shape == record.shape:
         return text
     times = math.prod(record.shape) // max(1, math.prod(record.operands[slot].shape))
@@ -100,7 +101,7 @@ def choice(record: Any, slot: int, when: str) -> str:
         return ""  # nobody knows how many halves are in a sum
     bounds = [x is not None for x in record.operands[1:]]
     if record.rule.name == "clip" and all(bounds) and not np.all(np.less_equal(*record.saved[1:3])):
-        return ""  # nobody reads what is meant by bounds in the wrong order
+        return ""  # bounds in the wrong order need no explanation
     if record.rule.name == "clip" and slot == 0:
         when = when[0 if bounds[0] else 4 : len(when) if bounds[1] else -4]
     share = 100 * float(part.sum()) / math.prod(record.shape)
@@ -208,7 +209,7 @@ WORDS: dict[str, Callable[[Any], tuple[str, ...]]] = {
 
 
 def derived(record: Any) -> tuple[str, ...]:
-    """What the derivative computes, with signs for the operands; each row is run once for each kind of call."""
+    """The derivative as a text, with signs for the operands; each row is run once for each kind of call."""
     shapes, flows = [np.shape(x) for x in record.operands], [parent is not None for parent in record.parents]
     if len(shapes) > len(CIRCLED):
         return ("",) * len(shapes)

@@ -56,7 +56,7 @@ class Why:
 
     output: str
     variable: str
-    count: int  # of paths; MANY means that many or more
+    count: int  # of paths; MANY means at least that number
     paths: tuple[Path, ...]  # the largest, of arrays the first; in the order of ``through``
     through: tuple[Through, ...]
     total: Numbers

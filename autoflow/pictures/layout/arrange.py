@@ -244,7 +244,7 @@ def align_column(layers: Layers, at: list[float], gaps: Sequence[Sequence[float]
 
 
 def beside(layers: Layers, k: int, at: list[float]) -> tuple[float, float]:
-    """Where k should begin so that its links hit the operands to which they lead."""
+    """Where k should begin so that its links meet their operands."""
     places = [at[link.a] + link.out - link.into for link in layers.before[k]]
     places += [at[link.b] + link.into - link.out for link in layers.after[k]]
     return (fsum(places) / len(places), 1.0) if places else (at[k], 0.05)

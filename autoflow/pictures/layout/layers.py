@@ -50,7 +50,7 @@ class Line:
 
     @property
     def value(self) -> Value:
-        """What it carries. Lines with the same value may run together."""
+        """The value that the line carries. Lines with the same value may run together."""
         return self.source, self.out
 
 
@@ -305,7 +305,7 @@ def reorder(layers: Layers) -> None:
 
 
 def average(layers: Layers, k: int, place: Sequence[int], forth: bool) -> float:
-    """The mean place of k's neighbours in the rank before (or behind) it; its own if there are none."""
+    """The mean place of k's neighbours in the rank before (or behind) it; its own place without neighbours."""
     ends = arriving_links(layers, k, place) if forth else leaving_links(layers, k, place)
     return fsum(ends) / len(ends) if ends else place[k] + 0.5
 

@@ -421,7 +421,7 @@ class Rows:
         self.across = here
 
     def entry(self, r: int) -> float | None:
-        """Behind the leaves at the start of row r; None if it has none."""
+        """The place behind the leaves at the start of row r; None if it has no leaves."""
         lead = self.strip.lead(self.begins[r]) if r else 0.0
         return self.indent[r] + lead - self.strip.gap(self.begins[r] - 1) if lead else None
 

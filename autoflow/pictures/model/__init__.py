@@ -1,1 +1,1 @@
-"""What a picture knows: data, names, numbers, colours."""
+"""The model of a picture: data, names, numbers, colours."""

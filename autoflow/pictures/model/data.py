@@ -22,17 +22,17 @@ from ...base.types import Array as Array
 
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
-FEW_NUMBERS = 6  # arrays of at most that many elements are printed in full
+FEW_NUMBERS = 6  # arrays of at most this many elements are printed in full
 NOISE = "≈ 0"
 LEAST = 0.02  # of a part of a sum may get lost in its rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What is known about the values, or a gradient, of one node.
+    """A summary of the values, or a gradient, of one node.
 
     ``elements`` in C order if there are at most six; else ``mean`` and ``sd`` of the finite ones. ``rms`` is the root
-    mean square, by which gradients are compared. All are None if the values were not ``kept``.
+    mean square, used to compare gradients. All are None if the values were not ``kept``.
     """
 
     shape: tuple[int, ...]
@@ -104,7 +104,7 @@ class Numbers:
 
 
 def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: Any = "float64") -> Numbers:
-    """The summary of ``array``; ``shape`` and ``dtype`` say what is known of one that was not kept (None)."""
+    """The summary of ``array``; ``shape`` and ``dtype`` describe an array that was not kept (None)."""
     if array is None:
         return Numbers(tuple(shape), str(dtype))
     array = array if hasattr(array, "dtype") and hasattr(array, "reshape") else np.asarray(array)
@@ -152,7 +152,7 @@ def _statistics(array: Array) -> dict[str, Any]:
 
 
 def number(v: float | complex, digits: int) -> str:
-    """``v`` with that many significant digits and a true minus sign; whole numbers below a million in full.
+    """``v`` with ``digits`` significant digits and a true minus sign; whole numbers below a million in full.
 
     >>> number(-0.00001234, 4), number(1e7, 4), number(12345.0, 4), number(2 - 1j, 4)
     ('−1.234e−5', '1e7', '12345', '2 − 1j')
@@ -221,7 +221,7 @@ def column(total: Numbers, values: Sequence[float], k: int, digits: int) -> list
 
 
 def decimal(word: str) -> Decimal:
-    """What is printed, exactly."""
+    """The printed number, exactly."""
     return Decimal(word.replace("−", "-"))
 
 
@@ -241,7 +241,7 @@ ALIKE = 6  # equal parts beside each other that are all drawn
 FEW = 40  # cards above which boxes fold by themselves, and which are left if there are boxes enough
 ROWS = 12  # operands of one operation that get a row of their own
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫"  # their numbers, which stand for them in rules: names of a program cannot be like these,
-BRIEF = re.compile(r"(?!(g|array)$)\w{1,6}|\d\.\d{1,4}")  # what is written in their place
+BRIEF = re.compile(r"(?!(g|array)$)\w{1,6}|\d\.\d{1,4}")  # their replacements
 ITSELF = "●"  # nor like the sign of the result
 
 
@@ -254,15 +254,15 @@ class Operand:
     source: int | None = None  # the Vertex it comes from; None if that is not drawn
     flows: bool = False  # does a gradient flow back to it?
     local: Numbers | None = None  # d(result)/d(operand), of numbers
-    sent: Numbers | None = None  # what is sent back: the gradient times that
+    sent: Numbers | None = None  # the contribution sent back: the gradient times this number
     note: str = ""  # "no gradient", "broadcast × 32"
-    rule: str = ""  # of arrays: how what is sent back is computed, "g ②ᵀ"
+    rule: str = ""  # for arrays: the rule of the contribution sent back, "g ②ᵀ"
     result: int | None = None  # in what is drawn: which of several results of its source
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is in a box."""
+    """The contents of a folded box."""
 
     what: str  # the operations in a few words
     variables: int
@@ -279,7 +279,7 @@ class Fold:
         return " · ".join([*pieces, *([self.count_text()] if self.parameters else [])])
 
     def count_text(self) -> str:
-        """``8,320 parameters``; nothing if there are none."""
+        """``8,320 parameters``; empty without parameters."""
         return f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}" if self.parameters else ""
 
 
@@ -331,7 +331,7 @@ class Vertex:
     parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
     of_parts: int = 0  # how many there are in all
     operands: tuple[Operand, ...] = ()
-    more_operands: int = 0  # operands that have no row of their own
+    more_operands: int = 0  # operands without a row of their own
     output: bool = False
     notes: tuple[str, ...] = ()
     named: bool = False  # has it a name of its own, or is the title how it was computed?
@@ -345,7 +345,7 @@ class Vertex:
     results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
 
     def carried(self, result: int | None) -> Vertex | Result:
-        """What an arrow from here carries: that result, or the only one."""
+        """The value that an arrow from here carries: that result, or the only one."""
         return self if result is None or result >= len(self.results) else self.results[result]
 
     @property
@@ -355,7 +355,7 @@ class Vertex:
 
     @property
     def said(self) -> str:
-        """What the title does not say about the operation: nothing for ``sin(a2)``, the axis for ``sum``."""
+        """The part of the operation that the title does not show: nothing for ``sin(a2)``, the axis for ``sum``."""
         if self.write:
             return self.write
         if self.word.startswith("getitem ") and self.title.endswith(self.word[8:]):
@@ -408,10 +408,10 @@ class GraphData:
     notes: tuple[str, ...]  # notes for the reader: what is hidden, why there are no gradients
     look: Look
     frames: tuple[Frame, ...] = ()  # open boxes, of what is drawn
-    faded: tuple[int, ...] = ()  # ids of nodes that are no part of what was highlighted
+    faded: tuple[int, ...] = ()  # ids of nodes outside the highlighted part
     hidden: int = 0  # recorded nodes that are not in it
     rules: tuple[tuple[int, str], ...] = ()  # of a lesson: local derivatives in LaTeX, each with its operation's id
-    view: bool = False  # is this what is drawn (True), or what was recorded?
+    view: bool = False  # is this the drawn graph (True), or the recorded one?
     several: tuple[Several, ...] = ()  # which nodes are one function with several results
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
     objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
@@ -429,7 +429,7 @@ class GraphData:
         )
 
     def rule(self, node: Vertex, row: Operand) -> str:
-        """How what is sent back to an operand is computed, with short names in place of signs: ``g Wᵀ``."""
+        """The rule of the contribution sent back to an operand, with short names instead of signs: ``g Wᵀ``."""
         used: dict[str, tuple[Any, str]] = {ITSELF: (None, node.title if node.named and not node.results else "")}
         for r in node.operands[: len(CIRCLED)]:
             source = None if r.source is None else self.nodes[r.source]
@@ -440,7 +440,7 @@ class GraphData:
         return "".join([names.get(c, c) for c in row.rule])
 
     def partial(self, node: Vertex) -> str:
-        """What the gradient of ``node`` is called: ``∂a5/∂x``, or just "gradient" where names are long."""
+        """The name of the gradient of ``node``: ``∂a5/∂x``, or just "gradient" where names are long."""
         text = f"∂{self.title}/∂{node.title}"
         named = self.called and (node.named or node.kind != "Operation")
         fits = len(text) <= 16 and (node.title + self.title).replace("_", "").isalnum()
@@ -448,7 +448,7 @@ class GraphData:
 
     @cached_property
     def called(self) -> bool:
-        """Have the outputs names? The title of others is how they were computed."""
+        """Do the outputs have names? (Without one, the title is the expression.)"""
         return all([self.nodes[k].named or self.nodes[k].kind != "Operation" for k in self.outputs])
 
 

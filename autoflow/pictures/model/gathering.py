@@ -1,9 +1,9 @@
-"""From records to the nodes of a picture: what flowed through each, what is shown, what it is called.
+"""From records to the nodes of a picture: the flow through each, its shown values, and its title.
 
 Flow: the gradients along every arrow, from one pass from the outputs, computed again from the rules. ``backward()``
-keeps only sums. A picture shows the parts: at each operand the local derivative and what is sent back, at each node the
-contributions that arrived and their sum. So each record is asked again, in the engine's order, and the answers are
-written down. ``.grad``, which may hold several passes, is never read for that.
+keeps only sums. A picture shows the parts: at each operand the local derivative and the contribution sent back, at each
+node the contributions that arrived and their sum. So each record is called again, in the engine's order, and the
+answers are written down. ``.grad``, which may hold several passes, is never read for that.
 
 The walk is iterative, so nothing can be too deep for it. A picture has the numbers of some thousand nodes; of a larger
 graph they are those nearest to the outputs, in the engine's order. Then all consumers of a shown node are shown, so
@@ -38,7 +38,8 @@ from .style import clean, clip
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What one node received and sent. ``sent`` and ``local`` are in operand order, None where nothing flows."""
+    """The gradients that one node received and sent. ``sent`` and ``local`` are in operand order, None where nothing
+    flows."""
 
     gradient: Numbers
     parts: tuple[Numbers, ...]
@@ -57,7 +58,7 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     """
     shown = set(order)
     arriving: dict[Any, list[tuple[tuple[float, int], Array]]] = {}
-    terms: dict[Any, list[Array]] = {}  # of what is left where much cancels: how large the terms are
+    terms: dict[Any, list[Array]] = {}  # where much cancels: the size of the terms
     for output in outputs:
         arriving.setdefault(output, []).append(((np.inf, 0), np.ones(output.shape, output.dtype)))
     answer: dict[Any, Flow] = {}
@@ -92,11 +93,11 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     return answer
 
 
-CANCELS = 1e-8  # what is sent back is that small a part of a gradient: because it is a sum in which much cancels?
+CANCELS = 1e-8  # a contribution this small relative to the gradient may be a sum in which much cancels
 
 
 def mark_noise(x: Numbers, g: Array, terms: Sequence[Array]) -> Numbers:
-    """The numbers of ``g``, which is the sum of such terms: is some of it what rounding has left of them?"""
+    """The numbers of ``g``, which is the sum of such terms: are some of them only rounding errors?"""
     if x.rms is None:
         return x
     size = np.atleast_1d(abs(g))
@@ -127,7 +128,7 @@ def total(parts: Sequence[Array], record: Any) -> Array:
 
 
 def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) -> tuple[Numbers | None, ...]:
-    """dz/dx for each operand where both are real numbers: what is sent back is g times it."""
+    """dz/dx for each operand where both are real numbers: the contribution sent back is g times it."""
     if record.shape != () or record.dtype.kind == "c":
         return (None,) * len(sent)
     units = sent if float(g) == 1 else [None if u is None else numbers(u) for u in record(1.0)[:rows]]
@@ -135,7 +136,7 @@ def local(record: Any, g: Array, sent: tuple[Numbers | None, ...], rows: int) ->
 
 
 def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
-    """What a Variable's ``.grad`` holds, if it is not this pass alone: ``{"kept": ..., "times": 2}``."""
+    """The content of a Variable's ``.grad``, if it is not from this pass alone: ``{"kept": ..., "times": 2}``."""
     kept = leaf.grad
     if kept is None or tuple(kept.shape) != tuple(g.shape):
         return {}
@@ -220,11 +221,11 @@ class Walk:
         return tuple([k for k in self.ids.values() if k not in lit])
 
     def title(self) -> str:
-        """What the gradients are those of."""
+        """The name of the quantity whose gradients these are."""
         return self.titles.of(self.records[0]) if len(self.records) == 1 else "the outputs"
 
     def go(self, gradients: bool | None) -> list[str]:
-        """Find the titles, and the flow of gradients if it is wanted. Returns what the reader should know."""
+        """Find the titles, and the flow of gradients if it is wanted. Returns notes for the reader."""
         for record in sorted([r for r in {*self.order, *self.shown} if r.parents], key=creation_number):
             self.titles.add(record)
         notes = []
@@ -271,7 +272,7 @@ class Walk:
                         seen.add(id(x))
                         born.append(((creation_number(x), 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
-                    what, value = self.place_of(record, slot, x)
+                    what, value = self.operand_key(record, slot, x)
                     if what not in seen:
                         seen.add(what)
                         self.called[what] = self.titles.of_operand(record, slot)
@@ -293,8 +294,8 @@ class Walk:
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
         self.objects = {k: self.boxes.object(box) for box, k in self.entered.items()}
 
-    def place_of(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
-        """What identifies a plain operand, and its value. Equal arrays of one name are one card."""
+    def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
+        """The key of a plain operand, and its value. Equal arrays of one name are one card."""
         value = as_it_was(x, record)
         name = self.titles.program.operand(record, slot) if value is x and getattr(x, "shape", ()) != () else None
         if name is None or "[" in name:  # an item may be another one each time
@@ -351,7 +352,7 @@ class Walk:
         )  # fmt: skip
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
-        """What has to be said about a node."""
+        """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
         if kind == "Operation":
             for record, text in self.taken_out:
@@ -391,7 +392,7 @@ class Walk:
     def operand(self, record: Any, slot: int, x: Any) -> Operand:
         """A row of a record's card."""
         flows = record.parents[slot] is not None
-        source = self.ids.get(key(x if flows or isinstance(x, Node) else self.place_of(record, slot, x)[0]))
+        source = self.ids.get(key(x if flows or isinstance(x, Node) else self.operand_key(record, slot, x)[0]))
         flow = self.flow.get(record)
         note = ""
         if flows and source is None:
@@ -428,12 +429,12 @@ class Gone(FreedArray):
 
 
 def key(x: Any) -> Any:
-    """What identifies a node of the picture: the object or, for a plain operand, its place."""
+    """The key of a node of the picture: the object or, for a plain operand, its place."""
     return x if type(x) is tuple else id(x)
 
 
 def identity_of(node: Any) -> Any:
-    """What identifies a node in the walk: its record, a live Variable itself, None where nothing flows."""
+    """The key of a node in the walk: its record, a live Variable itself, None where nothing flows."""
     if isinstance(node, Variable):
         return node if node.requires_grad else None
     return node.grad_fn

@@ -1,4 +1,4 @@
-"""What the nodes of a picture are called, found when it is drawn and stored nowhere; and which of them are one.
+"""Titles of the nodes of a picture, found when it is drawn and stored nowhere; and nodes that are drawn as one.
 
 Products with 1 are not in the user's formula: the backward pass begins with ones, and multiplies them. The picture of a
 gradient has a card for each operation of that pass. ``1*cos(x)`` is ``cos(x)``: such a product is called like its other
@@ -219,7 +219,7 @@ CLOSED = 9
 
 
 def titles_of(nodes: Iterable[Any]) -> Titles:
-    """The titles of a graph with these records and leaves, for a picture that is asked for now."""
+    """The titles of a graph with these records and leaves, for a picture drawn now."""
     nodes = list(nodes)
     program = Program(nodes)
     known = [x for x in program.expressions.values() if x is not None]
@@ -239,7 +239,7 @@ def variables() -> dict[int, str]:
     for space in [*([] if shell is None else [shell.user_ns]), *reversed(spaces)]:
         for name, x in list(space.items()):
             if isinstance(x, Node) and name.isidentifier() and not name.startswith("_"):
-                record = getattr(x, "grad_fn", None)  # NumPy can make arrays of our class that have no history
+                record = getattr(x, "grad_fn", None)  # arrays of our class made by NumPy have no history
                 found.setdefault(id(x if record is None else record), name)
     return found
 
@@ -306,7 +306,7 @@ class Titles:
         return self.term(x) if text is None else (text, binding(text))
 
     def name_of_operand(self, record: Any, slot: int) -> str | None:
-        """The name of an operand to which nothing flows: its own, or of an array what stands where it is used."""
+        """The name of an operand to which nothing flows: its own, or for an array the expression where it is used."""
         x: Any = record.operands[slot]
         if isinstance(x, Node) and (own := self.name(x)) is not None:
             return own
@@ -434,7 +434,7 @@ def options(record: Any) -> list[str]:
     Those whose name begins with _ are for the backward pass alone (see ``extending/function.py``).
     """
     rule = record.rule
-    defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have none
+    defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have no template
     shown = {k: v for k, v in record.options.items() if not k.startswith("_")}
     return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
 

@@ -36,7 +36,7 @@ class Product:
     of_places: int = 1
     so_far: Numbers | None = None  # the sum of its contributions up to this one; None of large arrays
     result: int | None = None  # which of several results of the receiver it is for
-    note: str = ""  # instead of what is not known: "28 parts"
+    note: str = ""  # in place of an unknown number: "28 parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def amount_text(x: Numbers, graph: GraphData) -> str:
 
 
 def end(graph: GraphData) -> Step:
-    """What came out."""
+    """The last step: the result."""
     if not graph.gradients:
         return Step(0, "end", "; ".join(graph.notes) or "nothing flows back")
     found = [f"{gradient_name(graph, v)} = {amount_text(v.gradient, graph)}" for v in graph.nodes

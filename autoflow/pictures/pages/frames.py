@@ -135,7 +135,7 @@ def with_caption(drawing: Drawing, said: Sequence[str], lines: int) -> Drawing:
 
 SHARP = 1.5  # pixels of a frame per pixel of the SVG, as far as ...
 WIDEST, HIGHEST = 1600, 1600  # ... no frame gets larger than that
-REST = 3  # as many steps long stands the last frame
+REST = 3  # the number of steps for which the last frame is shown
 COLOURS, EXACT = 128, 32  # of a GIF; the most frequent ones, grounds and outlines, as they are
 
 

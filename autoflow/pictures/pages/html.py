@@ -14,7 +14,7 @@ is, as ``predict.js`` gets it:
 
 a number               a real, finite number; answers may be off by 1 %
 {"entries": [...]}     an array of at most six numbers: all of them, in order
-{"choices", "right"}   of larger arrays the formula of what is sent back, among others of the picture
+{"choices", "right"}   for larger arrays the formula of the contribution, among others of the picture
 {"shape": [...]}       where there is no formula
 
 Boxes fold and open on a click, in a page without any Python behind it. The page gets the picture once for each set of
@@ -56,7 +56,7 @@ OTHERS = 2  # wrong formulas beside the right one
 
 
 def answer_of(x: Numbers | None) -> Any:
-    """A number, or the entries of a small array; None for what is not known or cannot be typed.
+    """A number, or the entries of a small array; None if it is unknown or cannot be typed.
 
     >>> from autoflow.pictures.model.data import numbers
     >>> import numpy as np
@@ -72,7 +72,7 @@ def answer_of(x: Numbers | None) -> Any:
 
 
 def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None) -> Any:
-    """What is sent back to an operand: numbers, or its formula, or its shape."""
+    """The answer for a contribution: its numbers, or its formula, or its shape."""
     known = answer_of(sent)
     if known is not None or sent is None or sent.scalar or sent.elements is not None:
         return known
@@ -80,7 +80,7 @@ def sent_answer(graph: GraphData, node: Vertex, slot: int, sent: Numbers | None)
 
 
 def formula_choice(graph: GraphData, node: Vertex, slot: int) -> dict[str, Any] | None:
-    """The formula of what is sent back, and others: those of the same card first. None if there are no others."""
+    """The formula of a contribution, and others: those of the same card first. None if there are no others."""
     rules = {row.slot: graph.rule(node, row) for row in node.operands}
     right = rules.get(slot, "")
     pool = [*rules.values(), *[graph.rule(v, row) for v in graph.nodes for row in v.operands]]
@@ -221,7 +221,7 @@ def ground(theme: str) -> str:
 
 
 def policy(*scripts: str) -> str:
-    """What a browser may do in a page of ours: run these scripts and no other, load nothing from anywhere."""
+    """The policy for our pages: a browser may run these scripts and no others, and load nothing."""
     known = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     allowed = " ".join([f"'sha256-{text}'" for text in known])
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
@@ -343,14 +343,14 @@ def frame(graph: GraphData, step: Step) -> dict[str, Any]:
                 "row": places.index(p.slot) if p.slot in places else -1,
                 "sum": p.so_far.text(graph.look.digits) if p.so_far and p.so_far.kept else "…",
                 "complete": p.place >= p.of_places, "name": p.title, "local": answer_of(p.local),
-                "sent": sent_answer(graph, node, p.slot, p.sent), **place_of(graph, p),
+                "sent": sent_answer(graph, node, p.slot, p.sent), **changed_gradient(graph, p),
             }
             for p in step.products
         ]  # fmt: skip
     return told
 
 
-def place_of(graph: GraphData, p: Product) -> dict[str, int]:
+def changed_gradient(graph: GraphData, p: Product) -> dict[str, int]:
     """Which of the gradients on a card it changes, where there are several."""
     if p.source is None or p.result is None:
         return {}
@@ -358,7 +358,7 @@ def place_of(graph: GraphData, p: Product) -> dict[str, int]:
 
 
 def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, float, int]]:
-    """Cards that an answer may name: the name, the number, and the step at which it is known."""
+    """The cards that an answer may name: name, number, and the step from which it is known."""
     born = {step.node: step.number for step in steps if step.phase == "forward"}
     found = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
     return [(title, value, place) for title, value, place in found if isinstance(value, float)]

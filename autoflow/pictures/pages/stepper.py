@@ -64,7 +64,7 @@ def size(image: dict[str, Any]) -> dict[str, Any]:
 
 
 class Stepper:
-    """What ``node.step()`` returns: a page to click through in a notebook, lines of text in a terminal.
+    """The result of ``node.step()``: a page to click through in a notebook, lines of text in a terminal.
 
     It is a sequence of :class:`Step`; ``save("lesson.html")`` writes the page, ``save("lesson.gif")`` a film.
 
@@ -117,7 +117,7 @@ class Stepper:
 
 
 def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
-    """The steps as text, with what a reader has to know below."""
+    """The steps as text, with notes for the reader below."""
     return "\n".join([*[step.line() for step in told], *notes])
 
 
@@ -157,7 +157,7 @@ def save(
 def rasterise(graph: GraphData, form: str) -> bytes:
     """PNG or PDF: by matplotlib from our own layout, else by pygraphviz or Graphviz's ``dot``, whichever is there.
 
-    Raises FileNotFoundError, which says what to install, if there is none.
+    Raises FileNotFoundError, which says what to install, if both are missing.
     """
     from ..render.png import NoMatplotlibError, render
 
@@ -224,7 +224,7 @@ def bundle(
 
 
 def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None) -> list[str]:
-    """The kinds of output that are asked for; IPython in a terminal asks for text only."""
+    """The requested kinds of output; IPython in a terminal wants text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
     return [

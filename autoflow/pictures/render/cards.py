@@ -1,7 +1,7 @@
 """The contents of each node, line by line: the visual language, before it is SVG or DOT. And two things made of them.
 
     a3  multiply             10.31     the head: name, operation, value (or shape)
-    ① a1**2    ×0.8415  =  0.8415     a row per operand: local derivative, what is sent back
+    ① a1**2    ×0.8415  =  0.8415     a row per operand: local derivative, contribution sent back
     ② sin(a2)   ×12.25  =   12.25
     ∂a5/∂a3          0.5 + 0.5 = 1     the foot: the contributions that arrived, and their sum
 
@@ -275,7 +275,7 @@ def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: in
 
 
 def short(amount: Numbers, digits: int) -> str:
-    """What is sent back, in little room: in full, or its root mean square."""
+    """The contribution sent back, in little room: in full, or its root mean square."""
     text = amount.text(digits)
     if amount.scalar or len(text) <= WIDE or amount.rms is None:
         return text

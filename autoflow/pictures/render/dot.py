@@ -1,4 +1,4 @@
-"""The picture in Graphviz's language, and what its program ``dot`` makes of it. Before that, the legend.
+"""The picture in Graphviz's language, and as its program ``dot`` draws it. Before that, the legend.
 
 The legend of a picture's signs, and notes for the reader, stand below it.
 
@@ -331,7 +331,7 @@ def without_dot(graph: GraphData, reason: str) -> GraphData:
 
 
 def dot_svg(graph: GraphData) -> tuple[str, str]:
-    """The SVG as Graphviz arranges it, without what refers to other files; or "" and why there is none."""
+    """The SVG as Graphviz arranges it, without what refers to other files; or "" and the reason why it is missing."""
     try:
         text = run_dot(graph, "svg").decode()
     except (OSError, ValueError, ImportError) as error:

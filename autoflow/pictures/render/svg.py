@@ -89,7 +89,7 @@ def to_svg(graph: GraphData) -> str:
 def element(item: Item) -> str:
     """One element, with what is in it."""
     if isinstance(item, Group):
-        mark = f' data-{MARKS[item.mark[0]]}="{item.mark[1:]}"' if item.mark else ""  # by which pages find it
+        mark = f' data-{MARKS[item.mark[0]]}="{item.mark[1:]}"' if item.mark else ""  # for scripts
         shift = f' transform="translate({text_of(item.at, " ")})"' if item.at else ""
         names = f' class="{" ".join(item.states)}"' if item.states else ""
         return f"<g{names}{mark}{shift}>{''.join(map(element, item.items))}</g>"

@@ -37,7 +37,8 @@ class Row:
 
 
 def to_text(graph: GraphData, ascii: bool | None = None) -> str:
-    """The tree of what was recorded; of many nodes, folded. ``ascii``: None asks whether the terminal can show more."""
+    """The tree of the recorded graph, folded if it is large. ``ascii``: None asks whether the terminal can show
+    more."""
     graph = tidy(graph)
     if len(graph.nodes) > MANY and graph.look.fold and not graph.view:
         if "tree" not in graph.__dict__:  # asked for twice where a notebook shows a picture
@@ -174,7 +175,7 @@ class Tree:
         return row.source is not None and row.source in self.seen and not self.graph.nodes[row.source].operands
 
     def leaf(self, row: Operand | None) -> str:
-        """An operand that is no node of the picture."""
+        """An operand that is not a node of the picture."""
         assert row is not None  # noqa: S101 - an entry has a node or an operand
         return row.title + (f"  ({row.note})" if row.note and row.note != "no gradient" else "")
 

@@ -28,7 +28,7 @@ HEAD = r"""%% Made by autoflow: pdflatex draws this file. To use it in a documen
 """
 PICTURE = r"\begin{tikzpicture}[x=%gbp,y=-%gbp,inner sep=0pt]"
 
-# Letters that pdflatex does not know or would obey, and what is written instead.
+# Letters that pdflatex does not know or would interpret, and their replacements.
 SPECIAL = {
     **{c: "\\" + c for c in "#$%&_{}"}, "\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -115,7 +115,7 @@ def paint(look: Look) -> list[str]:
 
 
 def faintness(look: Look) -> list[str]:
-    """What is faded."""
+    """The opacity of faded parts."""
     opacity = float(look["opacity"])
     return [f"opacity={n(opacity)}"] if opacity < 1 else []
 

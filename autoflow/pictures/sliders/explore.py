@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 2000  # operations that a page computes
-TRIES = 8  # other inputs at which the recorded graph must agree with the function
+TRIES = 8  # more inputs for which the recorded graph must agree with the function
 
 
 class Explorer:
@@ -166,7 +166,7 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
 
 
 def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
-    """What f returns, called like f unless it has a name. (A lambda has none.)"""
+    """The result of f, named like f unless it has a name. (A lambda has no name.)"""
     root, name = f(**variables), getattr(f, "__name__", "")
     if isinstance(root, Operation) and name.isidentifier() and titles_of([root.grad_fn]).name(root.grad_fn) is None:
         root.name = name

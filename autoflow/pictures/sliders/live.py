@@ -4,9 +4,9 @@ First the sliders: from ``x=(-3, 3)`` to two ends and a first position.
 
 Rules in JavaScript, for pages that compute in the browser: traced, not written by hand.
 
-A row is written with NumPy's functions, so it is called with :class:`Letter` in place of numbers, and what it computes
+A row is written with NumPy's functions, so it is called with :class:`Letter` instead of numbers, and its computations
 is written down: its value, and what its vjps send to each operand. Only what JavaScript calls a function of NumPy is a
-table. A row that asks for a number (an ``if``), or calls what is not in the table, has no JavaScript.
+table. A row that reads a number (an ``if``), or calls a function outside the table, has no JavaScript.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class Letter(NDArrayOperatorsMixin):
         return self.call(function, args, options)
 
     def call(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """The function's template filled in; of a function of ours that has none, what it computes."""
+        """The function's template filled in; one of our functions without a template is traced in turn."""
         if function in KNOWN:
             return KNOWN[function]
         if function not in TEMPLATES and getattr(function, "compute", function) is not function:
@@ -326,7 +326,8 @@ def literal(x: Any) -> str:
 
 
 def as_javascript(rule: Any, is_absent: tuple[bool, ...] = ()) -> str | None:
-    """A row as a list of functions: the value, then what is sent to each operand. None if it cannot be written down.
+    """A row as a list of functions: the value, then the contribution to each operand. None if it cannot be written
+    down.
 
     They get the operands, then the options. ``is_absent``: which operands are None. A function of ours is called as it
     was written.
@@ -374,7 +375,7 @@ def trace_row(rule: Any, vjps: tuple[Any, ...], is_absent: tuple[bool, ...]) -> 
 
 
 def find_row(record: Any) -> tuple[str, str] | None:
-    """What the row of a record is called in a page, and the row; None if the page cannot compute it."""
+    """The name of a record's row in a page, and the row; None if the page cannot compute it."""
     rule, n = record.rule, record.rule.operands
     if not all([x is None or isinstance(x, (bool, int, float, np.generic)) for x in record.saved[n:-1]]):
         return None

@@ -63,7 +63,7 @@ def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N8
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: N803
     """From the distances of pairs, as of :func:`pdist`, to the symmetric matrix, and back."""
     x = as_array(X)
-    theirs.squareform(numbers_of(x), force, checks)  # it raises what is to be raised
+    theirs.squareform(numbers_of(x), force, checks)  # it raises SciPy's own errors
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int((1 + np.sqrt(1 + 8 * x.shape[0])) / 2)

@@ -13,7 +13,7 @@ may be a node: the point, ``loc`` and ``scale``, and the shape parameters.
 array(-2.25)
 
 Draws are SciPy's for the same ``random_state``, and follow their parameters: ``norm.rvs(mean, 2.0, size=3)`` is
-mean + 2 ε (what is called the reparametrisation trick), and of a shape parameter a draw is a quantile that moves.
+mean + 2 ε (the reparametrisation trick), and of a shape parameter a draw is a quantile that moves.
 Counts do not move: there ``rvs`` refuses nodes.
 
     continuous.py  what a call means: shapes, loc, scale, frozen distributions; and all methods, once, by what a

@@ -45,7 +45,7 @@ class Distribution:
     _name: str
     _parameters: tuple[str, ...]
     _defaults: tuple[tuple[str, Any], ...] = ()
-    _drawn_with: int | None = None  # so many parameters rvs takes
+    _drawn_with: int | None = None  # how many parameters rvs takes
     _valid = _powers = _logpdf = _cdf = _sf = _ppf = _isf = _mean = _var = _entropy = FORMULA
     _logcdf: Any = lambda self, x, *shapes: np.log(self._cdf(x, *shapes))
     _logsf: Any = lambda self, x, *shapes: np.log(self._sf(x, *shapes))
@@ -69,7 +69,7 @@ class Distribution:
         return f"<af.stats.{self._name}({', '.join(self._parameters)})>"
 
     def _bind(self, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The parameters in order. What has no place raises TypeError: no keyword is ignored."""
+        """The parameters in order. An argument without a place raises TypeError: no keyword is ignored."""
         call, names = f"af.stats.{self._name}{'.' if method else ''}{method}", self._parameters
         if len(args) > len(names):
             raise TypeError(f"{call} takes the parameters {', '.join(names)}, but was given {len(args)} by position")
@@ -191,7 +191,8 @@ def size_of(size: Any, *values: Any) -> tuple[int, ...]:
 
 
 def formulas(*functions: Callable[..., Any]) -> tuple[Any, ...]:
-    """Formulas that stand in one row of a class, of the point and the shape parameters: they take no ``self``."""
+    """Formulas written in one row of a class, functions of the point and the shape parameters: they take no
+    ``self``."""
     return tuple([staticmethod(f) for f in functions])
 
 
@@ -256,7 +257,7 @@ class Continuous(Distribution):
 
     def _density(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
         """The density, or its logarithm, at d = scale z. A power of z is one of d and one of scale: each has its limit
-        at 0, where the derivative by z may be infinite and dz/dscale is 0."""
+        at 0, where the derivative with respect to z may be infinite and dz/dscale is 0."""
         if self._powers is None:
             value = self._logpdf(z, *shapes)
             value = value if _is(scale, 1) else value - np.log(scale)

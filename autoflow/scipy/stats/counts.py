@@ -1,4 +1,4 @@
-"""Distributions of whole numbers. What has derivatives are the parameters; a count is a plain number.
+"""Distributions of whole numbers. The parameters have derivatives; a count is a plain number.
 
 A subclass says with its parameters: ``_valid``, whether there is such a distribution; ``_low`` and ``_high``, the
 smallest and the largest count; ``_powers`` of the probability, ``_cdf``, ``_sf``, ``_logcdf``, ``_logsf`` of a count in

@@ -1,4 +1,4 @@
-"""Distributions of real numbers, each by its standard form: see ``continuous.py`` for what a class says.
+"""Distributions of real numbers, each by its standard form: see ``continuous.py`` for the contents of a class.
 
 First those whose functions are exponentials, logarithms and powers. The lower tail stands beside the upper one, and
 their inverses ``_ppf`` and ``_isf`` take a probability q. Tails are written so that neither end is a difference from 1:
@@ -191,7 +191,7 @@ class LogNormal(Continuous):
     _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda z, s: (np.log(z) / s,))
 
     def _ppf(self, q: Array, s: Any) -> Array:
-        """At 0 a slope of ∞ and no slope by s, as a root has them: there the exponential would give 0 · ∞."""
+        """At 0 the slope is ∞, and 0 with respect to s, as for a root: there the exponential would give 0 · ∞."""
         return branch(numbers_of(q) == 0, q, np.sqrt, lambda q: np.exp(s * special.ndtri(q)), (1, 0.5))
 
     def _isf(self, q: Array, s: Any) -> Array:
