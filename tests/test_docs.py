@@ -32,7 +32,7 @@ class Finder(doctest.DocTestFinder):
 
     def _from_module(self, module, object):
         if inspect.isfunction(object):
-            return inspect.unwrap(object).__globals__ is vars(module)
+            return getattr(inspect.unwrap(object), "__globals__", None) is vars(module)
         exported = inspect.isclass(object) and object.__module__ in EXPORTING
         homes = {f.__globals__["__name__"] for f in vars(object).values() if inspect.isfunction(f)} if exported else ()
         return module.__name__ in homes if homes else super()._from_module(module, object)

@@ -7,13 +7,14 @@ Parts of an array are ``x[slice]``, so the derivative of joining is splitting. W
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, given_keywords, like_argument, total
+from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, like_argument, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -45,7 +46,26 @@ rule(np.stack, "*xs | axis=0 dtype=None casting='same_kind'", "stack", r"\operat
 # ---------------------------------------------------------------- splitting: parts are x[slice]
 
 
-run_own(np.array_split, np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)
+@composed(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Parts along an axis: split at the given places, or into a number of parts of nearly equal length. (By NumPy's own
+    code it takes three times as many operations, which pictures would show.)"""
+    x = as_array(ary)
+    (axis,) = axes_of(axis, x.ndim)
+    n = x.shape[axis]
+    if np.ndim(indices_or_sections):
+        places = [0, *indices_or_sections, n]
+    else:
+        sections = int(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        short, longer = divmod(n, sections)
+        places = [k * short + min(k, longer) for k in range(sections + 1)]
+    lead = (slice(None),) * axis
+    return [x[(*lead, slice(a, b))] for a, b in pairwise(places)]
+
+
+run_own(np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack)
 
 # ---------------------------------------------------------------- repeating, padding, picking
 

@@ -102,7 +102,10 @@ class Frozen:
         if name.startswith("_") or name in self.__slots__:  # slots are empty while it is copied or unpickled
             raise AttributeError(f"a frozen distribution has no attribute {name!r}")
         if not callable(method := getattr(type(self.dist), name, None)):
-            return getattr(self.dist._scipys()(*self.args), name)
+            try:
+                return getattr(self.dist._scipys()(*self.args), name)
+            except ValueError as error:  # SciPy does not take these parameters
+                raise AttributeError(f"this frozen distribution has no attribute {name!r}: {error}") from error
         if name == "rvs":
             return self._draws
         parameters = dict(zip(self.dist._parameters, self.args, strict=True))
