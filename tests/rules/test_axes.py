@@ -4,6 +4,7 @@ For each NumPy function of the table the calls below are tried with axis 0; thos
 axes out of range. What NumPy refuses must be refused, by an error of the same class or a subclass.
 """
 
+import re
 import warnings
 
 import numpy as np
@@ -117,7 +118,9 @@ def test_an_axis_is_a_whole_number(f):
 def test_axes_named_twice():
     for f in (np.gradient, np.trim_zeros):
         for axis in ((0, 0), (0, -3)):
-            with pytest.raises(ValueError, match="repeated axis"):
+            with pytest.raises((ValueError, TypeError)) as theirs:  # before NumPy 2.4 trim_zeros took one axis
+                f(A, axis=axis)
+            with pytest.raises(theirs.type, match=re.escape(str(theirs.value))):
                 f(af.Variable(A), axis=axis)
 
 
