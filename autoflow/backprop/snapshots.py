@@ -4,6 +4,7 @@ Python's garbage collector knows what an object refers to, so closures, attribut
 found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
+                        (on a device, where nothing is read-only, :attr:`Snapshot.is_whole` is False then)
     nodes from outside  their numbers, gradient and name, and the log of writes into their memory
     lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures and the globals that are named
     random generators   their states
@@ -31,8 +32,10 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import DuckArray
+from ..backends.registry import registered_type
 from ..base.numbering import KINDS, Kind
 from ..base.transformed import FunctionOfFunction
+from ..base.types import Array
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from .second_runs import (
@@ -58,6 +61,7 @@ SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckA
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 CHUNK = 65_536  # words that are compared at a time
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
+ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
 BUSY = {"threading", "_thread", "concurrent", "asyncio", "multiprocessing", "queue", "contextvars"}
@@ -70,7 +74,7 @@ class Snapshot:
         self.writes: list[tuple[Callable[[Any, Any], bool], Any, Any]] = []  # how to put back, where, what
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any]] = []
-        self.left = COPIED
+        self.left, self.is_whole = COPIED, True
         note = ByType(note_of)
         for x in reachable(*roots):
             note[type(x)](self, x)
@@ -103,17 +107,28 @@ class Snapshot:
         else:
             self.large.append(x)
 
+    def note_device_array(self, x: Array) -> None:
+        """The same of an array of another library."""
+        if x.nbytes // ON_DEVICE <= self.left:
+            self.left -= x.nbytes // ON_DEVICE
+            self.keep(refill_array, x, x.copy(order="K"))
+        else:
+            self.is_whole = False
+
     def note_node(self, x: Any) -> None:
         """Note the attributes of a node from outside that a pass or a write changes."""
         for slot in GRADIENT:
             self.keep(refill_slot, (x, slot), getattr(x, slot, MISSING))
         value = x._value
-        if isinstance(x, OperationRole) or not isinstance(value, np.ndarray):
+        if isinstance(x, OperationRole) or not is_array(type(value)):
             return
-        if value.nbytes > self.left:
-            self.note_array(value)
+        note, size = Snapshot.note_array, value.nbytes
+        if not isinstance(value, np.ndarray):
+            note, size = Snapshot.note_device_array, size // ON_DEVICE
+        if size > self.left:
+            note(self, value)
         else:
-            self.left -= value.nbytes
+            self.left -= size
             log = versions.log_of(versions.owner_of(value))
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
 
@@ -150,6 +165,8 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
         return Snapshot.note_node
     if issubclass(kind, np.ndarray):
         return Snapshot.note_array
+    if is_array(kind):
+        return Snapshot.note_device_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if is_users(x) else None
     if is_iterator(kind):
@@ -176,7 +193,7 @@ class Trial(Snapshot):
     """
 
     def __init__(self, *roots: Any) -> None:
-        self.writes, self.large, self.iterators, self.kinds = [], [], [], {}
+        self.writes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         found = reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
         functions = [x for x in found if type(x) is types.FunctionType and is_users(x)]
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
@@ -258,12 +275,26 @@ def is_in_use(kind: type) -> bool:
 
 def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
     """Restore the numbers; an array that has become read-only has not been written into since."""
-    if not x.flags.writeable or x.shape != state.shape or x.dtype != state.dtype:
+    if is_locked(x) or x.shape != state.shape or x.dtype != state.dtype:
         return False
+    if not isinstance(x, np.ndarray):
+        written = not np.array_equal(x, state, equal_nan=x.dtype.kind in "fc")
+        np.copyto(x, state)
+        return written
     if x.dtype.hasobject or not same_bytes(x, state):
         np.copyto(x, state)
         return not x.dtype.hasobject
     return False
+
+
+def is_array(kind: type) -> bool:
+    """Is this a type of arrays, of NumPy or of another library, that have numbers of their own?"""
+    return registered_type(kind) is not None and not issubclass(kind, DuckArray)
+
+
+def is_locked(x: Array) -> bool:
+    """Is the array read-only? On a device none is."""
+    return isinstance(x, np.ndarray) and not x.flags.writeable
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
@@ -280,12 +311,13 @@ def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
 def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
     """Restore the numbers of a node, and the log of writes into its memory."""
     (value, log), (numbers, writes) = place, state
-    written = False
-    was = value.flags.writeable
+    written, locked = False, is_locked(value)
     with suppress(ValueError):  # memory that is not ours to write
-        value.flags.writeable = True
+        if locked:
+            value.flags.writeable = True
         written = refill_array(value, numbers)
-        value.flags.writeable = was
+        if locked:
+            value.flags.writeable = False
     if log.writes == writes:
         return written
     log.writes.clear()

@@ -114,7 +114,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
     call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
-    if switches.shadow and type(x.base) is np.ndarray and not np.may_share_memory(x.base, memory_of_x):
+    if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
         np.copyto(x.base, shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
     if switches.listeners:
         announce_node(x)

@@ -410,22 +410,22 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     """What nodes show in their memory while ``modes().shadow`` is n (see ``transforms/shadow.py``). 1: their numbers,
     in memory of their own. More: others of the same signs and in the same order, changed by 2**-n of their size and, as
     ratios have to change too, the larger ones by up to half as much again."""
-    if type(array) is not np.ndarray or array.dtype.kind not in "fc":
+    if type(array) not in NODE_TYPES or array.dtype.kind not in "fc":
         return array
     n = n or modes().shadow
     if n == TRUE:
         return array.copy(order="K")
     step, zero = 2.0**-n, array == 0
     with np.errstate(all="ignore"):
-        factor = np.asarray(np.absolute(array))
+        factor = np.absolute(array)[...]  # an array, where NumPy gives a number
         factor += 1
         np.reciprocal(factor, out=factor)
         factor *= -step / 2
         factor += 1 + 1.5 * step
         shadow = np.multiply(array, factor, out=np.empty_like(array))
         if zero.any():
-            least = np.min(np.absolute(array), where=~zero, initial=step) / 2
-            shadow[zero] = np.clip(least, step / 2**13, step)
+            least = np.min(np.where(zero, step, np.absolute(array))) / 2
+            np.copyto(shadow, np.clip(least, step / 2**13, step), where=zero)
     return shadow
 
 
@@ -436,7 +436,7 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    node = on_memory(array, cls) if family is NUMPY else view_as(array, cls)
+    node = on_memory(array, cls) if family is NUMPY or modes().shadow else view_as(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()

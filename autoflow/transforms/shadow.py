@@ -22,11 +22,12 @@ import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES
+from ..backends.registry import NODE_TYPES, on_host
 from ..backprop.second_runs import is_users, names_in, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
 from ..base import pytree
@@ -47,10 +48,11 @@ HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered
 OF_CODE: dict[tuple[Any, ...], tuple[Any, dict[Any, set[int | None]]]] = {}  # by the ids of codes, which are held here
 PROVED: dict[int, tuple[weakref.ref[Any], dict[Any, set[int | None]]]] = {}  # the same by the id of the function
+INNER: ContextVar[list[Any] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
-    "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node) and np.asarray(node) read the memory of a node and "
-    "ask nobody. Use af.array([...]), np.stack, af.full; or x.value, float(x) or af.stop_gradient(x), if only the "
-    "numbers are meant."
+    "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
+    "knows no nodes, such as cupy.where, read the memory of a node and ask nobody. Use af.array([...]), np.stack, "
+    "af.full, np.where; or x.value, float(x) or af.stop_gradient(x), if only the numbers are meant."
 )
 
 
@@ -66,7 +68,10 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     always = switches.strict or switches.anomaly or switches.prove == "always"
     inside = switches.depth > 1 or switches.layer is not None or switches.wrap_open_record is not None
     if switches.shadow or (inside and not always):
-        return run()
+        result = run()
+        if inside and not always and (found := INNER.get()) is not None:
+            found.extend(numbers_with_gradient(result[0]))
+        return result
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
@@ -114,7 +119,8 @@ def held_codes(f: Any) -> tuple[Any, ...]:
             held = [x.__func__, x.__self__]
         elif isinstance(x, functools.partial):
             held = [x.func, *x.args, *x.keywords.values()]
-        elif isinstance(x, FunctionOfFunction):
+        elif isinstance(x, FunctionOfFunction):  # its passes compute, too
+            found.append(type(x))
             held = [x.f]
         elif isinstance(x, (str, type)) or not getattr(x, "__dict__", None):
             found.append(x)
@@ -159,36 +165,36 @@ def checked_run(run: Run, *roots: Any) -> Any:
     roots = roots or (run,)
     before = Snapshot(*roots)
     began, busy = time.perf_counter(), busy_time()
-    result = run()
+    result, inner = gathered(run)
     long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
-    if before.has_moved() or long:
-        unproved(roots, "takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long")
+    if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
+               else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
+        unproved(roots, why)
         return result
-    try:
-        expected = numbers_with_gradient(result)
-    except TypeError:  # arrays on a device are not read unasked
-        return result
+    expected = [*numbers_with_gradient(result), *inner]
+    alike = functools.partial(same, rounding=not is_on_host(result))
     after = Snapshot(*roots)
 
-    def again(shadow: int, **changes: Any) -> Any:
+    def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore()
         with switched(**{"listeners": (), **changes}, shadow=shadow):
-            return run()
+            result, inner = gathered(run)
+            return [*numbers_with_gradient(result), *inner]
 
     def numbers(shadow: int) -> list[Any] | None:
         with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
-            return numbers_with_gradient(again(shadow))
+            return again(shadow)
         return None
 
     try:
         with silence(), warnings.catch_warnings(record=True), before.locked():
-            if (found := numbers(OTHER)) is not None and same(expected, found):
+            if (found := numbers(OTHER)) is not None and alike(expected, found):
                 return result
             # On memory of its own a product may go another way through a library, and have other last bits.
             repeated = numbers(TRUE)
-            if found is not None and same(found, repeated):
+            if found is not None and alike(found, repeated):
                 return result
-            if repeated is not None and not (same(expected, numbers(0)) and same(repeated, numbers(TRUE))):
+            if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
                 return result  # it gives another one each time
             # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
             # it is an exact one, as much as before.
@@ -198,9 +204,19 @@ def checked_run(run: Run, *roots: Any) -> Any:
                 raise LostGradientError(message(again))
     finally:
         after.restore()
-    if near[-1] is None or any([x is not None and not same(x, repeated) for x in near]):
+    if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
         unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
     return result
+
+
+def gathered(run: Run) -> tuple[Any, list[Any]]:
+    """The result of ``run()``, and the numbers with a gradient that functions inside it returned to transforms of their
+    own: by the numbers of a gradient alone one would not see what the function read past us."""
+    before = INNER.set([])
+    try:
+        return run(), INNER.get() or []
+    finally:
+        INNER.reset(before)
 
 
 def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
@@ -278,7 +294,7 @@ def is_jump(found: list[Any] | None, right: list[Any] | None) -> bool:
 
 def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bool:
     """Are the results at near numbers the right ones, or about as far from them as those at other numbers?"""
-    if near is None or found is None or len(near) != len(found):
+    if near is None or found is None or not len(near) == len(found) == len(right or ()):
         return near is None or same(near, right)
     return all([
         np.array_equal(x, y, equal_nan=True)
@@ -301,7 +317,7 @@ def message(again: Callable[..., Any]) -> str:
 def operands_read(node: Any) -> tuple[str, str, list[int]]:
     """Of an operation that was just recorded: its name, the line, checksums of its operands."""
     record = current_record(node)
-    values = [v for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
+    values = [on_host(v) for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
     arrays = [np.ascontiguousarray(v) for v in values]
     sums = [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
     return record.rule.name, caller(), sums
@@ -309,7 +325,12 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
 
 def numbers_with_gradient(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
-    return [np.array(value_of(x)) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+    return [np.array(on_host(value_of(x))) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+
+
+def is_on_host(z: Any) -> bool:
+    """Are all of the results that have a gradient NumPy's?"""
+    return all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(z) if gradient_target(x) is not None])
 
 
 def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
@@ -323,8 +344,14 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
             yield from leaves(v, depth - 1)
 
 
-def same(a: list[Any] | None, b: list[Any] | None) -> bool:
-    """Bit for bit, but for NaNs; None: it failed."""
+def same(a: list[Any] | None, b: list[Any] | None, rounding: bool = False) -> bool:
+    """Bit for bit, but for NaNs; None: it failed. With ``rounding`` the last six bits may differ: a device adds in any
+    order."""
     if a is None or b is None:
         return a is b
-    return len(a) == len(b) and all([np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True)])
+    return len(a) == len(b) and all([
+        np.array_equal(x, y, equal_nan=True) or (rounding and x.shape == y.shape and np.allclose(
+            x, y, rtol=0, atol=64 * np.finfo(y.dtype).eps * np.max(np.abs(y), initial=0), equal_nan=True
+        ))
+        for x, y in zip(a, b, strict=True)
+    ])  # fmt: skip

@@ -14,7 +14,8 @@ from standin import COPIES, Device, put
 
 import autoflow as af
 from autoflow import backends, nn, optim
-from autoflow.errors import DataError, MixedArraysError, StaleValueError
+from autoflow.backprop import snapshots
+from autoflow.errors import DataError, LostGradientError, MixedArraysError, StaleValueError, UnprovedWarning
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +29,63 @@ def AF():
     return af.Autodiff(Device)
 
 
-def there(x, expected):
+def there(x, expected, scale=1):
     """An array of the other library with these numbers."""
     assert isinstance(x, Device), type(x)
-    np.testing.assert_allclose(np.asarray(plain(x).get()), expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(np.asarray(plain(x).get()), np.multiply(expected, scale), rtol=1e-13, atol=1e-13)
 
 
 def plain(x):
     return x.value if isinstance(x, af.Node) else x
+
+
+# ---------------------------------------------------------------- numbers that leave the graph
+
+
+def past_us(f, *operands):
+    """A function of the library that asks no node, as ``cupy.where``: it reads their memory."""
+    return Device(np.asarray(f(*[x._host for x in operands])))
+
+
+@pytest.mark.parametrize("read", [np.sqrt, np.sum, lambda x: np.where(x > 1, x, 0), lambda x: x[1:]])
+@pytest.mark.parametrize("transform", [af.grad, af.value_and_grad, af.jacobian, af.hessian])
+def test_what_is_read_past_the_node_is_an_error(read, transform):
+    x = put([0.0, 2.0, 3.0])
+    for f in (
+        lambda x: np.sum(x) * np.sum(past_us(read, x)),
+        lambda x: np.sum(x * 2) + np.sum(past_us(read, x * 3)),
+        lambda x: np.sum(x) ** past_us(read, x[0:] * x).sum(),
+    ):
+        with pytest.raises(LostGradientError, match=r"cupy\.where"):
+            transform(f)(x)
+
+
+@pytest.mark.parametrize("many", [1, 7])
+def test_the_proof_leaves_no_trace(many):
+    u, parameter = put(np.zeros(3)), af.Variable(put(np.ones(3)))
+
+    def f(x):
+        u[0] += 1
+        with af.no_grad():
+            parameter[:] = parameter * 2
+        return np.sum(x[:many] * x[:many])
+
+    there(af.grad(f)(put(np.ones(9))), np.arange(9) < many, scale=2)
+    there(u, [1, 0, 0])
+    there(parameter.value, [2, 2, 2])
+
+
+def test_more_than_can_be_put_back_is_not_proved(monkeypatch):
+    monkeypatch.setattr(snapshots, "COPIED", 8)
+    u = put(np.zeros(1000))
+
+    def f(x):
+        u[0] += 1
+        return np.sum(x * x)
+
+    with pytest.warns(UnprovedWarning, match="on the device"):
+        there(af.grad(f)(put(np.ones(3))), [2, 2, 2])
+    assert u[0] == 1
 
 
 # ---------------------------------------------------------------- registering, bringing over

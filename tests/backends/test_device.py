@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import standin
 from cases import EVERY, Case, name as name_of
-from devices import CASES, COMBINATIONS, WAITS, chosen_as, gone_through, reference
+from devices import CASES, COMBINATIONS, WAITS, chosen_as, gone_through, prove, reference
 from standin import COPIES, Device, put
 from support import assert_close, plain, same_bits
 
@@ -32,6 +32,7 @@ def family():
 @pytest.mark.slow
 def test_row_on_another_library(case):
     check(case, *COMBINATIONS[0])
+    prove(case, "float64", put)
     for dtypes, order in COMBINATIONS[1:]:
         with contextlib.suppress(pytest.skip.Exception):  # NumPy does not have it for complex numbers
             check(case, dtypes, order)

@@ -19,12 +19,14 @@ from devices import (  # noqa: E402
     chosen_as,
     gone_through,
     is_refused,
+    prove,
     reference,
 )
 from support import assert_close  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow import nn, optim  # noqa: E402
+from autoflow.errors import LostGradientError  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
@@ -56,6 +58,8 @@ def test_row(case, dtypes, order):
             assert isinstance(ours, cupy.ndarray)
             assert ours.dtype == theirs.dtype
             assert_close(plain(ours), theirs, 1e-3 if dtypes == "float32" else 1e-9, "on the GPU")
+    if order == 1:
+        prove(case, dtypes, cupy.asarray)
 
 
 @pytest.mark.parametrize(("case", "dtypes", "order"), REFUSED)
@@ -112,6 +116,37 @@ def test_transforms():
     there, here = cupy.asarray(x), np.ones(3)
     np.testing.assert_allclose(plain(af.hvp(f, there, cupy.asarray(here))), af.hvp(f, x, here), rtol=1e-12)
     assert af.gradcheck(lambda x, y: np.sum(np.linalg.inv(x) @ y), cupy.eye(2) + 0.1, cupy.ones(2), order=2)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: cupy.where(x > 0, x, 0),
+        lambda x: cupy.concatenate([x, x]),
+        lambda x: cupy.einsum("i,i->i", x, x),
+        lambda x: cupy.linalg.norm(x),
+        lambda x: cupy.asnumpy(x).sum(),
+        lambda x: cupy.array([1.0, 2.0, 0.0]).dot(x),
+    ],
+)
+def test_what_is_read_past_the_node_is_an_error(read):
+    x = cupy.array([0.3, -0.7, 0.0])
+    for f in (lambda x: np.sum(x) * np.sum(read(x)), lambda x: np.sum(x**2) + read(x * 2).sum()):
+        with pytest.raises(LostGradientError, match=r"cupy\.where"):
+            af.grad(f)(x)
+
+
+def test_the_proof_leaves_no_trace():
+    u, parameter = cupy.zeros(3), af.Variable(cupy.ones(3))
+
+    def f(x):
+        u[0] += 1
+        with af.no_grad():
+            parameter[:] = parameter * 2
+        return np.sum(x * x)
+
+    assert plain(af.grad(f)(cupy.ones(3))).tolist() == [2, 2, 2]
+    assert (u.tolist(), plain(parameter).tolist()) == ([1, 0, 0], [2, 2, 2])
 
 
 def test_in_place(AF):

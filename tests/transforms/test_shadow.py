@@ -119,6 +119,48 @@ def test_every_transform_looks(name: str) -> None:
         TRANSFORMS[name](f)
 
 
+SECOND = {
+    "hvp": TRANSFORMS["hvp"],
+    "hessian": TRANSFORMS["hessian"],
+    "grad of grad": lambda f: af.grad(lambda v: np.sum(af.grad(f)(v)))(V),
+    "jacobian of value_and_grad": lambda f: af.jacobian(lambda v: af.value_and_grad(f)(v)[1])(V),
+    "jvp of vjp": lambda f: af.jvp(lambda v: af.vjp(f, v)[1](1.0), (V,), (V,)),
+    "grad of jvp": lambda f: af.grad(lambda v: af.jvp(f, (v,), (V,))[1])(V),
+    "hessian of grad": lambda f: af.jacobian(af.hessian(f))(V),
+    "newton": lambda f: af.minimize(f, V, method="Newton-CG"),
+}
+JOINED = {"added": lambda v, lost: np.sum(v**4) + lost, "multiplied": lambda v, lost: np.sum(v**4) * lost}
+
+
+@pytest.mark.parametrize("name", SECOND)
+@pytest.mark.parametrize("joined", JOINED)
+@pytest.mark.parametrize("read", READ)
+def test_by_default_transforms_within_transforms_look_at_each_function(name: str, joined: str, read: str) -> None:
+    """A number that is lost may be missing in the value of the inner function alone, and not in its gradient."""
+    f = lambda v: JOINED[joined](v, np.sum(np.real(READ[read](v))))  # noqa: E731
+    with af.options(prove="first"):
+        with pytest.raises(LostGradientError):
+            SECOND[name](f)
+        with pytest.raises(LostGradientError):  # nothing was taken for proved
+            af.grad(f)(V)
+        if "outer" not in read:
+            SECOND[name](lambda v: JOINED[joined](v, np.sum(np.sin(v))))
+
+
+def test_a_function_is_proved_for_its_value_and_for_its_derivative() -> None:
+    @af.primitive
+    def cube(v: Any) -> Any:
+        return v**3
+
+    cube.defvjp(v=lambda g, v: g * 3 * np.asarray(v) ** 2)
+    f = lambda v: np.sum(cube(v))  # noqa: E731
+    with af.options(prove="first"):
+        np.testing.assert_allclose(af.grad(f)(V), 3 * V**2)
+        for transform in (af.hessian, lambda f: af.grad(lambda v: np.sum(af.grad(f)(v)))):
+            with pytest.raises(LostGradientError):
+                transform(f)(V)
+
+
 def test_check_says_what_is_wrong() -> None:
     report = af.check(loss(READ["array of arrays"]), V)
     assert not report
