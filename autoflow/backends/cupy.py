@@ -3,8 +3,9 @@
 CuPy's functions do not ask a subclass as NumPy's do. ``np.exp(node)`` reaches our hooks. ``cp.exp(node)`` and every
 other elementwise function of CuPy calls ``__cupy_override_elementwise_kernel__``: it is answered here, with the NumPy
 function of the same name. ``cp.sum``, ``cp.mean``, ``cp.reshape``, ``cp.transpose``, ``cp.dot`` call the method of that
-name, which is ours. ``cp.where``, ``cp.concatenate``, ``cp.einsum``, ``cp.linalg`` and the rest call no hook:
-write ``np.where(node, ...)``, which computes on the GPU all the same.
+name, which is ours. So ``cp.where`` and whatever is made of these is recorded, too. The rest (``cp.concatenate``, most
+of ``cp.linalg``) reads the memory of a node past us, which is an error: write ``np.concatenate([node, ...])``, which
+computes on the GPU all the same.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def elementwise(self: Any, kernel: Any, *args: Any, **options: Any) -> Any:
     """``cp.exp(node)``: NumPy's function of that name, recorded. Raises NoRuleError if NumPy has no such function."""
     options = {name: value for name, value in options.items() if value is not None}
     name = str(kernel.name).removeprefix("cupy_")
-    function = getattr(np, RENAMED.get(name, name), None)
+    function = getattr(np, RENAMED.get(name, name), None) if name != "copy" else None  # from one array to another
     if function is None:
         raise NoRuleError(
             f"CuPy's kernel {kernel.name} of a node has no derivative. Use the NumPy function that means the same, or "

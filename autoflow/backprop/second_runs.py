@@ -159,7 +159,7 @@ def nothing(x: Any) -> Iterable[Any]:
 def _of_function(x: Any) -> Iterable[Any]:
     found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__ or None]
     if is_users(x):
-        for names in _named(x.__globals__, names_in(x.__code__)):
+        for names in named_objects(x.__globals__, names_in(x.__code__)):
             found.append(names)
             found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     return found
@@ -191,13 +191,13 @@ def is_users(x: Any) -> bool:
     return not is_foreign(x.__module__)
 
 
-def _named(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
+def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
     yield Names(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
-            yield from _named(vars(value), names - {name})
+            yield from named_objects(vars(value), names - {name})
 
 
 @functools.lru_cache(maxsize=4096)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
-from ..backprop.second_runs import is_users, names_in, reachable
+from ..backprop.second_runs import is_users, named_objects, names_in, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -46,8 +46,11 @@ LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered
-OF_CODE: dict[tuple[Any, ...], tuple[Any, dict[Any, set[int | None]]]] = {}  # by the ids of codes, which are held here
-PROVED: dict[int, tuple[weakref.ref[Any], dict[Any, set[int | None]]]] = {}  # the same by the id of the function
+Proofs = dict[Any, set[int | None]]
+OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
+Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
+# The same by the id of the function or its code, with its globals and what it names.
+PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], Named, Proofs]] = {}
 INNER: ContextVar[list[Any] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
@@ -90,31 +93,41 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 CODE = proved_run.__code__
 
 
-def proofs_of(f: Any) -> dict[Any, set[int | None]]:
+def proofs_of(f: Any) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
     None among them: look again."""
-    if (known := PROVED.get(id(f))) is not None and known[0]() is f:
-        return known[1]
-    codes = held_codes(f)
+    is_function = type(f) is types.FunctionType
+    # A function that holds nothing of its own is made anew at each call in many a program: its code stays.
+    holder = f.__code__ if is_function and not (f.__closure__ or f.__defaults__ or f.__kwdefaults__) else f
+    known = PROVED.get(id(holder))
+    if (
+        known is not None and known[0]() is holder and known[1] is f.__globals__
+        and (not known[2] or all([read(place) is x for read, place, x in known[2]]))
+    ):  # fmt: skip
+        return known[3]
+    named: Named = []
+    codes = held_codes(f, named)
     if len(OF_CODE) > MOST:
         OF_CODE.clear()
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
-    if type(f) is types.FunctionType:  # what other objects hold may change
-        key, forget = id(f), PROVED.pop
-        PROVED[key] = weakref.ref(f, lambda _: forget(key, None)), proofs
+    if is_function:  # what other objects hold may change
+        key, forget = id(holder), PROVED.pop
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), f.__globals__, named, proofs
     return proofs
 
 
-def held_codes(f: Any) -> tuple[Any, ...]:
-    """The code of a function and of those that it holds: in closures, defaults, ``partial``, ``self``, attributes. Also
-    classes, functions in C, and texts that it holds, since a text may choose a function."""
+def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
+    """The code of a function and of those that it holds: in defaults, ``partial``, ``self``, attributes, and by its
+    names (:func:`named_by`), which are added to ``named``. Also classes, functions in C, and what else decides."""
     found: list[Any] = []
     queue, seen = [f], {id(f)}
     for x in queue:
         if isinstance(x, types.FunctionType):
             found.append(x.__code__)
             held = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-            held += [cell.cell_contents for cell in x.__closure__ or () if cell_value(cell) is not MISSING]
+            named += (here := named_by(x) if len(queue) < HELD else [])
+            for _, _, v in here:
+                (held if is_users(v if hasattr(v, "__module__") else type(v)) else found).append(v)
         elif isinstance(x, types.MethodType):
             held = [x.__func__, x.__self__]
         elif isinstance(x, functools.partial):
@@ -133,6 +146,21 @@ def held_codes(f: Any) -> tuple[Any, ...]:
                 seen.add(id(v))
                 queue.append(v)
     return tuple(found)
+
+
+def named_by(f: types.FunctionType) -> Named:
+    """What decides about the way of a function among its closure and the globals that it names, also by way of modules
+    of the user's: functions, classes, callable objects, texts, True, False and None. All of it can be defined again, as
+    in a notebook."""
+    places: list[tuple[Callable[[Any], Any], Any]] = [(cell_value, cell) for cell in f.__closure__ or ()]
+    if is_users(f):
+        for each in named_objects(f.__globals__, names_in(f.__code__)):
+            places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+    return [
+        (read, place, v)
+        for read, place in places
+        if type(v := read(place)) in (str, bool, type(None)) or callable(v)
+    ]  # fmt: skip
 
 
 def kind_of(x: Any) -> Any:

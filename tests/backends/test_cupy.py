@@ -138,6 +138,11 @@ def test_a_kernel_without_a_numpy_function_is_refused(x):
         cupy.ElementwiseKernel("T x", "T y", "y = x", "of_a_user")(x)
 
 
+def test_a_copy_into_a_plain_array_is_refused(x):
+    with pytest.raises(NoRuleError, match=r"cupy_copy of a node has no derivative\. Use the NumPy function"):
+        cupy._core.core.elementwise_copy(x, x.value)
+
+
 def test_methods_that_cupys_functions_call_are_ours(x):
     for name in ("sum", "mean", "reshape", "transpose", "dot", "max", "min", "prod", "var", "std", "ravel", "astype"):
         assert getattr(type(x), name) is getattr(af.Variable, name), name

@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 import threading
+import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -236,6 +237,62 @@ def test_a_function_is_proved_once_for_each_kind_of_argument() -> None:
     with af.options(prove="never"):
         g(np.ones(7))
     assert runs[0] == 8
+
+
+# Sources of programs that are proved, and then changed so that the same function reads past us, as in a notebook whose
+# cells run again: what comes first, the function, what is changed.
+CHANGED = {
+    "a function": ("def g(v): return np.sin(v)", "g(v)", "def g(v): return np.asarray(np.sin(v))"),
+    "a function of a function": (
+        "def h(v): return np.sin(v)\ndef g(v): return h(v)", "g(v)", "def h(v): return np.asarray(np.sin(v))",
+    ),
+    "a function of NumPy": ("g = np.sin", "g(v)", "g = lambda v: np.asarray(np.sin(v))"),
+    "from none": ("g = None", "np.sin(v) if g is None else g(v)", "g = lambda v: np.asarray(np.sin(v))"),
+    "a text": ("word = 'sin'", "np.sin(v) if word == 'sin' else np.asarray(np.sin(v))", "word = 'cos'"),
+    "a flag": ("flag = False", "np.asarray(np.sin(v)) if flag else np.sin(v)", "flag = True"),
+    "a class": (
+        "class C:\n    def __call__(self, v): return np.sin(v)", "C()(v)",
+        "class C:\n    def __call__(self, v): return np.asarray(np.sin(v))",
+    ),
+    "an object": (
+        "class C:\n    def __call__(self, v): return np.sin(v)\nc = C()", "c(v)",
+        "class C:\n    def __call__(self, v): return np.asarray(np.sin(v))\nc = C()",
+    ),
+    "an attribute of a module": ("m.g = np.sin", "m.g(v)", "m.g = lambda v: np.asarray(np.sin(v))"),
+    "a closure": ("", "inner(v)", "change(lambda v: np.asarray(np.sin(v)))"),
+    "a partial": (
+        "g = functools.partial(np.multiply, 2)", "g(v)", "g = functools.partial(lambda a, v: np.asarray(a * v), 2)",
+    ),
+}  # fmt: skip
+
+
+MADE = """{before}
+def made():
+    inner = np.sin
+    def change(g):
+        nonlocal inner
+        inner = g
+    globals()["change"] = change
+    return lambda v: np.sum({expression}) + np.sum(v)
+"""
+
+
+@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("way", ["kept", "made again"])
+def test_what_a_function_names_is_defined_again(name: str, way: str) -> None:
+    before, expression, after = CHANGED[name]
+    module = types.ModuleType("of_a_user")
+    scope: dict[str, Any] = {"np": np, "functools": functools, "m": module, "__name__": "of_a_user"}
+    exec(MADE.format(before=before, expression=expression), scope)
+    f = kept = scope["made"]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            af.grad(f)(V)
+            f = kept if way == "kept" else scope["made"]()
+    exec(after, scope)
+    with pytest.raises(LostGradientError):
+        af.grad(f)(V)
 
 
 def test_another_number_of_operations_is_looked_at_again() -> None:
