@@ -45,7 +45,7 @@ NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
-MOST = 1000  # functions whose proofs are remembered
+MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
 Proofs = dict[Any, set[int | None]]
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
@@ -81,6 +81,8 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     if None in counts and not any([frame.f_code is CODE for frame in frames_of_others()]):
         others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
         ends: list[int] = []  # of each run
+        if len(proofs) > MOST:
+            proofs.clear()
         result = checked_run(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
         proofs[kind] = {*counts, ends[0] - start} - {None}
         return result
@@ -164,8 +166,10 @@ def named_by(f: types.FunctionType) -> Named:
 
 
 def kind_of(x: Any) -> Any:
-    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes."""
+    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags."""
     kind = type(x)
+    if kind is str or kind is bool:
+        return x
     if kind is tuple or kind is list:
         return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
     if kind is dict:

@@ -295,6 +295,20 @@ def test_what_a_function_names_is_defined_again(name: str, way: str) -> None:
         af.grad(f)(V)
 
 
+@pytest.mark.parametrize(("healthy", "sick"), [
+    ("sin", "asarray"), (False, True), ({"how": "sin"}, {"how": "asarray"}), (("sin", 2), ("asarray", 2)),
+    (None, np.asarray),
+])  # fmt: skip
+def test_a_text_or_a_flag_may_choose(healthy: Any, sick: Any) -> None:
+    def f(v: Any, how: Any) -> Any:
+        return np.sum(v) + np.sum(np.asarray(np.sin(v)) if how == sick else np.sin(v))
+
+    for _ in range(3):
+        af.grad(f)(V, healthy)
+    with pytest.raises(LostGradientError):
+        af.grad(f)(V, sick)
+
+
 def test_another_number_of_operations_is_looked_at_again() -> None:
     def f(v: Any, steps: Any) -> Any:
         for _ in range(int(steps)):
