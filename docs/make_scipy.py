@@ -92,7 +92,7 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
             expected, why = [], error
         try:
             plain = expected if why or not exact else parts(ours(x))
-            if not same_bits(plain, expected) and same_bits(parts(theirs(x)), expected):
+            if not same_bits(plain, expected) and all([same_bits(parts(theirs(x)), expected) for _ in range(9)]):
                 raise AssertionError("plain arrays have not SciPy's bits")
             found = parts(ours(v))
         except Exception as error:
@@ -127,16 +127,31 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
             further = [float(loss(parts(theirs(x + h * d)))) for h in (4e-6, -4e-6)]
             if not np.isclose((further[0] - further[1]) / 8e-6, expected_slope, rtol=1e-3, atol=1e-5):
                 return "nothing"  # a jump, or numbers of an iteration, which are not exact
+            after, before = [(z - float(loss(expected))) / h for z, h in zip(moved, (1e-6, -1e-6), strict=True)]
+            if not np.isclose(before, after, rtol=1e-2, atol=1e-4):
+                return "nothing"  # a kink
         np.testing.assert_allclose(slope, expected_slope, rtol=2e-4, atol=1e-5)
     return "gradient" if v.grad is not None else "plain"
+
+
+def copies(*args: Any) -> list[Any]:
+    """The same arguments, with copies of plain arrays: some functions write into them."""
+    return [x.copy() if type(x) is np.ndarray else x for x in args]
+
+
+# SciPy reads past the memory of a metric with another number of axes, and the process may end there.
+UNCHECKED = {"distance_transform_cdt"}
 
 
 def calls(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
     """SciPy's function and ours, as functions of one argument, and that argument."""
     for args in ARGUMENTS:
+        if len(args) > 1 and getattr(theirs, "__name__", "") in UNCHECKED:
+            continue
         for k, x in enumerate(args):
             if isinstance(x, np.ndarray):
-                yield *[lambda v, f=f, k=k, args=args: f(*args[:k], v, *args[k + 1 :]) for f in (theirs, ours)], x
+                of = [lambda v, f=f, k=k, args=args: f(*copies(*args[:k], v, *args[k + 1 :])) for f in (theirs, ours)]
+                yield *of, x
 
 
 def of_distribution(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
