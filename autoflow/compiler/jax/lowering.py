@@ -166,6 +166,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
     np.searchsorted: searchsorted,
     cast: casted,
     flatten: flattened,
+    np.ravel: flattened,
     np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x),
     operator.pow: power,
     power_of_arrays: power,
