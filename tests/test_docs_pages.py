@@ -93,7 +93,8 @@ def test_left_column(page, theirs, ours):
 
 def cells_of_names(column):
     """The code in one column of the table of names: (what it is for, code)."""
-    rows = [line.strip("|").split("|") for line in NAMES.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    text = NAMES.read_text(encoding="utf-8").partition("## Spellings")[0]
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line[:2] == "| "]
     return [(row[0].strip(), code) for row in rows[1:] for code in re.findall(r"`(.*?)`", row[column])]
 
 

@@ -46,7 +46,11 @@ def test_hostile_programs(seed):
                 assert ours is expected
             else:
                 assert not isinstance(ours, type), ours
-                for a, b in zip(expected, ours, strict=True):
-                    bound = (1e-11 if a.dtype == np.float64 else 1e-5) * largest([a, *args])
+                for k, (a, b) in enumerate(zip(expected, ours, strict=True)):
+                    is_narrow = any([np.asarray(x).dtype == np.float32 for x in [a, *args]])
+                    bound = (1e-5 if is_narrow else 1e-11) * largest([a, *args])
+                    if is_narrow and np.max(np.abs(b - a), initial=0) > bound:  # is eager code as far from the truth?
+                        truth = outcome(eager, [np.asarray(x, np.float64) for x in args])[k]
+                        bound = 4 * np.max(np.abs(a - truth))
                     np.testing.assert_allclose(b, a, rtol=0, atol=bound, strict=True)
             state.change(rng)
