@@ -22,19 +22,8 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..nodes.nodes import Array, Node, Variable
-from . import init as initialisers
-from .functions import (
-    batch_norm,
-    conv2d,
-    conv_transpose2d,
-    dropout,
-    each,
-    gelu,
-    group_norm,
-    layer_norm,
-    scaled_dot_product_attention,
-    sigmoid,
-)
+from . import functions, init as initialisers
+from .functions import each, gelu, sigmoid
 from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
 
 __all__ = [
@@ -111,7 +100,7 @@ class Conv2d(Module):
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
         floats(self, x)
         shape_is(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
-        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return functions.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def __repr__(self) -> str:
         outputs, inputs, *kernel = self.weight.shape
@@ -147,7 +136,7 @@ class ConvTranspose2d(Module):
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
         floats(self, x)
         shape_is(self, x, "n", self.weight.shape[0], "height", "width")
-        return conv_transpose2d(
+        return functions.conv_transpose2d(
             x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
 
@@ -179,7 +168,7 @@ class BatchNorm(Module):
         """(n, channels, ...) -> the same shape"""
         floats(self, x)
         shape_is(self, x, "n", self.weight.shape[0], "...")
-        return batch_norm(
+        return functions.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )
 
@@ -205,7 +194,7 @@ class LayerNorm(Module):
         """(..., *shape) -> the same shape"""
         floats(self, x)
         shape_is(self, x, "...", *self.shape)
-        return layer_norm(x, self.shape, self.weight, self.bias, self.eps)
+        return functions.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
         return f"LayerNorm({self.shape})"
@@ -230,7 +219,7 @@ class GroupNorm(Module):
         """(n, channels, ...) -> the same shape"""
         floats(self, x)
         shape_is(self, x, "n", self.weight.shape[0], "...")
-        return group_norm(x, self.groups, self.weight, self.bias, self.eps)
+        return functions.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
         return f"GroupNorm({self.groups}, {self.weight.shape[0]})"
@@ -252,7 +241,7 @@ class Dropout(Module):
     def forward(self, x: Array) -> Node:
         """Any shape -> the same shape"""
         floats(self, x)
-        return dropout(x, self.p, self.training, rng=self.rng)
+        return functions.dropout(x, self.p, self.training, rng=self.rng)
 
     def __repr__(self) -> str:
         return f"Dropout({self.p})"
@@ -513,7 +502,7 @@ class MultiHeadAttention(Module):
             attn_mask = np.expand_dims(attn_mask, -3)  # for the heads
         q, k, v = [self.split(x, part) for part, x in enumerate((query, key, value))]
         p = self.dropout if self.training else 0.0
-        z = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal, rng=self.rng)
+        z = functions.scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal, rng=self.rng)
         z = z.swapaxes(-2, -3)
         return self.out_proj(z.reshape((*z.shape[:-2], self.size)))
 
@@ -576,7 +565,7 @@ class TransformerBlock(Module):
 
     def drop(self, x: Array) -> Node:
         """Dropout, of the same probability everywhere."""
-        return dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
+        return functions.dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
 
     def __repr__(self) -> str:
         return f"TransformerBlock({self.self_attn.size}, {self.self_attn.heads})"
