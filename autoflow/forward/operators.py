@@ -67,7 +67,7 @@ class Operators:
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
         __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = __iadd__
         __pos__ = __abs__ = __neg__
-        __eq__ = __ne__ = __le__ = __gt__ = __ge__ = __lt__
+        __eq__ = __ne__ = __le__ = __gt__ = __ge__ = __lt__  # type: ignore[assignment]
     else:
         __add__, __radd__ = both_ways(np.add)
         __sub__, __rsub__ = both_ways(np.subtract)

@@ -347,7 +347,7 @@ class Total:
         task = tasks.Task(program, [value_of(x) for x in shared], len(self.spans), compiled, self.owners)
         sources = [value_of(x) for x in cut]
         parts = [
-            tasks.Part(k, span, weight, [tasks.Rows(x, *span) for x in sources], seed)
+            tasks.Part(k, span, weight, [tasks.RowRange(x, *span) for x in sources], seed)
             for k, (span, weight, seed) in enumerate(zip(self.spans, self.weights, self.seeds, strict=True))
         ]
         sums, pieces = run(self.how.workers, task, parts, self.how.together, self.how.progress)
@@ -359,11 +359,11 @@ class Total:
             *[tuple([k for k, x in enumerate(xs) if gradient_target(x) is not None]) for xs in (shared, cut)]
         )
         operands = wanted.pick(shared, cut) if modes().recording else []
-        step = Step(self, program, wanted, shared, cut)
+        step = BackwardStep(self, program, wanted, shared, cut)
         if not operands:
             sums, pieces = known or self.evaluate(program, shared, cut)
         elif isinstance(program, tasks.Loss):
-            (value, *found), pieces = self.evaluate(tasks.ValueAndGradient(program, wanted), shared, cut)
+            (value, *found), pieces = self.evaluate(tasks.LossAndGradient(program, wanted), shared, cut)
             step.gradients = [*found, *pieces]
             sums, pieces = [value], []
         else:
@@ -375,7 +375,7 @@ class Total:
         return record_results(row(len(operands)), split_inputs(operands), [step], results, several)
 
 
-class Step:
+class BackwardStep:
     """The backward step from the results of one program, as the record keeps it."""
 
     def __init__(self, total: Total, program: Any, wanted: tasks.Wanted, shared: list[Any], cut: list[Any]) -> None:
