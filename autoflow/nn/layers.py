@@ -24,7 +24,7 @@ from ..base.errors import InputError
 from ..nodes.nodes import Array, Node, Variable
 from . import functions, init as initialisers
 from .functions import each, gelu, sigmoid
-from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
+from .module import Module, expect, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
 
 __all__ = [
     "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
@@ -63,8 +63,7 @@ class Linear(Module):
 
     def forward(self, x: Array) -> Node:
         """(..., inputs) -> (..., outputs)"""
-        floats(self, x)
-        shape_is(self, x, "...", self.weight.shape[1])
+        expect(self, x, "...", self.weight.shape[1])
         z = x @ self.weight.T
         return z if self.bias is None else z + self.bias
 
@@ -98,8 +97,7 @@ class Conv2d(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
+        expect(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
         return functions.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def __repr__(self) -> str:
@@ -134,8 +132,7 @@ class ConvTranspose2d(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "height", "width")
+        expect(self, x, "n", self.weight.shape[0], "height", "width")
         return functions.conv_transpose2d(
             x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
@@ -166,8 +163,7 @@ class BatchNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "...")
+        expect(self, x, "n", self.weight.shape[0], "...")
         return functions.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )
@@ -192,8 +188,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(..., *shape) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "...", *self.shape)
+        expect(self, x, "...", *self.shape)
         return functions.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
@@ -217,8 +212,7 @@ class GroupNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "...")
+        expect(self, x, "n", self.weight.shape[0], "...")
         return functions.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
@@ -332,8 +326,7 @@ class Recurrent(Module):
 
     def inputs(self, x: Array) -> Array:
         """What the sequence adds at each step. (n, time, inputs) -> (n, time, gates * hidden)"""
-        floats(self, x)
-        shape_is(self, x, "n", "time", self.weight_ih.shape[1])
+        expect(self, x, "n", "time", self.weight_ih.shape[1])
         return x @ self.weight_ih.T + self.bias
 
     def memory(self, x: Array, h: Array, what: str = "memory") -> Array:
@@ -496,8 +489,7 @@ class MultiHeadAttention(Module):
         key = query if key is None else key
         value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
-            floats(self, x)
-            shape_is(self, x, "...", "length", self.size, what=name)
+            expect(self, x, "...", "length", self.size, what=name)
         if attn_mask is not None and np.ndim(attn_mask) > 2:
             attn_mask = np.expand_dims(attn_mask, -3)  # for the heads
         q, k, v = [self.split(x, part) for part, x in enumerate((query, key, value))]
@@ -547,8 +539,7 @@ class TransformerBlock(Module):
 
     def forward(self, x: Array, attn_mask: Array = None, is_causal: bool = False) -> Node:
         """(..., length, size) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "...", "length", self.self_attn.size)
+        expect(self, x, "...", "length", self.self_attn.size)
 
         def attend(y: Array) -> Array:
             return self.drop(self.self_attn(y, attn_mask=attn_mask, is_causal=is_causal))
