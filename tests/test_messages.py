@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501 - a table of messages
 
-import inspect
 import math
 
 import numpy as np
@@ -185,16 +184,7 @@ OF_FUNCTIONS = {**dict.fromkeys(["value_and_grad", "grad_and_aux", "elementwise_
                 "vjp": (1.0,), "linearize": (1.0,), "jvp": (1.0, 1.0), "hvp": (1.0, 1.0)}
 ROWS |= {f"af.{name}(node)": (lambda name=name, more=more: getattr(af, name)(number() * 2.0, *more), TypeError, "a function is needed here")
          for name, more in OF_FUNCTIONS.items()}
-DRAWN = {"Conv2d": (1, 4, 3), "ConvTranspose2d": (1, 4, 3), "Dropout": (0.5,), "Embedding": (3, 4), "GRU": (3, 4), "LSTM": (3, 4),
-         "Linear": (3, 4), "MultiHeadAttention": (4, 2), "RNN": (3, 4), "TransformerBlock": (4, 2)}
-ROWS |= {f"{name} without a generator": (lambda name=name, sizes=sizes: getattr(nn, name)(*sizes), TypeError,
-         f"{name.replace('TransformerBlock', 'MultiHeadAttention')} needs rng=") for name, sizes in DRAWN.items()}
 # fmt: on
-
-
-def test_every_layer_that_draws_is_in_the_table():
-    layers = [getattr(nn, name) for name in nn.__all__ if isinstance(getattr(nn, name), type)]
-    assert {layer.__name__ for layer in layers if "rng" in inspect.signature(layer).parameters} == {*DRAWN}
 
 
 def told(error):
