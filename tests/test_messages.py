@@ -1,5 +1,7 @@
 """Typical mistakes, and what a newcomer reads: each message says what to do. One table."""
 
+# ruff: noqa: E501 - a table of messages
+
 import math
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.forward.array_methods import PLAIN
 
 
 def matrix():
@@ -74,383 +77,114 @@ def into_a_part():
     a[1:3] = x
 
 
+# fmt: off
 ROWS = {
     # shapes: the type and text are NumPy's, the note is ours
-    "matrix @ vector": (
-        lambda: matrix() @ vector(),
-        ValueError,
-        "W has shape (3, 4), x has shape (3,): (n, k) @ (k, m) needs 4 == 3; x @ W and W.T @ x fit",
-    ),
-    "plain @ vector": (
-        lambda: np.ones((3, 4)) @ vector(),
-        ValueError,
-        "the left operand has shape (3, 4), x has shape (3,): (n, k) @ (k, m) needs 4 == 3",
-    ),
-    "names of the caller": (
-        with_local_names,
-        ValueError,
-        "weights has shape (3, 4), inputs has shape (3,): (n, k) @",
-    ),
-    "np.dot": (
-        lambda: np.dot(matrix(), vector()),
-        ValueError,
-        "(n, k) @ (k, m) needs 4 == 3",
-    ),
-    "number @ array": (
-        lambda: np.matmul(number(), vector()),
-        ValueError,
-        "a number is multiplied by *",
-    ),
-    "stacks of matrices": (
-        lambda: np.ones((2, 3, 4)) @ af.Variable(np.ones((5, 4, 3)), name="B"),
-        ValueError,
-        "the axes before the last two, (2,) and (5,), must be equal or 1",
-    ),
-    "matrix + vector": (
-        lambda: matrix() + vector(),
-        ValueError,
-        "axes are compared from the last one on, and 4 and 3 are neither equal nor 1; x[:, np.newaxis] fits",
-    ),
-    "np.multiply": (
-        lambda: np.multiply(vector(2), vector(3)),
-        ValueError,
-        "x has shape (2,), x has shape (3,): axes",
-    ),
-    "in place": (
-        in_place,
-        ValueError,
-        "W has shape (3, 4), x has shape (3,): axes",
-    ),
-    "into a part": (
-        into_a_part,
-        ValueError,
-        "x has shape (3,)",
-    ),
-    "reshape": (
-        lambda: vector().reshape(2, 2),
-        ValueError,
-        "3 elements, and (2, 2) has 4; -1 in place of one length",
-    ),
-    "reshape(-1)": (
-        lambda: vector().reshape(2, -1),
-        ValueError,
-        "3 elements, which cannot be divided by 2",
-    ),
-    "concatenate": (
-        lambda: np.concatenate([matrix(), vector()]),
-        ValueError,
-        "all need the same number of axes",
-    ),
-    "concatenate lengths": (
-        lambda: np.concatenate([matrix(), matrix().T]),
-        ValueError,
-        "but that of the joined axis must be equal",
-    ),
-    "stack": (
-        lambda: np.stack([vector(2), vector(3)]),
-        ValueError,
-        "np.stack needs equal shapes",
-    ),
-    "einsum": (
-        lambda: np.einsum("ij,j->i", matrix(), vector()),
-        ValueError,
-        "W has shape (3, 4), x has shape (3,)",
-    ),
-    "solve": (
-        lambda: np.linalg.solve(matrix(), vector()),
-        np.linalg.LinAlgError,
-        "W has shape (3, 4), x has shape (3,)",
-    ),
-    "axis": (
-        lambda: matrix().sum(axis=2),
-        np.exceptions.AxisError,
-        "W has shape (3, 4)",
-    ),
-    "index": (
-        lambda: vector()[5],
-        IndexError,
-        "x has shape (3,)",
-    ),
-    "ragged": (
-        lambda: af.Variable([[1, 2], [3]]),
-        ValueError,
-        "The rows of this list have lengths 2, 1: an array needs equal ones. Pad them",
-    ),
-    "ragged operand": (
-        lambda: vector() * [[1, 2], [3]],
-        ValueError,
-        "Pad them",
-    ),
+    "matrix @ vector": (lambda: matrix() @ vector(), ValueError,
+        "W has shape (3, 4), x has shape (3,): (n, k) @ (k, m) needs 4 == 3; x @ W and W.T @ x fit"),
+    "plain @ vector": (lambda: np.ones((3, 4)) @ vector(), ValueError,
+        "the left operand has shape (3, 4), x has shape (3,): (n, k) @ (k, m) needs 4 == 3"),
+    "names of the caller": (with_local_names, ValueError, "weights has shape (3, 4), inputs has shape (3,): (n, k) @"),
+    "np.dot": (lambda: np.dot(matrix(), vector()), ValueError, "(n, k) @ (k, m) needs 4 == 3"),
+    "number @ array": (lambda: np.matmul(number(), vector()), ValueError, "a number is multiplied by *"),
+    "stacks of matrices": (lambda: np.ones((2, 3, 4)) @ af.Variable(np.ones((5, 4, 3)), name="B"), ValueError,
+        "the axes before the last two, (2,) and (5,), must be equal or 1"),
+    "matrix + vector": (lambda: matrix() + vector(), ValueError,
+        "axes are compared from the last one on, and 4 and 3 are neither equal nor 1; x[:, np.newaxis] fits"),
+    "np.multiply": (lambda: np.multiply(vector(2), vector(3)), ValueError, "x has shape (2,), x has shape (3,): axes"),
+    "in place": (in_place, ValueError, "W has shape (3, 4), x has shape (3,): axes"),
+    "into a part": (into_a_part, ValueError, "x has shape (3,)"),
+    "reshape": (lambda: vector().reshape(2, 2), ValueError, "3 elements, and (2, 2) has 4; -1 in place of one length"),
+    "reshape(-1)": (lambda: vector().reshape(2, -1), ValueError, "3 elements, which cannot be divided by 2"),
+    "concatenate": (lambda: np.concatenate([matrix(), vector()]), ValueError, "all need the same number of axes"),
+    "concatenate lengths": (lambda: np.concatenate([matrix(), matrix().T]), ValueError,
+        "but that of the joined axis must be equal"),
+    "stack": (lambda: np.stack([vector(2), vector(3)]), ValueError, "np.stack needs equal shapes"),
+    "einsum": (lambda: np.einsum("ij,j->i", matrix(), vector()), ValueError, "W has shape (3, 4), x has shape (3,)"),
+    "solve": (lambda: np.linalg.solve(matrix(), vector()), np.linalg.LinAlgError,
+        "W has shape (3, 4), x has shape (3,)"),
+    "axis": (lambda: matrix().sum(axis=2), np.exceptions.AxisError, "W has shape (3, 4)"),
+    "index": (lambda: vector()[5], IndexError, "x has shape (3,)"),
+    "ragged": (lambda: af.Variable([[1, 2], [3]]), ValueError,
+        "The rows of this list have lengths 2, 1: an array needs equal ones. Pad them"),
+    "ragged operand": (lambda: vector() * [[1, 2], [3]], ValueError, "Pad them"),
     # before the backward pass
-    "lr * None": (
-        lambda: 0.1 * number().grad,
-        TypeError,
-        "w.grad is None, and * needs numbers: no backward pass has reached w yet",
-    ),
-    "None * lr": (
-        lambda: number().grad * 0.1,
-        TypeError,
-        "Call loss.backward() first",
-    ),
-    "-None": (
-        lambda: -number().grad,
-        TypeError,
-        "w.grad is None",
-    ),
-    "w - lr * None": (
-        lambda: number() - 0.1 * number().grad,
-        TypeError,
-        "w.grad is None",
-    ),
-    "of a Constant": (
-        lambda: 0.1 * af.Constant(2.0, name="c").grad,
-        TypeError,
-        "c gets none, because it is a Constant",
-    ),
-    "of an Operation": (
-        lambda: 0.1 * (vector() * np.ones(3)).grad,
-        TypeError,
-        "keep_grads=True",
-    ),
-    "node * None": (
-        lambda: number() * (lambda: None)(),
-        TypeError,
-        "One operand is None. A gradient (w.grad) is None until backward()",
-    ),
-    "step() without gradients": (
-        lambda: optim.SGD([number()], lr=0.1).step(),
-        RuntimeWarning,
-        "none of its 1 parameters has a gradient. Call zero_grad(), then loss.backward(), then step()",
-    ),
-    "backward(1.0)": (
-        lambda: (vector() * 2).backward(1.0),
-        af.errors.SeedError,
-        "Leave it out for the gradient of multiply_0.sum()",
-    ),
+    "lr * None": (lambda: 0.1 * number().grad, TypeError,
+        "w.grad is None, and * needs numbers: no backward pass has reached w yet"),
+    "None * lr": (lambda: number().grad * 0.1, TypeError, "Call loss.backward() first"),
+    "-None": (lambda: -number().grad, TypeError, "w.grad is None"),
+    "w - lr * None": (lambda: number() - 0.1 * number().grad, TypeError, "w.grad is None"),
+    "of a Constant": (lambda: 0.1 * af.Constant(2.0, name="c").grad, TypeError,
+        "c gets none, because it is a Constant"),
+    "of an Operation": (lambda: 0.1 * (vector() * np.ones(3)).grad, TypeError, "keep_grads=True"),
+    "node * None": (lambda: number() * (lambda: None)(), TypeError,
+        "One operand is None. A gradient (w.grad) is None until backward()"),
+    "step() without gradients": (lambda: optim.SGD([number()], lr=0.1).step(), RuntimeWarning,
+        "none of its 1 parameters has a gradient. Call zero_grad(), then loss.backward(), then step()"),
+    "backward(1.0)": (lambda: (vector() * 2).backward(1.0), af.errors.SeedError,
+        "Leave it out for the gradient of multiply_0.sum()"),
     # w = w - lr * w.grad
-    "zero_grad in a loop": (
-        lambda: in_a_loop(lambda w, _: w.zero_grad()),
-        TypeError,
-        "w = w - lr * w.grad has made an Operation of it, and the graph grows with each step. Write into the "
-        "Variable instead: with af.no_grad(): w -= lr * w.grad",
-    ),
-    "step in a loop": (
-        step_in_a_loop,
-        TypeError,
-        "SGD.step() changes Variables, and subtract_0 is no longer one: w = w - lr * w.grad has",
-    ),
-    "optimiser in a loop": (
-        lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)),
-        TypeError,
-        "with af.no_grad(): w -= lr * w.grad",
-    ),
-    "optimiser of arrays": (
-        lambda: optim.SGD([np.ones(3)], lr=0.1),
-        TypeError,
-        "wrap it, w = af.Variable(w)",
-    ),
-    "optimiser of operations": (
-        lambda: optim.SGD([vector() * 2], lr=0.1),
-        TypeError,
-        "give it what this was computed from",
-    ),
+    "zero_grad in a loop": (lambda: in_a_loop(lambda w, _: w.zero_grad()), TypeError,
+        "w = w - lr * w.grad has made an Operation of it, and the graph grows with each step. Write into the Variable instead: with af.no_grad(): w -= lr * w.grad"),
+    "step in a loop": (step_in_a_loop, TypeError,
+        "SGD.step() changes Variables, and subtract_0 is no longer one: w = w - lr * w.grad has"),
+    "optimiser in a loop": (lambda: in_a_loop(lambda w, _: optim.SGD([w], lr=0.1)), TypeError,
+        "with af.no_grad(): w -= lr * w.grad"),
+    "optimiser of arrays": (lambda: optim.SGD([np.ones(3)], lr=0.1), TypeError, "wrap it, w = af.Variable(w)"),
+    "optimiser of operations": (lambda: optim.SGD([vector() * 2], lr=0.1), TypeError,
+        "give it what this was computed from"),
     # the wrong thing, the wrong way round
-    "af.grad(node)": (
-        lambda: af.grad(number() * 2.0),
-        TypeError,
-        "multiply_0 is a node. The gradients of a node: multiply_0.backward(), then x.grad; or gx, gy = "
-        "af.gradients(multiply_0, [x, y])",
-    ),
-    "af.grad(node, node)": (
-        of_function_and_node,
-        TypeError,
-        "af.gradients(multiply_0, [x, y])",
-    ),
-    "af.grad(number)": (
-        lambda: af.grad(3.0),
-        TypeError,
-        "as in af.grad(lambda x: x * x)(3.0), not float 3.0",
-    ),
-    "af.value_and_grad(node)": (
-        lambda: af.value_and_grad(number() * 2.0),
-        TypeError,
-        "a function is needed here",
-    ),
-    "af.jacobian(node)": (
-        lambda: af.jacobian(number() * 2.0),
-        TypeError,
-        "a function is needed here",
-    ),
-    "af.hessian(node)": (
-        lambda: af.hessian(number() * 2.0),
-        TypeError,
-        "a function is needed here",
-    ),
-    "af.vjp(node)": (
-        lambda: af.vjp(number() * 2.0, 1.0),
-        TypeError,
-        "a function is needed here",
-    ),
-    "y.why(x)": (
-        way_round,
-        af.errors.LostGradientError,
-        "because y was computed from x: the other way round, x.why(y)",
-    ),
+    "af.grad(node)": (lambda: af.grad(number() * 2.0), TypeError,
+        "multiply_0 is a node. The gradients of a node: multiply_0.backward(), then x.grad; or gx, gy = af.gradients(multiply_0, [x, y])"),
+    "af.grad(node, node)": (of_function_and_node, TypeError, "af.gradients(multiply_0, [x, y])"),
+    "af.grad(number)": (lambda: af.grad(3.0), TypeError, "as in af.grad(lambda x: x * x)(3.0), not float 3.0"),
+    "y.why(x)": (way_round, af.errors.LostGradientError,
+        "because y was computed from x: the other way round, x.why(y)"),
     # as in PyTorch
-    "view(shape)": (
-        lambda: vector(6).view(2, 3),
-        af.errors.NoRuleError,
-        "x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape(2, 3)",
-    ),
-    "view((-1,))": (
-        lambda: vector(6).view((-1,)),
-        af.errors.NoRuleError,
-        "x.reshape(-1)",
-    ),
-    "x.sum(dim=)": (
-        lambda: matrix().sum(dim=0),
-        TypeError,
-        "Node.sum() got an unexpected keyword argument 'dim': NumPy calls it axis=",
-    ),
-    "x.mean(dim=)": (
-        lambda: matrix().mean(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.prod(dim=)": (
-        lambda: matrix().prod(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.max(keepdim=)": (
-        lambda: matrix().max(axis=0, keepdim=True),
-        TypeError,
-        "NumPy calls it keepdims=",
-    ),
-    "x.min(dim=)": (
-        lambda: matrix().min(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.cumsum(dim=)": (
-        lambda: matrix().cumsum(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.cumprod(dim=)": (
-        lambda: matrix().cumprod(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.squeeze(dim=)": (
-        lambda: matrix().squeeze(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.argmax(dim=)": (
-        lambda: matrix().argmax(dim=0),
-        TypeError,
-        "NumPy calls it axis=",
-    ),
-    "x.std(dim=)": (
-        lambda: matrix().std(dim=0),
-        af.errors.NoRuleError,
-        "dim= is called axis= here",
-    ),
-    "softmax(dim=)": (
-        lambda: nn.softmax(matrix(), dim=0),
-        af.errors.NoRuleError,
-        "dim= is called axis= here",
-    ),
-    "x.sum(nonsense=)": (
-        lambda: matrix().sum(nonsense=0),
-        TypeError,
-        "Node.sum() got an unexpected keyword argument 'nonsense'",
-    ),
-    "p.data += ...": (
-        add_to_data,
-        TypeError,
-        "p.data is NumPy's memoryview of the bytes, which += does not take. The numbers are p.value. To "
-        "change a Variable: with af.no_grad(): p -= lr * p.grad",
-    ),
-    "p.data * 2": (
-        lambda: number("p").data * 2,
-        TypeError,
-        "The numbers are p.value",
-    ),
-    "Linear without rng": (
-        lambda: nn.Linear(3, 4),
-        TypeError,
-        "Linear needs rng=, a Generator to draw from, one for all layers: rng = np.random.default_rng(0), "
-        "then Linear(..., rng=rng)",
-    ),
-    "Conv2d without rng": (
-        lambda: nn.Conv2d(1, 4, 3),
-        TypeError,
-        "Conv2d needs rng=",
-    ),
-    "Dropout without rng": (
-        lambda: nn.Dropout(0.5),
-        TypeError,
-        "Dropout needs rng=",
-    ),
-    "Embedding without rng": (
-        lambda: nn.Embedding(3, 4),
-        TypeError,
-        "Embedding needs rng=",
-    ),
-    "RNN without rng": (
-        lambda: nn.RNN(3, 4),
-        TypeError,
-        "RNN needs rng=",
-    ),
-    "LSTM without rng": (
-        lambda: nn.LSTM(3, 4),
-        TypeError,
-        "LSTM needs rng=",
-    ),
+    "view(shape)": (lambda: vector(6).view(2, 3), af.errors.NoRuleError,
+        "x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape(2, 3)"),
+    "view((-1,))": (lambda: vector(6).view((-1,)), af.errors.NoRuleError, "x.reshape(-1)"),
+    "x.std(dim=)": (lambda: matrix().std(dim=0), af.errors.NoRuleError, "dim= is called axis= here"),
+    "softmax(dim=)": (lambda: nn.softmax(matrix(), dim=0), af.errors.NoRuleError, "dim= is called axis= here"),
+    "x.sum(nonsense=)": (lambda: matrix().sum(nonsense=0), TypeError,
+        "Node.sum() got an unexpected keyword argument 'nonsense'"),
+    "p.data += ...": (add_to_data, TypeError,
+        "p.data is NumPy's memoryview of the bytes, which += does not take. The numbers are p.value. To change a Variable: with af.no_grad(): p -= lr * p.grad"),
+    "p.data * 2": (lambda: number("p").data * 2, TypeError, "The numbers are p.value"),
+    "Linear without rng": (lambda: nn.Linear(3, 4), TypeError,
+        "Linear needs rng=, a Generator to draw from, one for all layers: rng = np.random.default_rng(0), then Linear(..., rng=rng)"),
     # lists of numbers: found without any option
-    "np.array([x, y])": (
-        lambda: np.array([number(), number()]),
-        af.errors.LostGradientError,
-        "np.array would take the number of w",
-    ),
-    "np.sum([x, y])": (
-        lambda: np.sum([number(), number()]),
-        af.errors.LostGradientError,
-        "Write af.array([...]) or af.stack",
-    ),
-    "np.mean([x, y])": (
-        lambda: np.mean([number(), number()]),
-        af.errors.LostGradientError,
-        "Write af.array([...]) or af.stack",
-    ),
+    "np.array([x, y])": (lambda: np.array([number(), number()]), af.errors.LostGradientError,
+        "np.array would take the number of w"),
+    "np.sum([x, y])": (lambda: np.sum([number(), number()]), af.errors.LostGradientError,
+        "Write af.array([...]) or af.stack"),
+    "np.mean([x, y])": (lambda: np.mean([number(), number()]), af.errors.LostGradientError,
+        "Write af.array([...]) or af.stack"),
     "a method of PyTorch": (lambda: vector().exp(), AttributeError, "has no attribute 'exp': here it is np.exp(x)"),
     "an attribute of PyTorch": (lambda: vector().is_leaf, AttributeError, "here it is x.grad_fn is None"),
-    "a function of JAX": (
-        lambda: af.jit,
-        AttributeError,
-        "'autoflow' has no attribute 'jit': here it is af.compile(f)",
-    ),
+    "a function of JAX": (lambda: af.jit, AttributeError,
+        "'autoflow' has no attribute 'jit': here it is af.compile(f)"),
     "a function of NumPy": (lambda: af.exp, AttributeError, "here it is np.exp(x)"),
-    "a layer of PyTorch": (
-        lambda: nn.ReLU,
-        AttributeError,
-        "'autoflow.nn' has no attribute 'ReLU': here it is af.nn.relu",
-    ),
+    "a layer of PyTorch": (lambda: nn.ReLU, AttributeError,
+        "'autoflow.nn' has no attribute 'ReLU': here it is af.nn.relu"),
     "an optimiser of Keras": (lambda: optim.RMSProp, AttributeError, "here it is af.optim.RMSprop"),
     "name and value swapped": (lambda: af.Variable("x", 2.0), af.errors.DataError, "af.Variable(2.0, 'x')"),
-    "scores and labels swapped": (
-        lambda: nn.cross_entropy(np.array([0, 1]), af.Variable(np.ones((2, 3)))),
-        af.errors.DataError,
-        "takes the scores first and the labels second: cross_entropy(scores, labels)",
-    ),
-    "unknown preset": (
-        lambda: af.options(preset="kindergarten"),
-        ValueError,
-        "there is no preset 'kindergarten'; there are default, classroom",
-    ),
+    "scores and labels swapped": (lambda: nn.cross_entropy(np.array([0, 1]), af.Variable(np.ones((2, 3)))), af.errors.DataError,
+        "takes the scores first and the labels second: cross_entropy(scores, labels)"),
+    "unknown preset": (lambda: af.options(preset="kindergarten"), ValueError,
+        "there is no preset 'kindergarten'; there are default, classroom"),
 }
+REDUCTIONS = ["sum", "mean", "prod", "max", "min"]
+ROWS |= {f"x.{name}(dim=)": (lambda name=name: getattr(matrix(), name)(dim=0), TypeError, "NumPy calls it axis=")
+         for name in [*REDUCTIONS, "cumsum", "cumprod", "squeeze", *PLAIN.split()]}
+ROWS |= {f"x.{name}(keepdim=)": (lambda name=name: getattr(matrix(), name)(0, keepdim=True), TypeError, "calls it keepdims=")
+         for name in REDUCTIONS}
+ROWS["x.sum(dim=)"] = (*ROWS["x.sum(dim=)"][:2], "Node.sum() got an unexpected keyword argument 'dim': NumPy calls it axis=")
+OF_FUNCTIONS = {**dict.fromkeys(["value_and_grad", "grad_and_aux", "elementwise_grad", "jacobian", "jacfwd", "jacrev", "hessian"], ()),
+                "vjp": (1.0,), "linearize": (1.0,), "jvp": (1.0, 1.0), "hvp": (1.0, 1.0)}
+ROWS |= {f"af.{name}(node)": (lambda name=name, more=more: getattr(af, name)(number() * 2.0, *more), TypeError, "a function is needed here")
+         for name, more in OF_FUNCTIONS.items()}
+# fmt: on
 
 
 def told(error):
@@ -488,38 +222,18 @@ def lose(x):
     return math.sin(x)
 
 
+# fmt: off
 CLASSROOM = {
-    "math.sin(x)": (
-        lambda: lose(number()),
-        af.errors.LostGradientError,
-        "strict mode refuses that",
-    ),
-    "int(x)": (
-        lambda: int(number()),
-        af.errors.LostGradientError,
-        "strict mode refuses that",
-    ),
-    "log(0)": (
-        lambda: np.log(af.Variable([1.0, 0.0], name="x")),
-        af.errors.AnomalyError,
-        "log_0 became -inf",
-    ),
-    "0 / 0 on the way back": (
-        lambda: np.sqrt(af.Variable(0.0, name="x")).backward(),
-        af.errors.AnomalyError,
-        "sqrt sent inf to x",
-    ),
-    "a list of arrays": (
-        lambda: af.grad(lambda v: np.sum(v * v) + np.sum(np.sum([v, v])))(np.ones(2)),
-        af.errors.LostGradientError,
-        "",
-    ),
-    "np.asarray": (
-        lambda: af.grad(lambda v: np.sum(v * np.asarray(v)))(np.ones(2)),
-        af.errors.LostGradientError,
-        "",
-    ),
+    "math.sin(x)": (lambda: lose(number()), af.errors.LostGradientError, "strict mode refuses that"),
+    "int(x)": (lambda: int(number()), af.errors.LostGradientError, "strict mode refuses that"),
+    "log(0)": (lambda: np.log(af.Variable([1.0, 0.0], name="x")), af.errors.AnomalyError, "log_0 became -inf"),
+    "0 / 0 on the way back": (lambda: np.sqrt(af.Variable(0.0, name="x")).backward(), af.errors.AnomalyError,
+        "sqrt sent inf to x"),
+    "a list of arrays": (lambda: af.grad(lambda v: np.sum(v * v) + np.sum(np.sum([v, v])))(np.ones(2)), af.errors.LostGradientError,
+        ""),
+    "np.asarray": (lambda: af.grad(lambda v: np.sum(v * np.asarray(v)))(np.ones(2)), af.errors.LostGradientError, ""),
 }
+# fmt: on
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")

@@ -32,7 +32,6 @@ ELSEWHERE = {
     "compiler/*": ("compiler", "a pipeline: tested by what compiled functions compute, one file for each promise"),
     "extending/joint.py": ("extending/test_function.py extending/test_second_orders.py", "what both ways share"),
     "extending/ops.py": ("extending/test_function.py", "where functions are registered"),
-    "forward/closures.py": ("rules", "each row of a ufunc goes through it"),
     "forward/dispatch.py": ("rules", "each row of the table goes through it"),
     "forward/naming.py": ("test_messages.py", "notes on errors of NumPy's"),
     "forward/operators.py": ("rules", "each row of the table goes through it"),

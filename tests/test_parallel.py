@@ -17,7 +17,7 @@ from workers import digest, network_loss, problem, squares, step_digest, sum_of_
 import autoflow as af
 from autoflow import nn, optim
 from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
-from autoflow.parallel.tasks import Rows, cut_places, tree_sum
+from autoflow.parallel.tasks import RowRange, cut_places, tree_sum
 
 P, BATCH = problem()
 W, X, Y = np.array([0.5, -1.0]), np.linspace(-2.0, 2.0, 26).reshape(13, 2), np.linspace(0.0, 1.0, 13)
@@ -285,15 +285,15 @@ def test_what_travels_of_a_file_is_its_name(tmp_path):
     x = np.memmap(tmp_path / "x", float, "w+", shape=(1000, 10))
     x[:] = np.arange(10_000.0).reshape(1000, 10)
     x.flush()
-    sent = pickle.dumps(Rows(x, 10, 20))
+    sent = pickle.dumps(RowRange(x, 10, 20))
     assert len(sent) < 300 + len(str(tmp_path))
     assert pickle.loads(sent).load().tolist() == x[10:20].tolist()
-    assert len(pickle.dumps(Rows(np.asarray(x), 10, 20))) < 1200  # ten rows, not all
-    view = Rows(x[5:], 10, 20)
+    assert len(pickle.dumps(RowRange(np.asarray(x), 10, 20))) < 1200  # ten rows, not all
+    view = RowRange(x[5:], 10, 20)
     assert pickle.loads(pickle.dumps(view)).load().tolist() == x[15:25].tolist()
     private = np.memmap(tmp_path / "x", float, "c", shape=(1000, 10))
     private[0] = 7.0  # not in the file
-    assert pickle.loads(pickle.dumps(Rows(private, 0, 2))).load()[0].tolist() == [7.0] * 10
+    assert pickle.loads(pickle.dumps(RowRange(private, 0, 2))).load()[0].tolist() == [7.0] * 10
 
 
 def test_the_driver_holds_few_sums():

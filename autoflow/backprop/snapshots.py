@@ -38,23 +38,7 @@ from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
-from .second_runs import (
-    GENERATORS,
-    OWN,
-    ByType,
-    Names,
-    Referents,
-    constant,
-    holds,
-    is_foreign,
-    is_users,
-    nothing,
-    of_library,
-    put_state,
-    reachable,
-    referents_by_type,
-    state_of,
-)  # fmt: skip
+from . import second_runs
 
 # Of themselves they have nothing to note.
 SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray)
@@ -75,8 +59,8 @@ class Snapshot:
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any]] = []
         self.left, self.is_whole = COPIED, True
-        note = ByType(note_of)
-        for x in reachable(*roots):
+        note = second_runs.ByType(note_of)
+        for x in second_runs.reachable(*roots):
             note[type(x)](self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
@@ -168,7 +152,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
     if is_array(kind):
         return Snapshot.note_device_array
     if issubclass(kind, type):
-        return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if is_users(x) else None
+        return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if second_runs.is_users(x) else None
     if is_iterator(kind):
         return Snapshot.note_iterator
     if issubclass(kind, SILENT) or is_in_use(kind):
@@ -178,7 +162,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
 
 def kind_of(place: Any) -> str:
     """The kind of object that was written into: the owner of a slot, an array, ..."""
-    if isinstance(place, GENERATORS):
+    if isinstance(place, second_runs.GENERATORS):
         return "random generator"
     return type(place[0] if type(place) is tuple else place).__name__
 
@@ -194,15 +178,15 @@ class Trial(Snapshot):
 
     def __init__(self, *roots: Any) -> None:
         self.writes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
-        found = reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        functions = [x for x in found if type(x) is types.FunctionType and is_users(x)]
+        found = second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
+        functions = [x for x in found if type(x) is types.FunctionType and second_runs.is_users(x)]
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
         self.legacy = None if draws else memory_of(np.random.mtrand._rand._bit_generator)
         self.bytes = self.legacy and self.legacy.raw
-        for x in found if draws else found[len(OWN) :]:
+        for x in found if draws else found[len(second_runs.OWN) :]:
             NOTES[type(x)](self, x)
 
     def restore(self) -> str:
@@ -214,11 +198,11 @@ class Trial(Snapshot):
         return changed
 
 
-def referents_of_users(kind: type) -> Referents:
+def referents_of_users(kind: type) -> second_runs.Referents:
     """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
     the user's."""
-    found = referents_by_type(kind)
-    if found is constant or found is nothing or is_open(kind):
+    found = second_runs.referents_by_type(kind)
+    if found is second_runs.constant or found is second_runs.nothing or is_open(kind):
         return found
     if issubclass(kind, FunctionOfFunction):
         return lambda x: (x.f, x.how)
@@ -230,7 +214,7 @@ def is_open(kind: type) -> bool:
     return not str(kind.__module__).startswith("autoflow.") or kind.__module__.startswith("autoflow.nn.")
 
 
-OF_USERS, NOTES = ByType(referents_of_users), ByType(note_of)
+OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
 
 
@@ -244,7 +228,7 @@ def words_of(code: types.CodeType) -> set[str]:
 
 def others_run() -> bool:
     """Is another thread in the user's code, in a module that is neither installed nor of Python's library?"""
-    return any([not is_foreign(frame.f_globals.get("__name__")) for frame in frames_of_others()])
+    return any([not second_runs.is_foreign(frame.f_globals.get("__name__")) for frame in frames_of_others()])
 
 
 def frames_of_others() -> Iterator[Any]:
@@ -266,7 +250,7 @@ def is_in_use(kind: type) -> bool:
     """Is this an object that others may change meanwhile (a thread, pool, lock or queue), or another of Python's
     library?"""
     return any([cls.__module__.partition(".")[0] in BUSY for cls in kind.__mro__]) or (
-        of_library(kind.__module__) and not holds(kind)
+        second_runs.of_library(kind.__module__) and not second_runs.holds(kind)
     )
 
 
@@ -391,8 +375,8 @@ REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
     (dict, refill_mapping, dict),
     ((list, deque, bytearray, set), refill_elements, list),
     (types.CellType, refill_cell, cell_value),
-    (Names, refill_names, Names.values),
-    (GENERATORS, put_state, state_of),
+    (second_runs.Names, refill_names, second_runs.Names.values),
+    (second_runs.GENERATORS, second_runs.put_state, second_runs.state_of),
 ]
 
 

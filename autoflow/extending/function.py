@@ -145,7 +145,7 @@ class Function:
         if any(z is None for z in answers):
             raise TypeError(f"{cls.__name__}.forward returned None: it returns an array, or a tuple of arrays")
         results = [own_result(z, plain) for z in answers]
-        call = Call(cls, ctx, names, inputs, plain, answers, several)
+        call = Application(cls, ctx, names, inputs, plain, answers, several)
         return record_results(
             call.row(), split_inputs([inputs[k] for k in call.places]),
             [call, *[results[j] for j in call.outs * several]], results, several,
@@ -153,7 +153,7 @@ class Function:
         )  # fmt: skip
 
 
-class Call:
+class Application:
     """One application of a Function: everything that its record knows besides the arrays."""
 
     def __init__(

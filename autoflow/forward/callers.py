@@ -67,7 +67,7 @@ BESIDE = {"PUSH_NULL", "EXTENDED_ARG", "CACHE", "NOP", "COPY_FREE_VARS", "KW_NAM
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Instruction:
     """The kind of an instruction ("call", "store", "operator", "format" or anything else), and the names of the called
     object: ("np", "array")."""
 
@@ -76,21 +76,21 @@ class Place:
     is_global: bool = False  # is the first name one of the module or a builtin?
 
 
-def read_place(code: CodeType, last: int) -> Place:
+def read_instruction(code: CodeType, last: int) -> Instruction:
     """What the instruction at ``last`` does."""
     rows = list(dis.get_instructions(code))
     k = next((k for k, row in enumerate(rows) if row.offset == last), None)
     if k is None:
-        return Place("")
+        return Instruction("")
     name = rows[k].opname
     if name in STORES:
-        return Place("store")
+        return Instruction("store")
     if name.startswith(("BINARY_OP", "INPLACE")):
-        return Place("format" if rows[k].argrepr.startswith("%") else "operator")
+        return Instruction("format" if rows[k].argrepr.startswith("%") else "operator")
     if name not in CALLS:
-        return Place(name)
+        return Instruction(name)
     names, is_global = callee(rows[:k], rows[k].positions)
-    return Place("call", names, is_global)
+    return Instruction("call", names, is_global)
 
 
 def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
@@ -118,12 +118,12 @@ def callee(rows: list[Any], call: Any) -> tuple[tuple[str, ...], bool]:
     return tuple(names), first in ("LOAD_GLOBAL", "LOAD_NAME")
 
 
-def called_in(frame: FrameType, place: Place) -> Any:
+def called_in(frame: FrameType, instruction: Instruction) -> Any:
     """The object that is called there, looked up without running code of anybody's; UNKNOWN if that is not possible."""
-    if not place.names:
+    if not instruction.names:
         return UNKNOWN
-    name, *attributes = place.names
-    if place.is_global and frame.f_locals is not frame.f_globals and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+    name, *attributes = instruction.names
+    if instruction.is_global and frame.f_locals is not frame.f_globals and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         x: Any = UNKNOWN
     else:
         x = frame.f_locals.get(name, UNKNOWN)
@@ -210,19 +210,19 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     ``float(x)`` comes first, because it is called in every training loop.
     """
     frame = sys._getframe(3)
-    place = read_once(read_place, frame)
-    function = called_in(frame, place) if place.does == "call" else UNKNOWN
-    if place.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
+    instruction = read_once(read_instruction, frame)
+    function = called_in(frame, instruction) if instruction.does == "call" else UNKNOWN
+    if instruction.does == "format" or (isinstance(function, KINDS) and function in ON_PURPOSE):
         return True
     refuse_halfway(module := versions.calling_module(), True)
     if wants_numbers(module):
         return False
-    if place.does == "store":
+    if instruction.does == "store":
         raise LostGradientError(
             f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
             f"af.zeros(...) or np.zeros_like(node), then the write is recorded; or plain[i] = float(node)."
         )
-    if kind is not int and (name := taker(frame, place, function)) is not None:
+    if kind is not int and (name := taker(frame, instruction, function)) is not None:
         raise LostGradientError(
             f"{name} would take the number of {x.name}, and its gradient would be lost: NumPy does not ask the nodes "
             f"in a list. Write af.array([...]) or af.stack in place of the list; or float(x), if only the number is "
@@ -236,12 +236,12 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
     return function is kind
 
 
-def taker(frame: Any, place: Place, function: Any) -> str | None:
+def taker(frame: Any, instruction: Instruction, function: Any) -> str | None:
     """The name of the function that takes the number, if that loses a gradient and the call is the user's own."""
     if not is_in(frame, "numpy"):
         if not is_users(frame):
             return None
-        return "an operator of a plain array and a list" if place.does == "operator" else carries(function)
+        return "an operator of a plain array and a list" if instruction.does == "operator" else carries(function)
     code = frame.f_code
     while frame is not None and is_in(frame, "numpy"):
         if wants_numbers(frame.f_globals.get("__name__")):
@@ -251,5 +251,5 @@ def taker(frame: Any, place: Place, function: Any) -> str | None:
         return None
     if (name := name_in_python(code)) is not None:
         return name
-    outer = read_once(read_place, frame)
+    outer = read_once(read_instruction, frame)
     return carries(called_in(frame, outer)) if outer.does == "call" else None

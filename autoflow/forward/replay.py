@@ -23,7 +23,7 @@ from ..backends.registry import NODE_TYPES
 from ..base.errors import LostGradientError, NoRuleError, StaleValueError
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..nodes.records import Extras, Record, holder_name
+from ..nodes.records import Extras, Record, ancestors, holder_name
 from ..nodes.versions import FreedArray, fingerprint, writer_since
 from ..table.shapes import Array, as_dtype
 from .recording import apply
@@ -124,15 +124,8 @@ def again(record: Record, operands: list[Any]) -> Any:
 
 def program(roots: list[Any], cut: Inputs) -> list[Any]:
     """``roots`` and what they need, operands first; nothing behind the records in ``cut``."""
-    seen = set(roots)
-    stack = list(seen)
-    while stack:
-        r = stack.pop()
-        for parent in () if r in cut else r.parents:
-            if parent is not None and parent not in seen:
-                seen.add(parent)
-                stack.append(parent)
-    return sorted(seen, key=lambda r: r.number)
+    found = {r for root in roots for r in ancestors(root, lambda r: r not in cut)}
+    return sorted(found, key=lambda r: r.number)
 
 
 def run(record: Record, operands: list[Array]) -> Array:

@@ -26,19 +26,7 @@ from ..nodes.nodes import Array, gradient_target, value_of
 from ..transforms.evaluation import numbers_of
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
-from .linear import (
-    ONE_AT_A_TIME,
-    How,
-    Layout,
-    any_node,
-    call_on_numbers,
-    refuse_outside,
-    send_to_parameters,
-    solve_by_products,
-    solve_transposed,
-    taken_apart,
-    weak_dtype,
-)
+from . import linear
 
 # ---------------------------------------------------------------- equations: the solution and its derivative
 
@@ -58,16 +46,16 @@ class Equation:
     name: str
     residual: Callable[..., Array]
     search: Callable[..., tuple[Array, str]]
-    how: How
+    how: linear.How
     tol: float
     scale: Callable[[Array, Array], float]
     recording: bool
 
     def find(self, x0: Array, *arrays: Array) -> Array:
         """The solution for plain arrays. Raises ConvergenceError if the solver did not come near one."""
-        with switched(**ONE_AT_A_TIME):
+        with switched(**linear.ONE_AT_A_TIME):
             start = self.residual(x0, *arrays)
-            refuse_outside(start, f"the function of {self.name}", self.recording)
+            linear.refuse_outside(start, f"the function of {self.name}", self.recording)
 
             def f(x: Array) -> Array:
                 return value_of(self.residual(x, *arrays))
@@ -111,15 +99,15 @@ class Solution(Function):
     @staticmethod
     def forward(ctx: Any, x0: Array, *arrays: Array, equation: Equation) -> Array:
         ctx.equation = equation
-        x = call_on_numbers(equation.find, [x0, *arrays], equation.name)
+        x = linear.call_on_numbers(equation.find, [x0, *arrays], equation.name)
         ctx.save_for_backward(x, *arrays)
         return x
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
-        u = solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        return (None, *send_to_parameters(lambda *values: equation.residual(x, *values), arrays, u))
+        u = linear.solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
+        return (None, *linear.send_to_parameters(lambda *values: equation.residual(x, *values), arrays, u))
 
 
 class Problem:
@@ -131,13 +119,13 @@ class Problem:
 
     def __init__(self, x0: Any, theta: Any, name: str) -> None:
         self.name = name
-        self.arrays, self.put = taken_apart(theta)
-        self.layout = Layout(x0, "x0", weak_dtype(self.arrays))
+        self.arrays, self.put = linear.taken_apart(theta)
+        self.layout = linear.Layout(x0, "x0", linear.weak_dtype(self.arrays))
         with no_grad():
             self.start = numbers_of(self.layout.ravel(x0, "x0")).copy()  # it may be the array of a node in θ
 
     def solve(
-        self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: How,
+        self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: linear.How,
         tol: float | None, scale: Callable[[Array, Array], float], start: Array | None = None,
     ) -> Array:  # fmt: skip
         """The solution as a vector: a node if there are nodes in θ."""
@@ -145,7 +133,7 @@ class Problem:
         equation = Equation(self.name, residual, search, how, tol, scale, modes().recording)
         start = self.start if start is None else start
         z = Solution.apply(start, *self.arrays, equation=equation)
-        return z if any_node(self.arrays) else value_of(z)
+        return z if linear.any_node(self.arrays) else value_of(z)
 
 
 # ---------------------------------------------------------------- solvers: ours, SciPy's, the user's
@@ -161,7 +149,7 @@ def goal(tol: float | None, eps: float) -> float:
 
 
 def newton(
-    residual: Callable[..., Array], x: Array, arrays: Any, how: How, aim: float, maxiter: int, flat: bool = True
+    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.How, aim: float, maxiter: int, flat: bool = True
 ) -> tuple[Array, str]:  # fmt: skip
     """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
 
@@ -205,12 +193,14 @@ def newton(
 
 
 def step_solver(
-    residual: Callable[..., Array], x: Array, arrays: Any, how: How, flat: bool
+    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.How, flat: bool
 ) -> Callable[[Array], Array]:  # fmt: skip
     """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
     if not how.is_dense(x.size):
         _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
-        return lambda value: solve_by_products(lambda v: value_of(push(v)), value, how, "a step of Newton's method")
+        return lambda value: linear.solve_by_products(
+            lambda v: value_of(push(v)), value, how, "a step of Newton's method"
+        )
     a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
 
     def solve(value: Array) -> Array:
@@ -329,7 +319,7 @@ def call_scipy(
     return read_answer(answer, x0)
 
 
-def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: Layout, *more: Any) -> tuple[Array, str]:
+def call_users(solver: Any, f: Callable[[Any], Any], x0: Array, layout: linear.Layout, *more: Any) -> tuple[Array, str]:
     """A solver of the user's, for functions of x in its original containers."""
     answer = solver(as_numbers(f), layout.unravel(x0), *more)
     found = answer.x if hasattr(answer, "x") and hasattr(answer, "success") else answer

@@ -25,21 +25,7 @@ from ..transforms.evaluation import numbers_of
 from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
 from ..transforms.vjp_jvp import hvp
-from .equations import (
-    Problem,
-    anderson,
-    as_sentence,
-    call_scipy,
-    call_users,
-    given_options,
-    goal,
-    greatest,
-    is_scipys,
-    newton,
-    original,
-    relative_to_start,
-    relative_to_x,
-)
+from . import equations
 from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside, stack_if_list
 
 # ---------------------------------------------------------------- roots and fixed points
@@ -76,25 +62,25 @@ def root(
     >>> float(x.round(9)), float(theta.grad.round(9))
     (1.414213562, 0.353553391)
     """
-    problem, how = Problem(x0, theta, "af.implicit.root"), How(linear)
+    problem, how = equations.Problem(x0, theta, "af.implicit.root"), How(linear)
     layout, put = problem.layout, problem.put
 
-    def equations(x: Any, values: Any) -> Any:
+    def system(x: Any, values: Any) -> Any:
         return f(x, put(values))
 
     def residual(x: Array, *values: Array) -> Array:
-        return layout.ravel(equations(layout.unravel(x), values), "what f of af.implicit.root returns")
+        return layout.ravel(system(layout.unravel(x), values), "what f of af.implicit.root returns")
 
     def search(at: Callable[[Array], Array], x: Array, values: Any) -> tuple[Array, str]:
         if solver is None:
-            aim = goal(tol, layout.eps) * greatest(at(x))
-            return newton(residual, x, values, how, aim, maxiter, flat=False)
-        if is_scipys(solver):
+            aim = equations.goal(tol, layout.eps) * equations.greatest(at(x))
+            return equations.newton(residual, x, values, how, aim, maxiter, flat=False)
+        if equations.is_scipys(solver):
             slope = jacobian(lambda x: residual(x, *values))
-            return call_scipy(solver, at, x, lambda x: value_of(slope(x)))
-        return call_users(solver, lambda x: equations(x, values), x, layout)
+            return equations.call_scipy(solver, at, x, lambda x: value_of(slope(x)))
+        return equations.call_users(solver, lambda x: system(x, values), x, layout)
 
-    return layout.unravel(problem.solve(residual, search, how=how, tol=tol, scale=relative_to_start))
+    return layout.unravel(problem.solve(residual, search, how=how, tol=tol, scale=equations.relative_to_start))
 
 
 def fixed_point(
@@ -121,7 +107,7 @@ def fixed_point(
     >>> float(x.round(9)), float(theta.grad.round(9))
     (1.414213562, 0.353553391)
     """
-    problem = Problem(x0, theta, "af.implicit.fixed_point")
+    problem = equations.Problem(x0, theta, "af.implicit.fixed_point")
     layout, put = problem.layout, problem.put
 
     def mapped(x: Array, *values: Array) -> Array:
@@ -135,12 +121,12 @@ def fixed_point(
             return value_of(mapped(x, *values))
 
         if solver is None:
-            return anderson(at, x, goal(tol, layout.eps), maxiter, further=tol is None)
-        if is_scipys(solver):
-            return call_scipy(solver, at, x, at)
-        return call_users(solver, lambda x: f(x, put(values)), x, layout)
+            return equations.anderson(at, x, equations.goal(tol, layout.eps), maxiter, further=tol is None)
+        if equations.is_scipys(solver):
+            return equations.call_scipy(solver, at, x, at)
+        return equations.call_users(solver, lambda x: f(x, put(values)), x, layout)
 
-    return layout.unravel(problem.solve(residual, search, how=How(linear), tol=tol, scale=relative_to_x))
+    return layout.unravel(problem.solve(residual, search, how=How(linear), tol=tol, scale=equations.relative_to_x))
 
 
 # ---------------------------------------------------------------- minimize: SciPy's, with derivatives filled in
@@ -192,7 +178,7 @@ def minimize(
     >>> {name: round(float(x), 6) for name, x in found.x.items()}
     {'slope': 2.0, 'start': 1.0}
     """
-    problem = Problem(x0, args if isinstance(args, tuple) else (args,), "af.minimize")
+    problem = equations.Problem(x0, args if isinstance(args, tuple) else (args,), "af.minimize")
     layout, arrays, put = problem.layout, problem.arrays, problem.put
     wanted = modes().recording and any([getattr(x, "requires_grad", False) for x in arrays])
     if wanted and (bounds is not None or constraints not in ((), [], None)):
@@ -234,11 +220,12 @@ def minimize(
     return found
 
 
-def as_solution(problem: Problem, objective: Callable[..., Any], x: Array, found: Any) -> Array:
+def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Array, found: Any) -> Array:
     """The minimum as a node. A success in SciPy's sense may be less accurate than an equation would need."""
     slope = grad(objective)
     tol = np.inf if found.success else None
-    return problem.solve(slope, lambda *_: (x, as_sentence(found.message)), how=How(), tol=tol, scale=relative_to_start)
+    answer = x, equations.as_sentence(found.message)
+    return problem.solve(slope, lambda *_: answer, how=How(), tol=tol, scale=equations.relative_to_start)
 
 
 def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any = None, **options: Any) -> Any:
@@ -390,7 +377,7 @@ def argmin(
     >>> theta.grad.round(6)
     array([-0.16,  0.04])
     """
-    problem, how = Problem(x0, theta, "af.implicit.argmin"), How(linear)
+    problem, how = equations.Problem(x0, theta, "af.implicit.argmin"), How(linear)
     layout, put, n = problem.layout, problem.put, problem.layout.size
 
     def objective(x: Array, *values: Array) -> Any:
@@ -415,14 +402,14 @@ def argmin(
             return constraint(x, *values)
 
         h = None if equality is None else bound
-        if solver is not None and not is_scipys(solver):
+        if solver is not None and not equations.is_scipys(solver):
             rest = () if equality is None else (lambda x: equality(x, put(values)),)
-            x, said = call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)
+            x, said = equations.call_users(solver, lambda x: f(x, put(values)), y[:n], layout, *rest)
             return with_multipliers(x, value, h), said
-        aim = goal(tol, layout.eps) * greatest(at(y))
+        aim = equations.goal(tol, layout.eps) * equations.greatest(at(y))
         x, said = search_by_scipy(solver, value, h, y[:n], aim, maxiter)
         y = with_multipliers(x, value, h)
-        y, note = newton(slope, y, values, how, aim, 20)
+        y, note = equations.newton(slope, y, values, how, aim, 20)
         return y, f"{said} {note}".strip()
 
     def search_minimum(at: Callable[[Array], Array], y: Array, values: Any) -> tuple[Array, str]:
@@ -438,7 +425,7 @@ def argmin(
         if m > n:
             raise InputError(f"af.implicit.argmin has {m} constraints for {n} unknowns: nothing is left to choose")
         start = np.concatenate([start, np.zeros(m, layout.dtype)])
-    y = problem.solve(slope, search_minimum, how=how, tol=tol, scale=relative_to_start, start=start)
+    y = problem.solve(slope, search_minimum, how=how, tol=tol, scale=equations.relative_to_start, start=start)
     return layout.unravel(y if equality is None else y[:n])
 
 
@@ -446,9 +433,9 @@ def search_by_scipy(
     solver: Any, value: Callable[[Array], Any], h: Any, x: Array, aim: float, maxiter: int
 ) -> tuple[Array, str]:  # fmt: skip
     """A minimum by a function of scipy.optimize. Its accuracy is judged by the gradient, not by its message."""
-    if solver is not None and original(solver) is not scipy_optimize().minimize:
-        return call_scipy(solver, lambda x: value_of(value(x)), x, lambda x: x)
-    options = given_options(solver)
+    if solver is not None and equations.original(solver) is not scipy_optimize().minimize:
+        return equations.call_scipy(solver, lambda x: value_of(value(x)), x, lambda x: x)
+    options = equations.given_options(solver)
     method = options.get("method", "SLSQP" if h is not None else "BFGS" if x.size <= DENSE else "L-BFGS-B")
     more: dict[str, Any] = {}
     if "options" not in options and "tol" not in options:
@@ -459,7 +446,7 @@ def search_by_scipy(
     solver = solver if solver is not None else scipy_optimize().minimize
     fixed = {name: v for name, v in options.items() if name != "method"}
     found = run_scipy(value, x, method, **{**fixed, **more})
-    return np.asarray(found.x).astype(x.dtype), as_sentence(found.message)
+    return np.asarray(found.x).astype(x.dtype), equations.as_sentence(found.message)
 
 
 def with_multipliers(x: Array, value: Callable[[Array], Any], h: Any) -> Array:

@@ -27,7 +27,7 @@ from ..base.errors import DataError, InputError
 from ..base.modes import modes
 from ..nodes.nodes import Array, Node
 from ..table.table import primitive, rule
-from .module import floats, generator, labels, numbers_of, probability, shape_is, shareable
+from .module import expect, floats, generator, labels, numbers_of, probability, shape_is, shareable
 
 __all__ = [
     "avg_pool2d", "batch_norm", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "elu",
@@ -256,8 +256,7 @@ def layer_norm(
            [-1.,  1.]])
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    floats("layer_norm", x)
-    shape_is("layer_norm", x, "...", *shape)
+    expect("layer_norm", x, "...", *shape)
     return standardise(x, tuple(range(-len(shape), 0)), weight, bias, eps)
 
 
@@ -271,8 +270,7 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     >>> group_norm(np.array([[1.0, 3.0, 10.0, 30.0]]), 2).round(3)
     array([[-1.,  1., -1.,  1.]])
     """
-    floats("group_norm", x)
-    shape_is("group_norm", x, "n", "channels", "...")
+    expect("group_norm", x, "n", "channels", "...")
     n, channels, *size = x.shape
     shareable("group_norm", f"{channels} channels", channels, num_groups)
     groups = x.reshape((n, num_groups, channels // num_groups, *size))
@@ -310,8 +308,7 @@ def batch_norm(
     >>> batch_norm(np.array([[1.0], [3.0]]), training=True).round(3).tolist()
     [[-1.0], [1.0]]
     """
-    floats("batch_norm", x)
-    shape_is("batch_norm", x, "n", "channels", "...")
+    expect("batch_norm", x, "n", "channels", "...")
     shape = (x.shape[1], *[1] * (x.ndim - 2))  # how what belongs to channels is laid out
     weight, bias = [None if y is None else y.reshape(shape) for y in (weight, bias)]
     axis = (0, *range(2, x.ndim))
@@ -615,8 +612,7 @@ def avg_pool2d(x: Array, kernel_size: Sizes, stride: Sizes | None = None, paddin
 
 def pooling_windows(who: str, x: Array, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, fill: float) -> Array:
     """The windows that pooling looks through."""
-    floats(who, x)
-    shape_is(who, x, "n", "channels", "height", "width")
+    expect(who, x, "n", "channels", "height", "width")
     kernel = each(who, "kernel_size", kernel_size, 2, 1)
     steps = kernel if stride is None else each(who, "stride", stride, 2, 1)
     around = each(who, "padding", padding, 2, 0)

@@ -22,20 +22,9 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..nodes.nodes import Array, Node, Variable
-from . import init as initialisers
-from .functions import (
-    batch_norm,
-    conv2d,
-    conv_transpose2d,
-    dropout,
-    each,
-    gelu,
-    group_norm,
-    layer_norm,
-    scaled_dot_product_attention,
-    sigmoid,
-)
-from .module import Module, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
+from . import functions, init as initialisers
+from .functions import each, gelu, sigmoid
+from .module import Module, expect, explain_missing_rng, floats, generator, labels, probability, shape_is, shareable
 
 __all__ = [
     "GRU", "LSTM", "RNN", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout", "Embedding", "GroupNorm", "LayerNorm",
@@ -74,8 +63,7 @@ class Linear(Module):
 
     def forward(self, x: Array) -> Node:
         """(..., inputs) -> (..., outputs)"""
-        floats(self, x)
-        shape_is(self, x, "...", self.weight.shape[1])
+        expect(self, x, "...", self.weight.shape[1])
         z = x @ self.weight.T
         return z if self.bias is None else z + self.bias
 
@@ -109,9 +97,8 @@ class Conv2d(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
-        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        expect(self, x, "n", self.weight.shape[1] * self.groups, "height", "width")
+        return functions.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def __repr__(self) -> str:
         outputs, inputs, *kernel = self.weight.shape
@@ -145,9 +132,8 @@ class ConvTranspose2d(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "height", "width")
-        return conv_transpose2d(
+        expect(self, x, "n", self.weight.shape[0], "height", "width")
+        return functions.conv_transpose2d(
             x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
 
@@ -177,9 +163,8 @@ class BatchNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "...")
-        return batch_norm(
+        expect(self, x, "n", self.weight.shape[0], "...")
+        return functions.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
         )
 
@@ -203,9 +188,8 @@ class LayerNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(..., *shape) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "...", *self.shape)
-        return layer_norm(x, self.shape, self.weight, self.bias, self.eps)
+        expect(self, x, "...", *self.shape)
+        return functions.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
         return f"LayerNorm({self.shape})"
@@ -228,9 +212,8 @@ class GroupNorm(Module):
 
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "n", self.weight.shape[0], "...")
-        return group_norm(x, self.groups, self.weight, self.bias, self.eps)
+        expect(self, x, "n", self.weight.shape[0], "...")
+        return functions.group_norm(x, self.groups, self.weight, self.bias, self.eps)
 
     def __repr__(self) -> str:
         return f"GroupNorm({self.groups}, {self.weight.shape[0]})"
@@ -252,7 +235,7 @@ class Dropout(Module):
     def forward(self, x: Array) -> Node:
         """Any shape -> the same shape"""
         floats(self, x)
-        return dropout(x, self.p, self.training, rng=self.rng)
+        return functions.dropout(x, self.p, self.training, rng=self.rng)
 
     def __repr__(self) -> str:
         return f"Dropout({self.p})"
@@ -343,8 +326,7 @@ class Recurrent(Module):
 
     def inputs(self, x: Array) -> Array:
         """What the sequence adds at each step. (n, time, inputs) -> (n, time, gates * hidden)"""
-        floats(self, x)
-        shape_is(self, x, "n", "time", self.weight_ih.shape[1])
+        expect(self, x, "n", "time", self.weight_ih.shape[1])
         return x @ self.weight_ih.T + self.bias
 
     def memory(self, x: Array, h: Array, what: str = "memory") -> Array:
@@ -507,13 +489,12 @@ class MultiHeadAttention(Module):
         key = query if key is None else key
         value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
-            floats(self, x)
-            shape_is(self, x, "...", "length", self.size, what=name)
+            expect(self, x, "...", "length", self.size, what=name)
         if attn_mask is not None and np.ndim(attn_mask) > 2:
             attn_mask = np.expand_dims(attn_mask, -3)  # for the heads
         q, k, v = [self.split(x, part) for part, x in enumerate((query, key, value))]
         p = self.dropout if self.training else 0.0
-        z = scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal, rng=self.rng)
+        z = functions.scaled_dot_product_attention(q, k, v, attn_mask, p, is_causal, rng=self.rng)
         z = z.swapaxes(-2, -3)
         return self.out_proj(z.reshape((*z.shape[:-2], self.size)))
 
@@ -558,8 +539,7 @@ class TransformerBlock(Module):
 
     def forward(self, x: Array, attn_mask: Array = None, is_causal: bool = False) -> Node:
         """(..., length, size) -> the same shape"""
-        floats(self, x)
-        shape_is(self, x, "...", "length", self.self_attn.size)
+        expect(self, x, "...", "length", self.self_attn.size)
 
         def attend(y: Array) -> Array:
             return self.drop(self.self_attn(y, attn_mask=attn_mask, is_causal=is_causal))
@@ -576,7 +556,7 @@ class TransformerBlock(Module):
 
     def drop(self, x: Array) -> Node:
         """Dropout, of the same probability everywhere."""
-        return dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
+        return functions.dropout(x, self.self_attn.dropout, self.training, rng=self.self_attn.rng)
 
     def __repr__(self) -> str:
         return f"TransformerBlock({self.self_attn.size}, {self.self_attn.heads})"

@@ -21,22 +21,8 @@ from ..backprop.hooks import on_operation
 from ..base.errors import InputError
 from ..base.modes import modes
 from ..base.types import Array
+from . import plots
 from .module import Module, numbers_of
-from .plots import (
-    add_legend,
-    blend_colours,
-    canvas,
-    grid_of,
-    name_layers,
-    plot_boundary,
-    plot_loss,
-    region_rows,
-    scores_of,
-    size_bars,
-    sparkline,
-    tidy,
-    word,
-)
 
 # ---------------------------------------------------------------- af.watch: a model that takes notes
 
@@ -260,14 +246,14 @@ def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
 def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:
     """The picture as lines of text."""
     longest = max([len(name) for name in losses], default=0)
-    lines = [f"{name:{longest}}  {sparkline(x)}  {x[-1]:.4g}" for name, x in losses.items() if len(x)]
+    lines = [f"{name:{longest}}  {plots.sparkline(x)}  {x[-1]:.4g}" for name, x in losses.items() if len(x)]
     if gradients and gradients[-1]:
-        lines += ["sizes of gradients", *[f"  {line}" for line in size_bars(gradients[-1])]]
+        lines += ["sizes of gradients", *[f"  {line}" for line in plots.size_bars(gradients[-1])]]
     if data is not None:
         model, x, _ = data
-        _, _, places = grid_of(np.asarray(x, float), COLUMNS, ROWS)
-        classes = np.argmax(scores_of(model, places), axis=1).reshape(ROWS, COLUMNS)
-        lines += ["classes", *[f"  {row}" for row in region_rows(classes)]]
+        _, _, places = plots.grid_of(np.asarray(x, float), COLUMNS, ROWS)
+        classes = np.argmax(plots.scores_of(model, places), axis=1).reshape(ROWS, COLUMNS)
+        lines += ["classes", *[f"  {row}" for row in plots.region_rows(classes)]]
     return lines
 
 
@@ -282,11 +268,11 @@ def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
     panels = 1 + sizes + (data is not None)
     figure = Figure(figsize=(4.2 * panels, 3.0), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(1, panels)))
-    plot_loss(dict(losses), ax=axes[0]).set_xlabel(axis)
+    plots.plot_loss(dict(losses), ax=axes[0]).set_xlabel(axis)
     if sizes:
         plot_layers(gradients, axes[1], axis)
     if data is not None:
-        plot_boundary(*data, points=POINTS, ax=axes[-1])
+        plots.plot_boundary(*data, points=POINTS, ax=axes[-1])
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=96)
     found["image/png"] = file.getvalue()
@@ -296,15 +282,15 @@ def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
 def plot_layers(gradients: Sequence[Mapping[str, float]], ax: Any, axis: str) -> None:
     """A line for each layer, the last one's most intense."""
     names = list(dict.fromkeys([name for row in gradients for name in row]))
-    ax, theme = canvas(ax)
+    ax, theme = plots.canvas(ax)
     first, last = theme["gradients"]
-    for name, shade in zip(names, blend_colours(first, last, len(names)), strict=True):
+    for name, shade in zip(names, plots.blend_colours(first, last, len(names)), strict=True):
         sizes = np.array([row.get(name, np.nan) for row in gradients])
         ax.plot(range(1, len(sizes) + 1), np.where(sizes > 0, sizes, np.nan), color=shade, label=name)
     ax.set_yscale("log")
     ax.set_xlabel(axis)
     ax.set_ylabel("gradients (root mean square)")
-    add_legend(ax, ends_only=len(names) > 6)
+    plots.add_legend(ax, ends_only=len(names) > 6)
 
 
 def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
@@ -321,26 +307,26 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     >>> plot_sizes(watched, along="layers").get_ylabel()
     'gradients (root mean square)'
     """
-    word("of", of, "gradients", "activations")
-    word("along", along, "steps", "layers")
+    plots.word("of", of, "gradients", "activations")
+    plots.word("along", along, "steps", "layers")
     layers, rows = watched.layers, getattr(watched, of)
     if not rows:
         raise InputError("nothing was recorded yet: call the watched model, outside of af.no_grad(), then plot")
     sizes = np.array([[row.get(name, np.nan) for name in layers] for row in rows])
     if not np.any(sizes > 0):
         raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
-    ax, theme = canvas(ax)
+    ax, theme = plots.canvas(ax)
     if along == "steps":
         lines = dict(zip(layers, sizes.T, strict=True))
         ax.set_xlabel("step")
     else:
         lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
-        name_layers(ax, layers)
+        plots.name_layers(ax, layers)
     first, last = theme[of]
-    shades = blend_colours(first, last, len(lines))
+    shades = plots.blend_colours(first, last, len(lines))
     for shade, (label, line) in zip(shades, lines.items(), strict=True):
         marker = "." if along == "layers" or len(line) == 1 else None
         ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"{of} (root mean square)")
-    return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
+    return plots.add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else plots.tidy(ax)

@@ -346,6 +346,12 @@ def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
         raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
 
 
+def expect(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
+    """Refuse an input that is not of real floats or not of this shape: :func:`floats` and :func:`shape_is`."""
+    floats(who, x)
+    shape_is(who, x, *shape, what=what)
+
+
 def same_shape(who: str, x: Any, target: Any) -> None:
     """No broadcasting between predictions and targets: (n, 1) against (n,) would silently give n × n differences."""
     if np.shape(x) != np.shape(target):

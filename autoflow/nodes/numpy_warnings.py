@@ -18,7 +18,7 @@ SIGN = " encountered in "  # in the text of what NumPy's np.errstate is about
 PACKAGE = __name__.partition(".")[0]
 
 
-class Text(threading.local):
+class MessagePattern(threading.local):
     """Takes the place of a filter's pattern for the message, and remembers the message."""
 
     text = ""
@@ -29,10 +29,10 @@ class Text(threading.local):
         return SIGN in text
 
 
-class Module:
+class ModulePattern:
     """Takes the place of a filter's pattern for the module."""
 
-    def __init__(self, seen: Text) -> None:
+    def __init__(self, seen: MessagePattern) -> None:
         self.seen = seen
 
     def match(self, module: str) -> bool:
@@ -59,5 +59,5 @@ def text_at(frame: Any) -> str:
 
 def install() -> None:
     """Add the filter behind the present ones."""
-    text = Text()
-    warnings.filters.append(("ignore", text, RuntimeWarning, Module(text), 0))  # type: ignore[attr-defined]
+    text = MessagePattern()
+    warnings.filters.append(("ignore", text, RuntimeWarning, ModulePattern(text), 0))  # type: ignore[attr-defined]

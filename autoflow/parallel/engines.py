@@ -31,23 +31,7 @@ from ..extending.joint import Parts, joint_row, record_results, split_inputs
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..table.table import Rule
 from ..transforms.evaluation import place
-from .tasks import (
-    Answer,
-    Loss,
-    Part,
-    Pullback,
-    Rows,
-    Slot,
-    Task,
-    ValueAndGradient,
-    Wanted,
-    add_answers,
-    call,
-    is_dask,
-    own_generators,
-    places_of,
-    tree_sum,
-)
+from . import tasks
 
 RETRIES = 2  # of Dask: how often a part that failed is tried again
 
@@ -66,7 +50,7 @@ def kind_of(workers: Any) -> str:
     )
 
 
-def run(workers: Any, task: Task, parts: list[Part], together: int, progress: bool) -> Answer:
+def run(workers: Any, task: tasks.Task, parts: list[tasks.Part], together: int, progress: bool) -> tasks.Answer:
     """The sum over all parts. With a communicator: over those of all ranks."""
     kind = kind_of(workers)
     groups = [parts[k : k + together] for k in range(0, len(parts), together)]
@@ -74,19 +58,19 @@ def run(workers: Any, task: Task, parts: list[Part], together: int, progress: bo
         return by_dask(workers, task, groups)
     if kind == "ranks":
         return over_ranks(workers, task, parts)
-    found: Iterable[Answer] = answers(workers, task, groups)
-    return tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if progress else found)
+    found: Iterable[tasks.Answer] = answers(workers, task, groups)
+    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if progress else found)
 
 
 # -- maps
 
 
-def answers(workers: Any, task: Task, groups: list[list[Part]]) -> Iterator[Answer]:
+def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> Iterator[tasks.Answer]:
     """The answers to all jobs, in their order."""
     each: Any = map if workers is None else workers if callable(workers) else workers.map
     done = 0
     try:
-        for answer in each(call, [(task, group) for group in groups]):
+        for answer in each(tasks.call, [(task, group) for group in groups]):
             yield answer
             done += 1
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -102,7 +86,7 @@ def answers(workers: Any, task: Task, groups: list[list[Part]]) -> Iterator[Answ
         raise
 
 
-def check_sendable(task: Task, error: Exception) -> None:
+def check_sendable(task: tasks.Task, error: Exception) -> None:
     """Raise InputError if the error came from pickling the function, and not from a part, which says so in a note."""
     if any([note.startswith("in part ") for note in getattr(error, "__notes__", ())]):
         return
@@ -118,7 +102,7 @@ def check_sendable(task: Task, error: Exception) -> None:
 # -- Dask
 
 
-def by_dask(client: Any, task: Task, groups: list[list[Part]]) -> Answer:
+def by_dask(client: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> tasks.Answer:
     """The tree as a graph. The blocks of a Dask array are taken where they lie."""
     from dask.delayed import delayed
 
@@ -132,20 +116,20 @@ def by_dask(client: Any, task: Task, groups: list[list[Part]]) -> Answer:
             lying.append([x for x in found if x is not None])
         if any(lying):
             bare = [
-                Part(p.number, p.rows, p.weight, [None if is_dask_rows(x) else x for x in p.data], p.seed)
+                tasks.Part(p.number, p.rows, p.weight, [None if is_dask_rows(x) else x for x in p.data], p.seed)
                 for p in group
             ]
             leaves.append(delayed(call_with, pure=False)(given, delayed(bare, traverse=False), lying))
         else:
             leaves.append(delayed(call_with, pure=False)(given, delayed(group, traverse=False), None))
-    total = tree_sum(leaves, delayed(add_answers, pure=False))
-    answer: Answer = client.compute(total, retries=RETRIES).result()
+    total = tasks.tree_sum(leaves, delayed(tasks.add_answers, pure=False))
+    answer: tasks.Answer = client.compute(total, retries=RETRIES).result()
     return answer
 
 
 def is_dask_rows(rows: Any) -> bool:
     """Are these rows a part of a Dask array?"""
-    return is_dask(getattr(rows, "source", None))
+    return tasks.is_dask(getattr(rows, "source", None))
 
 
 def rows_of(rows: Any, blocks: dict[int, list[Any]]) -> Any:
@@ -161,7 +145,7 @@ def rows_of(rows: Any, blocks: dict[int, list[Any]]) -> Any:
     return next(block for end, block in blocks[id(x)] if end == rows.last)
 
 
-def call_with(task: Task, group: list[Part], lying: list[list[Array]] | None) -> Answer:
+def call_with(task: tasks.Task, group: list[tasks.Part], lying: list[list[Array]] | None) -> tasks.Answer:
     """A job whose blocks Dask has brought."""
     if lying is None:
         return task(group)
@@ -169,14 +153,14 @@ def call_with(task: Task, group: list[Part], lying: list[list[Array]] | None) ->
     for part, blocks in zip(group, lying, strict=True):
         remaining = iter(blocks)
         data = [np.asarray(next(remaining)) if x is None else x for x in part.data]
-        full.append(Part(part.number, part.rows, part.weight, data, part.seed))
+        full.append(tasks.Part(part.number, part.rows, part.weight, data, part.seed))
     return task(full)
 
 
 # -- ranks
 
 
-def over_ranks(comm: Any, task: Task, parts: list[Part]) -> Answer:
+def over_ranks(comm: Any, task: tasks.Task, parts: list[tasks.Part]) -> tasks.Answer:
     """The parts of this rank here, then one Allreduce of all sums, laid in a row. Pieces stay where they are."""
     if modes().shadow:
         raise InputError("a proof does not run what ranks say to each other once more: they may not all look")
@@ -309,11 +293,11 @@ class DataParallel:
         def slot(where: Any, path: str, x: Any) -> Any:
             if where in places:
                 cut.append((path, x))
-                return Slot(True, len(cut) - 1)
+                return tasks.Slot(True, len(cut) - 1)
             if not (pytree.is_number(x) or hasattr(x, "dtype")):
                 return x
             shared.append(x)
-            return Slot(False, len(shared) - 1)
+            return tasks.Slot(False, len(shared) - 1)
 
         def slots(where: Any, tree: Any) -> Any:
             paths = pytree.tree_paths(tree, where if isinstance(where, str) else f"argument {where}")
@@ -321,7 +305,7 @@ class DataParallel:
             return pytree.tree_unflatten(tree, iter([slot(where, path, x) for path, x in leaves]))
 
         positional = tuple([slots(k, tree) for k, tree in enumerate(args)])
-        loss = Loss(self.f, (positional, {name: slots(name, tree) for name, tree in options.items()}))
+        loss = tasks.Loss(self.f, (positional, {name: slots(name, tree) for name, tree in options.items()}))
         total = Total(self, [value_of(x) for x in shared], [(path, value_of(x)) for path, x in cut], loss)
         self.calls += 1
         return total.apply(loss, shared, [x for _, x in cut])
@@ -344,9 +328,9 @@ def check_surroundings(arguments: Any) -> None:
 class Total:
     """One call: how the rows are cut, weighed and seeded. The same for all derivatives of it."""
 
-    def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: Loss) -> None:
+    def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: tasks.Loss) -> None:
         self.how = how
-        self.places = places_of(cut, how.chunks)
+        self.places = tasks.places_of(cut, how.chunks)
         n = self.places[-1]
         if how.kind == "ranks":
             name = f"{getattr(how.f, '__module__', '')}.{getattr(how.f, '__qualname__', '')}"
@@ -355,15 +339,15 @@ class Total:
         self.spans = list(itertools.pairwise(self.places))
         self.weights = [(b - a) / n if how.reduction == "mean" else 1.0 for a, b in self.spans]
         self.seeds = [None] * count if how.rng is None else spawn_seeds(how.rng, count)
-        self.owners = loss if own_generators(loss) else None
+        self.owners = loss if tasks.own_generators(loss) else None
 
     def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
         """The results of a program over all parts, from plain arrays."""
-        compiled = self.how.compiled and not isinstance(program, Pullback)
-        task = Task(program, [value_of(x) for x in shared], len(self.spans), compiled, self.owners)
+        compiled = self.how.compiled and not isinstance(program, tasks.Pullback)
+        task = tasks.Task(program, [value_of(x) for x in shared], len(self.spans), compiled, self.owners)
         sources = [value_of(x) for x in cut]
         parts = [
-            Part(k, span, weight, [Rows(x, *span) for x in sources], seed)
+            tasks.Part(k, span, weight, [tasks.RowRange(x, *span) for x in sources], seed)
             for k, (span, weight, seed) in enumerate(zip(self.spans, self.weights, self.seeds, strict=True))
         ]
         sums, pieces = run(self.how.workers, task, parts, self.how.together, self.how.progress)
@@ -371,30 +355,30 @@ class Total:
 
     def apply(self, program: Any, shared: list[Any], cut: list[Any], known: Any = None) -> Any:
         """The results of a program as nodes; of a loss the one. known : the numbers, if they are there already."""
-        wanted = Wanted(
+        wanted = tasks.Wanted(
             *[tuple([k for k, x in enumerate(xs) if gradient_target(x) is not None]) for xs in (shared, cut)]
         )
         operands = wanted.pick(shared, cut) if modes().recording else []
-        step = Step(self, program, wanted, shared, cut)
+        step = BackwardStep(self, program, wanted, shared, cut)
         if not operands:
             sums, pieces = known or self.evaluate(program, shared, cut)
-        elif isinstance(program, Loss):
-            (value, *found), pieces = self.evaluate(ValueAndGradient(program, wanted), shared, cut)
+        elif isinstance(program, tasks.Loss):
+            (value, *found), pieces = self.evaluate(tasks.LossAndGradient(program, wanted), shared, cut)
             step.gradients = [*found, *pieces]
             sums, pieces = [value], []
         else:
             sums, pieces = known or self.evaluate(program, shared, cut)
         step.sums, step.pieces = [x.shape for x in sums], [x.shape for x in pieces]
-        results, several = [*sums, *pieces], not isinstance(program, Loss)
+        results, several = [*sums, *pieces], not isinstance(program, tasks.Loss)
         if not operands and not any([isinstance(x, NodeRole) for x in (*shared, *cut)]):
             return tuple(results) if several else results[0][()]
         return record_results(row(len(operands)), split_inputs(operands), [step], results, several)
 
 
-class Step:
+class BackwardStep:
     """The backward step from the results of one program, as the record keeps it."""
 
-    def __init__(self, total: Total, program: Any, wanted: Wanted, shared: list[Any], cut: list[Any]) -> None:
+    def __init__(self, total: Total, program: Any, wanted: tasks.Wanted, shared: list[Any], cut: list[Any]) -> None:
         self.total, self.program, self.wanted = total, program, wanted
         self.shared, self.cut = [value_of(x) for x in shared], [value_of(x) for x in cut]
         self.gradients: list[Array] | None = None  # of a loss: computed with its value
@@ -411,7 +395,7 @@ class Step:
         arrived = [g.grads.get(j) for j in range(len(self.sums) + len(self.pieces))] if isinstance(g, Parts) else [g]
         shapes = [*self.sums, *self.pieces]
         cotangents = [np.zeros(s) if x is None else x for x, s in zip(arrived, shapes, strict=True)]
-        program = Pullback(self.program, self.wanted, len(self.sums), len(self.pieces))
+        program = tasks.Pullback(self.program, self.wanted, len(self.sums), len(self.pieces))
         m = len(self.sums)
         known = None
         if self.gradients is not None:  # their numbers need no worker

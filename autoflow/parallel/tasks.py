@@ -76,7 +76,7 @@ def tree_sum(items: Iterable[Any], add: Callable[[Any, Any], Any] = add_answers)
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowRange:
     """Rows first ... last − 1 of something that can be sliced: an array, a memmap, a Zarr array, a Dask array."""
 
     source: Any
@@ -92,8 +92,8 @@ class Rows:
         if is_whole_file(x):
             return rows_of_file, (str(x.filename), x.dtype.str, x.offset, x.shape, self.first, self.last)
         if isinstance(x, np.ndarray):
-            return Rows, (x[self.first : self.last].view(np.ndarray), 0, self.last - self.first)
-        return Rows, (x, self.first, self.last)
+            return RowRange, (x[self.first : self.last].view(np.ndarray), 0, self.last - self.first)
+        return RowRange, (x, self.first, self.last)
 
 
 def is_whole_file(x: Any) -> bool:
@@ -108,9 +108,9 @@ def open_file(name: str, dtype: str, offset: int, shape: tuple[int, ...]) -> Arr
     return np.memmap(name, dtype, "r", offset, shape)
 
 
-def rows_of_file(name: str, dtype: str, offset: int, shape: tuple[int, ...], first: int, last: int) -> Rows:
+def rows_of_file(name: str, dtype: str, offset: int, shape: tuple[int, ...], first: int, last: int) -> RowRange:
     """The function that pickle calls to open the rows of a file."""
-    return Rows(open_file(name, dtype, offset, shape), first, last)
+    return RowRange(open_file(name, dtype, offset, shape), first, last)
 
 
 def cut_places(n: int, chunks: int) -> list[int]:
@@ -211,7 +211,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class ValueAndGradient:
+class LossAndGradient:
     """Value and gradient of a loss at once."""
 
     of: Loss
@@ -277,7 +277,7 @@ class Part:
     number: int
     rows: tuple[int, int]
     weight: float
-    data: list[Rows | Array]
+    data: list[RowRange | Array]
     seed: Any = None
 
 
@@ -305,7 +305,7 @@ class Task:
         """One part; an error says which it was."""
         try:
             drawn = [(x, state_of(x)) for x in watched_generators(self.owners)]
-            data = [rows.load() if isinstance(rows, Rows) else rows for rows in part.data]
+            data = [rows.load() if isinstance(rows, RowRange) else rows for rows in part.data]
             sums, pieces = run(self.shared, data, *[np.random.default_rng(part.seed)] * (part.seed is not None))
             if not all([is_at(*pair) for pair in drawn]):
                 raise InputError(

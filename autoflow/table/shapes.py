@@ -167,14 +167,6 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
 
 
-def distinct_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The same; ValueError if one is named twice."""
-    axes = axes_of(axis, ndim)
-    if len(set(axes)) < len(axes):
-        raise ValueError("repeated axis")
-    return axes
-
-
 def no_axis(axis: int, ndim: int) -> int:
     """The AxisError for an array with ``ndim`` axes."""
     raise np.exceptions.AxisError(axis, ndim)

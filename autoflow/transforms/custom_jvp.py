@@ -96,7 +96,7 @@ class custom_jvp(Generic[P, R]):  # noqa: N801 - used like a function
         """The value; for nodes, a node."""
         if self.rule is None:
             raise NoRuleError(f"{name_of(self.f)} has no rule for its derivative yet: write one under @f.defjvp")
-        call = Call(self, self.rule, positional(self.f, args, options))
+        call = RuleCall(self, self.rule, positional(self.f, args, options))
         leaves = [np.asarray(x) if isinstance(x, np.generic) else x for x in pytree.tree_leaves(call.primals)]
         if all([type(x) in PLAIN or not pytree.is_number(x) for x in leaves]):
             return self.f(*call.args)  # type: ignore[call-arg]
@@ -126,7 +126,7 @@ def tangent_in_parts(
     return z, sum(parts, np.zeros_like(value_of(z)))
 
 
-class Call:
+class RuleCall:
     """One call: its arguments, those without a derivative apart, and later the containers of its result."""
 
     def __init__(self, owner: custom_jvp[Any, Any], rule: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -168,7 +168,7 @@ class Ruled(Function):
     """The operation of a custom_jvp in the graph: there is a class of it for each function, which names it."""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, *leaves: Any) -> Any:
+    def forward(ctx: Any, call: RuleCall, *leaves: Any) -> Any:
         """The value, from plain arrays."""
         ctx.call = call
         ctx.save_for_backward(*leaves)
@@ -181,7 +181,7 @@ class Ruled(Function):
         return (None, *transpose_rule(ctx.call, ctx.saved_tensors, ctx.needs_input_grad[1:], list(grads)))
 
 
-def transpose_rule(call: Call, primals: Sequence[Any], needed: Sequence[bool], grads: list[Any]) -> list[Any]:
+def transpose_rule(call: RuleCall, primals: Sequence[Any], needed: Sequence[bool], grads: list[Any]) -> list[Any]:
     """Aᵀg for each primal where it is needed, A the linear function that the rule is."""
     zeros = [zero_tangent(x) for x in primals]
     places = [k for k, need in enumerate(needed) if need]

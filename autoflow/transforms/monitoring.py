@@ -48,7 +48,7 @@ TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
-class Call(NamedTuple):
+class WatchedCall(NamedTuple):
     """A call whose result is looked at."""
 
     given: list[str]  # the arguments that are nodes with a history, or functions that have returned one
@@ -168,7 +168,7 @@ class Watch:
             module = name_of(frame)[0]
             if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
                 return
-            values[CALL] = Call([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
+            values[CALL] = WatchedCall([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
             for _, x in held:
                 if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:

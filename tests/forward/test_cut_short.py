@@ -41,109 +41,21 @@ class Things:
         return {**named, "later": self.y * self.y, "of the view": self.view * self.w[1:], "of deep": self.deep * 1.0}
 
 
-def set_number(t):
-    t.y[0] = 7.0
+WRITES = [  # statements; ``t`` are the Things
+    "t.y[0] = 7.0", "t.y[1] = t.w[0] * t.w[1]", "t.y[...] = t.w", "t.y[[0, 2]] = t.w[:2]",
+    "t.y += t.w", "t.y *= t.w", "t.y *= t.y[::-1]", "t.y[2] *= 3.0", "t.view *= t.w[1:]", "t.deep += t.w[:2]",
+    "np.multiply(t.x, t.w, out=t.y)", "np.sum(t.x * np.ones((3, 4)), axis=0, out=t.y)",
+    "np.add.at(t.y, [0, 0, 2], t.w[:3])", "np.put(t.y, [1, 3], t.w[:2])", "np.place(t.y, X > 1, t.w[:2])",
+    "np.copyto(t.y, t.w)", "t.y.fill(5.0)", "t.y.sort()", "t.constant[1] = t.x[1]", "t.constant[1] = 4.0",
+    "t.part[...] = t.x[:2] * t.w[:2]", "t.plain += t.w",
+    "t.x.assign(X + 1)", "t.x.value = X * 3", "with af.no_grad(): t.x -= 0.25",
+]  # fmt: skip
 
 
-def set_node(t):
-    t.y[1] = t.w[0] * t.w[1]
-
-
-def set_all(t):
-    t.y[...] = t.w
-
-
-def set_fancy(t):
-    t.y[[0, 2]] = t.w[:2]
-
-
-def add(t):
-    t.y += t.w
-
-
-def multiply(t):
-    t.y *= t.w
-
-
-def by_itself(t):
-    t.y *= t.y[::-1]
-
-
-def element(t):
-    t.y[2] *= 3.0
-
-
-def through_a_view(t):
-    t.view *= t.w[1:]
-
-
-def through_views_of_views(t):
-    t.deep += t.w[:2]
-
-
-def ufunc_out(t):
-    np.multiply(t.x, t.w, out=t.y)
-
-
-def reduction_out(t):
-    np.sum(t.x * np.ones((3, 4)), axis=0, out=t.y)
-
-
-def add_at(t):
-    np.add.at(t.y, [0, 0, 2], t.w[:3])
-
-
-def put(t):
-    np.put(t.y, [1, 3], t.w[:2])
-
-
-def place(t):
-    np.place(t.y, X > 1, t.w[:2])
-
-
-def copyto(t):
-    np.copyto(t.y, t.w)
-
-
-def fill(t):
-    t.y.fill(5.0)
-
-
-def sort(t):
-    t.y.sort()
-
-
-def into_a_constant(t):
-    t.constant[1] = t.x[1]
-
-
-def into_a_view_of_a_constant(t):
-    t.part[...] = t.x[:2] * t.w[:2]
-
-
-def numbers_into_a_constant(t):
-    t.constant[1] = 4.0
-
-
-def into_a_plain_array(t):
-    t.plain += t.w
-
-
-def assign(t):
-    t.x.assign(X + 1)
-
-
-def value(t):
-    t.x.value = X * 3
-
-
-def under_no_grad(t):
-    with af.no_grad():
-        t.x -= 0.25
-
-
-WRITES = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__ and callable(f)][1:]
-WRITES = [f for f in WRITES if f.__code__.co_varnames[:1] == ("t",)]
+def writing(statement, t):
+    """The statement, to be called, with these Things."""
+    code, names = compile(statement, "<write>", "exec"), {"t": t, "np": np, "af": af, "X": X}
+    return lambda: exec(code, names)
 
 
 def outcome(node, things):
@@ -189,20 +101,15 @@ def wrong_names(found, before, after):
     return wrong
 
 
-@pytest.mark.parametrize("write", WRITES, ids=lambda f: f.__name__)
-def test_interrupted_anywhere(write):
+@pytest.mark.parametrize("statement", WRITES)
+def test_interrupted_anywhere(statement):
     before = outcomes(Things())
     done = Things()
-    write(done)
+    writing(statement, done)()
     after = outcomes(done)
-
-    def make():
+    for k in places(lambda: writing(statement, Things()), by_day=40):
         things = Things()
-        return lambda: write(things)
-
-    for k in places(make, by_day=40):
-        things = Things()
-        interrupt(lambda: write(things), k)  # noqa: B023 - called at once
+        interrupt(writing(statement, things), k)
         assert wrong_names(outcomes(things), before, after) == [], f"place {k}"
 
 
@@ -300,11 +207,11 @@ def test_a_refused_write_leaves_everything_as_it_was():
 def test_a_value_error_of_a_signal_handler_is_no_refusal():
     """It may look like one of NumPy's."""
     t = Things()
-    n = interrupt(lambda: multiply(t), 10**9)
+    n = interrupt(writing("t.y *= t.w", t), 10**9)
     failed = 0
     for k in range(n):
         t = Things()
-        interrupt(lambda: multiply(t), k, ValueError)  # noqa: B023 - called at once
+        interrupt(writing("t.y *= t.w", t), k, ValueError)
         numbers, answer = outcome(t.y, t)
         if np.array_equal(numbers, 2 * X * W):
             failed += answer == "stale"

@@ -11,111 +11,42 @@ from autoflow.errors import StaleValueError
 COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 1500
 
 
-def write_row(u, v, a, arrays):
-    u[a % 4] = v[(a + 1) % 4]
-
-
-def scale_part(u, v, a, arrays):
-    u[a % 3 :] *= 0.9
-
-
-def through_slice(u, v, a, arrays):
-    t = u[1:]
-    t += v[:-1]
-    arrays.append(u * 1.0)
-
-
-def through_reshape(u, v, a, arrays):
-    m = u.reshape(2, 2)
-    m[0] *= v[:2]
-
-
-def through_transpose(u, v, a, arrays):
-    t = u.reshape(2, 2).T
-    t[1] = v[2:] * 2
-    arrays.append(t.reshape(4) * 1.0)
-
-
-def fancy(u, v, a, arrays):
-    u[[0, 2]] = np.exp(-(v[1:3] ** 2))
-
-
-def older_view(u, v, a, arrays):
-    s = u[1:3]
-    arrays.append(np.concatenate([s, v[:2]]))
-    s -= 0.3 * v[0]
-
-
-def add_into(u, v, a, arrays):
-    u += v * 0.5
-
-
-def multiply_into(u, v, a, arrays):
-    u *= v
-
-
-def divide_into(u, v, a, arrays):
-    u /= 2.0 + v * v
-
-
-def out(u, v, a, arrays):
-    np.add(u, v, out=u)
-
-
-def normalise(u, v, a, arrays):
-    u /= np.linalg.norm(u) + 0.5
-
-
-def centre(u, v, a, arrays):
-    u -= (u if a % 2 else v).max()
-
-
-def scale_by_what_was_read(u, v, a, arrays):
-    t = u[a % 3 :]
-    t *= np.cos(np.sum(t * t)) + 0.1 * v[0]
-
-
-def write_what_was_read(u, v, a, arrays):
-    u[a % 4] = np.sum(u * v) + np.std(u)
-
-
-def divide_where(u, v, a, arrays):
-    np.divide(u, v, out=u, where=v > 0.3)
-
-
-def new_extremes(u, v, a, arrays):
-    arrays.append(np.stack([u.max(), v.min(), np.ptp(u), np.max(v, initial=0.1)]))
-
-
-def new_product(u, v, a, arrays):
-    arrays.append(np.tanh(u) * v)
-
-
-def new_sum(u, v, a, arrays):
-    arrays.append(np.sin(u[::-1]) + v)
-
-
-def new_matrix_product(u, v, a, arrays):
-    arrays.append((u.reshape(2, 2) @ v.reshape(2, 2)).reshape(4))
-
-
-STEPS = [
-    write_row, scale_part, through_slice, through_reshape, through_transpose, fancy, older_view, add_into,
-    multiply_into, divide_into, out, normalise, centre, scale_by_what_was_read, write_what_was_read, divide_where,
-    new_product, new_sum, new_matrix_product, new_extremes,
-]  # fmt: skip
+STEPS = [  # of two arrays u and v, a number a, and the list of all arrays
+    "u[a % 4] = v[(a + 1) % 4]",
+    "u[a % 3 :] *= 0.9",
+    "t = u[1:]; t += v[:-1]; arrays.append(u * 1.0)",
+    "m = u.reshape(2, 2); m[0] *= v[:2]",
+    "t = u.reshape(2, 2).T; t[1] = v[2:] * 2; arrays.append(t.reshape(4) * 1.0)",
+    "u[[0, 2]] = np.exp(-(v[1:3] ** 2))",
+    "s = u[1:3]; arrays.append(np.concatenate([s, v[:2]])); s -= 0.3 * v[0]",
+    "u += v * 0.5",
+    "u *= v",
+    "u /= 2.0 + v * v",
+    "np.add(u, v, out=u)",
+    "u /= np.linalg.norm(u) + 0.5",
+    "u -= (u if a % 2 else v).max()",
+    "t = u[a % 3 :]; t *= np.cos(np.sum(t * t)) + 0.1 * v[0]",
+    "u[a % 4] = np.sum(u * v) + np.std(u)",
+    "np.divide(u, v, out=u, where=v > 0.3)",
+    "arrays.append(np.tanh(u) * v)",
+    "arrays.append(np.sin(u[::-1]) + v)",
+    "arrays.append((u.reshape(2, 2) @ v.reshape(2, 2)).reshape(4))",
+    "arrays.append(np.stack([u.max(), v.min(), np.ptp(u), np.max(v, initial=0.1)]))",
+]
+CODES = [compile(step, "<step>", "exec") for step in STEPS]
 
 
 def random_program(rng):
-    steps = [(STEPS[rng.integers(len(STEPS))], *rng.integers(0, 20, 3)) for _ in range(rng.integers(2, 9))]
+    steps = [(rng.integers(len(STEPS)), *rng.integers(0, 20, 3)) for _ in range(rng.integers(2, 9))]
 
     def program(x, w):
         arrays = [x * 1.0, w * 1.0, x + w]
         for step, i, j, a in steps:
-            step(arrays[i % len(arrays)], arrays[j % len(arrays)], a, arrays)
+            u, v = arrays[i % len(arrays)], arrays[j % len(arrays)]
+            exec(CODES[step], {"np": np, "u": u, "v": v, "a": a, "arrays": arrays})
         return sum([np.sum(np.sin(array)) for array in arrays])
 
-    program.steps = steps
+    program.steps = [(STEPS[step], *numbers) for step, *numbers in steps]
     return program
 
 

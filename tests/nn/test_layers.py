@@ -1,7 +1,10 @@
 """Modules and layers: names, states, files, modes, pictures; PyTorch's values; bad input; trainings that succeed."""
 
+import ast
 import importlib.util
+import inspect
 import math
+import re
 import threading
 
 import numpy as np
@@ -9,9 +12,11 @@ import pytest
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.base.pytree import tree_leaves
 from autoflow.base.saving import StateError
 from autoflow.compiler import compiled as compiling
 from autoflow.errors import DataError
+from autoflow.nn import layers as layers_module
 from autoflow.nn.module import InputError
 
 
@@ -70,18 +75,6 @@ def test_train_and_eval():
     assert np.array_equal(model(IMAGES).value, model(IMAGES).value)
     model.train()
     assert not np.array_equal(model(IMAGES).value, model(IMAGES).value)
-
-
-def test_dtypes():
-    assert network(dtype=np.float32)(IMAGES.astype(np.float32)).dtype == np.float32
-    z, h = nn.RNN(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
-    assert z.dtype == h.dtype == np.float32
-    z, h = nn.GRU(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
-    assert z.dtype == h.dtype == np.float32
-    images = nn.GroupNorm(2, 4, dtype=np.float32)(np.ones((1, 4, 2, 2), np.float32))
-    assert nn.ConvTranspose2d(4, 2, 3, rng=rng(), dtype=np.float32)(images).dtype == np.float32
-    z, (h, c) = nn.LSTM(2, 3, rng=rng(), dtype=np.float32)(np.zeros((1, 2, 2), np.float32))
-    assert z.dtype == h.dtype == c.dtype == np.float32
 
 
 def test_states_and_files(tmp_path):
@@ -144,48 +137,109 @@ def test_zero_grad():
     assert layer.weight.grad is None
 
 
-def test_repr():
-    assert repr(network()).startswith(
-        "Sequential(Conv2d(1, 2, (3, 3)), BatchNorm(2), relu, Dropout(0.5), <lambda>, Lay"
-    )
-    assert repr(nn.Embedding(3, 2, rng=rng())) == "Embedding(3, 2)"
-    assert repr(nn.LSTM(3, 2, rng=rng())) == "LSTM(3, 2)"
-    assert repr(nn.GRU(3, 2, rng=rng())) == "GRU(3, 2)"
-    assert repr(nn.ConvTranspose2d(4, 2, 3, groups=2, rng=rng())) == "ConvTranspose2d(4, 2, (3, 3))"
-    assert repr(nn.GroupNorm(2, 4)) == "GroupNorm(2, 4)"
+# -- layers ----------------------------------------------------------------------------------------------------------
+
+# what a layer says of itself, and what makes it -> the shape of an input, the shapes that it takes, more for its making
+LAYERS = {
+    "Linear(2, 3)": ((4, 2), "(..., 2)", {}),
+    "Conv2d(1, 2, (3, 3))": ((5, 1, 4, 4), "(n, 1, height, width)", {}),
+    "Conv2d(4, 2, (3, 2))": ((2, 4, 5, 4), "(n, 4, height, width)", {"groups": 2, "stride": 2, "bias": False}),
+    "ConvTranspose2d(1, 4, (3, 3))": ((2, 1, 4, 4), "(n, 1, height, width)",
+                                      {"stride": 2, "padding": 1, "output_padding": 1}),
+    "ConvTranspose2d(4, 2, (3, 3))": ((1, 4, 2, 3), "(n, 4, height, width)", {"groups": 2, "bias": False}),
+    "BatchNorm(3)": ((5, 3, 2), "(n, 3, ...)", {}),
+    "LayerNorm((3, 2))": ((4, 3, 2), "(..., 3, 2)", {}),
+    "GroupNorm(2, 4)": ((3, 4, 2), "(n, 4, ...)", {}),
+    "Dropout(0.5)": ((4, 3), None, {}),
+    "Embedding(4, 2)": (None, None, {}),
+    "RNN(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
+    "LSTM(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
+    "GRU(2, 3)": ((3, 4, 2), "(n, time, 2)", {}),
+    "MultiHeadAttention(6, 2)": ((2, 3, 6), "(..., length, 6)", {}),
+    "TransformerBlock(6, 2)": ((2, 3, 6), "(..., length, 6)", {"dropout": 0.25, "hidden": 8}),
+}  # fmt: skip
+every_layer = pytest.mark.parametrize("text", LAYERS)
+
+
+def layer_of(text, dtype=float, **drawing):
+    cls = getattr(nn, text.partition("(")[0])
+    known, sizes = inspect.signature(cls).parameters, ast.literal_eval(f"{text.removeprefix(cls.__name__)[:-1]},)")
+    return cls(*sizes, **LAYERS[text][2], **{k: v for k, v in {"dtype": dtype, **drawing}.items() if k in known})
+
+
+def input_of(text, dtype=float):
+    shape = LAYERS[text][0]
+    return np.array([1, 1, 3]) if shape is None else np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+
+def test_every_layer_is_in_the_table():
+    layers = {name for name in layers_module.__all__ if isinstance(getattr(nn, name), type)}
+    assert {text.partition("(")[0] for text in LAYERS} == layers - {"Sequential"}
+
+
+def test_what_a_sequence_says_of_itself():
+    parts = "Conv2d(1, 2, (3, 3)), BatchNorm(2), relu, Dropout(0.5), <lambda>, LayerNorm((8,)), Linear(8, 3)"
+    assert repr(network()) == f"Sequential({parts})"
     assert len(network()) == 7
 
 
-# -- layers ----------------------------------------------------------------------------------------------------------
+@every_layer
+def test_how_a_layer_is_made(text):
+    layer, without = layer_of(text, rng=rng()), "bias" in LAYERS[text][2] or text.startswith(("Dropout", "Embedding"))
+    assert repr(layer) == text
+    assert any("bias" in path for path in layer.named_parameters()) is not without
+    if not text.startswith(("BatchNorm", "LayerNorm", "GroupNorm")):
+        who = text.partition("(")[0].replace("TransformerBlock", "MultiHeadAttention")
+        with pytest.raises(TypeError, match=rf"^{who} needs rng="):
+            layer_of(text)
 
 
-def gradcheck(module, f):
+@every_layer
+def test_single_precision_stays(text):
+    layer = layer_of(text, np.float32, rng=rng())
+    made = tree_leaves(layer(input_of(text, np.float32)))  # a recurrent layer has several results
+    if layer.parameters():
+        af.backward(sum(np.sum(z) for z in made))
+    assert {z.dtype for z in (*made, *[p.grad for p in layer.parameters()])} == {np.dtype(np.float32)}
+
+
+@every_layer
+def test_gradients_of_a_layer(text):
     """dL/d(parameter) along one direction each, against differences."""
-    for name, p in module.named_parameters().items():
-        module.zero_grad()
-        af.backward(f())
+    layer, x = layer_of(text, rng=rng()), input_of(text)
+    if text.startswith("Transformer"):
+        layer.eval()
+
+    def loss():
+        return sum(np.sum(z**2 + z) for z in tree_leaves(layer(x)))
+
+    for name, p in layer.named_parameters().items():
+        layer.zero_grad()
+        af.backward(loss())
         d = np.random.default_rng(1).normal(size=p.shape)
-        x, ends = p.value.copy(), []
+        value, ends = p.value.copy(), []
         for h in (1e-5, -1e-5):
-            p.assign(x + h * d)
-            ends.append(float(f()))
-        p.assign(x)
+            p.assign(value + h * d)
+            ends.append(float(loss()))
+        p.assign(value)
         assert np.sum(p.grad * d) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-8), name
 
 
-def test_gradients_of_layers():
-    x = np.random.default_rng(0).normal(size=(3, 4, 2))
-    model = network()
-    model.layers[3] = nn.tanh
-    gradcheck(model, lambda: (model(IMAGES) ** 2).sum())
-    lstm, rnn, gru = nn.LSTM(2, 3, rng=rng()), nn.RNN(2, 3, rng=rng()), nn.GRU(2, 3, rng=rng())
-    gradcheck(gru, lambda: (gru(x)[0] ** 2).sum() + gru(x)[1].sum())
-    larger = nn.Sequential(nn.ConvTranspose2d(1, 4, 3, 2, 1, 1, rng=rng()), nn.GroupNorm(2, 4), nn.tanh)
-    gradcheck(larger, lambda: (larger(IMAGES) ** 2).sum())
-    gradcheck(lstm, lambda: (lstm(x)[0] ** 2).sum() + lstm(x)[1][1].sum())
-    gradcheck(rnn, lambda: (rnn(x)[0] ** 2).sum())
-    vectors = nn.Embedding(4, 2, rng=rng())
-    gradcheck(vectors, lambda: (vectors(np.array([1, 1, 3])) ** 2).sum())
+@pytest.mark.parametrize("text", [text for text, (shape, _, _) in LAYERS.items() if shape])
+def test_what_a_layer_refuses(text):
+    """Anything but real floats of the shapes that it takes, by its name."""
+    layer, (shape, wanted, _) = layer_of(text, rng=rng()), LAYERS[text]
+    name = re.escape(text)
+    ints, waves = np.ones(shape, np.int64), np.ones(shape, complex)
+    for x, what in ((ints, "floats, got int64 of .* by 255"), (waves, "real floats, got"), ([1.0], "an array of")):
+        with pytest.raises(DataError, match=f"^{name} expected {what}"):
+            layer(x)
+    words = [] if wanted is None else wanted[1:-1].split(", ")
+    bad = [(*shape[:k], shape[k] + 1, *shape[k + 1 :]) for k, word in enumerate(words) if word.isdigit()]
+    for other in [*bad, ()] if words else []:
+        message = rf"^{name} expected (input|query) of shape {re.escape(wanted)}, got {re.escape(str(other))}$"
+        with pytest.raises(InputError, match=message):
+            layer(np.ones(other))
 
 
 def test_a_sequence_in_two_parts():
@@ -269,34 +323,15 @@ def test_orthogonal_matrices_are_equally_likely():
 @pytest.mark.parametrize(
     ("kind", "message", "make"),
     [
-        (InputError, r"Linear\(2, 3\) expected input of shape \(\.\.\., 2\), got \(5, 4\)",
-         lambda: nn.Linear(2, 3, rng=rng())(np.zeros((5, 4)))),
-        (InputError, r"Conv2d\(1, 2, \(3, 3\)\) expected input of shape \(n, 1, height, width\), got \(4, 4\)",
-         lambda: nn.Conv2d(1, 2, 3, rng=rng())(np.zeros((4, 4)))),
-        (DataError, r"Conv2d\(1, 2, \(3, 3\)\) expected floats, got uint8 .* 0\.\.\.255 divided by 255",
-         lambda: nn.Conv2d(1, 2, 3, rng=rng())(np.zeros((1, 1, 4, 4), np.uint8))),
-        (DataError, r"Linear\(2, 3\) expected floats, got int64",
-         lambda: nn.Linear(2, 3, rng=rng())(np.zeros((1, 2), np.int64))),
-        (InputError, r"BatchNorm\(3\) expected input of shape \(n, 3, \.\.\.\), got \(5, 2\)",
-         lambda: nn.BatchNorm(3)(np.zeros((5, 2)))),
-        (InputError, r"LayerNorm\(\(3,\)\) expected input of shape \(\.\.\., 3\)",
-         lambda: nn.LayerNorm(3)(np.zeros((5, 2)))),
         (InputError, r"Embedding\(3, 2\): label 3 is not one of the 3 classes",
          lambda: nn.Embedding(3, 2, rng=rng())(np.array([3]))),
-        (InputError, r"RNN\(2, 3\) expected input of shape \(n, time, 2\)",
-         lambda: nn.RNN(2, 3, rng=rng())(np.zeros((5, 2)))),
         (InputError, r"LSTM\(2, 3\) expected cell memory of shape \(5, 3\), got \(5, 2\)",
          lambda: nn.LSTM(2, 3, rng=rng())(np.zeros((5, 1, 2)), (np.zeros((5, 3)), np.zeros((5, 2))))),
         (InputError, r"GRU\(2, 3\) expected memory of shape \(5, 3\), got \(5, 2\)",
          lambda: nn.GRU(2, 3, rng=rng())(np.zeros((5, 1, 2)), np.zeros((5, 2)))),
-        (InputError, r"GroupNorm\(2, 4\) expected input of shape \(n, 4, \.\.\.\), got \(5, 2\)",
-         lambda: nn.GroupNorm(2, 4)(np.zeros((5, 2)))),
         (InputError, r"GroupNorm: 4 channels cannot be shared among 3 groups", lambda: nn.GroupNorm(3, 4)),
         (InputError, r"ConvTranspose2d: 3 channels in, 2 out cannot be shared among 2 groups",
          lambda: nn.ConvTranspose2d(3, 2, 3, groups=2, rng=rng())),
-        (InputError, r"ConvTranspose2d\(2, 1, \(3, 3\)\) expected input of shape \(n, 2, height, width\)",
-         lambda: nn.ConvTranspose2d(2, 1, 3, rng=rng())(np.zeros((5, 1, 4, 4)))),
-        (TypeError, r"Linear needs rng=", lambda: nn.Linear(2, 3, rng=0)),
         (TypeError, r"part 1 cannot be called", lambda: nn.Sequential(nn.relu, "relu")),
         (InputError, r"outputs is a number of things", lambda: nn.Linear(2, 0, rng=rng())),
         (InputError, r"shared among 2 groups", lambda: nn.Conv2d(2, 3, 1, groups=2, rng=rng())),

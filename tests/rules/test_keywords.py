@@ -316,6 +316,12 @@ def given_out(function: Any, row: Any, example: Any, leaves: list[Any], out: Any
 
 def with_one_more(function: Any, row: Call, leaves: list[Any], out: Any) -> Any:
     """A lambda that calls ``function``: once more with the arguments that it gave, and ``out``."""
+    args, options = given_by(function, row, leaves)
+    return function(*args, **options, out=out)
+
+
+def given_by(function: Any, row: Call, leaves: list[Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments that a lambda gives to ``function``."""
     seen: list[Any] = []
     ours = COMPOSED[function]
 
@@ -328,8 +334,8 @@ def with_one_more(function: Any, row: Call, leaves: list[Any], out: Any) -> Any:
         row.call(*leaves)
     finally:
         COMPOSED[function] = ours
-    args, options = seen[0]
-    return function(*args, **options, out=out)
+    found: tuple[Any, dict[str, Any]] = seen[0]
+    return found
 
 
 def gradients(zs: Any, leaves: list[Any]) -> list[Any]:
@@ -378,19 +384,7 @@ def arguments(function: Any, each: Any, example: Any) -> tuple[Any, dict[str, An
         return ((leaves,) if each.variadic else tuple(leaves)), {
             name: v for name, v in example.options.items() if name in keywords(function)
         }
-    seen: list[Any] = []
-    ours = COMPOSED[function]
-
-    def watched(*args: Any, **options: Any) -> Any:
-        seen.append((args, options))
-        return ours(*args, **options)
-
-    COMPOSED[function] = watched
-    try:
-        each.call(*leaves)
-    finally:
-        COMPOSED[function] = ours
-    return seen[0]
+    return given_by(function, each, leaves)
 
 
 # -- functions that write, and that make arrays ----------------------------------------------------------------------
