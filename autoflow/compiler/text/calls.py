@@ -17,10 +17,11 @@ import numpy as np
 
 from ...rules.linalg import explicit, summed_axes
 from ...table.facts import find
+from ...table.outside import public_name
 from ..matching import Array, Value
 from ..trace.memory import cast, set_items, update_at, write_into_copy
 from .places import Ref, as_view, heads
-from .writer import RefusedError, name_of
+from .writer import RefusedError
 
 Call = Callable[..., Any]
 
@@ -204,7 +205,7 @@ SIGNS = {np.add: "+=", np.subtract: "-=", np.multiply: "*="}
 def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -> Any:
     """``np.add.at``."""
     if ufunc not in SIGNS or not rest:
-        raise RefusedError(f"{name_of(ufunc)}.at")
+        raise RefusedError(f"{public_name(ufunc)}.at")
     return items_set(w, v, x, index, rest[0], SIGNS[ufunc])
 
 

@@ -24,6 +24,7 @@ from ...pictures import sliders
 from ...pictures.sliders.live import TEMPLATES, literal
 from ...table.facts import find, of_kind
 from ...table.indexing import put_view
+from ...table.outside import public_name
 from ...table.table import RULES
 from ..matching import CAPTURED, CONSTANT, Value
 from ..program import Program
@@ -34,7 +35,7 @@ from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS, FORMS
 from .places import FAR, REACH, Number, Ref, as_box, as_view, heads
-from .writer import RefusedError, Writer, call_of, name_of
+from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype
     "d": "Float64", "f": "Float32", "?": "Uint8", "b": "Int8", "B": "Uint8", "h": "Int16", "H": "Uint16", "i": "Int32",
@@ -133,7 +134,7 @@ class JavaScript(Writer):
     def write_reduce(self, v: Value, x: Any) -> Ref:
         start = EXTREMES.get(v.function, v.function.identity)
         if start is None:
-            raise RefusedError(f"{name_of(v.function)}.reduce")
+            raise RefusedError(f"{public_name(v.function)}.reduce")
         letters, (axis, _) = LETTERS[: len(x.shape)], v.options
         gone = {*range(len(letters))} if axis is None else {*np.ravel(axis) % len(letters)}
         kept = "".join([a for k, a in enumerate(letters) if k not in gone])
@@ -177,7 +178,7 @@ class JavaScript(Writer):
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
-        raise RefusedError(name_of(function))
+        raise RefusedError(public_name(function))
 
     def formed(self, v: Value, form: Any) -> Any:
         """By simpler functions, which are recorded in turn."""
@@ -248,9 +249,9 @@ def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
     name = getattr(function, "__name__", "")
     found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
     if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
-        raise RefusedError(name_of(function))
+        raise RefusedError(public_name(function))
     if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, power_of_arrays):
-        raise RefusedError(f"{name_of(function)} of integers")
+        raise RefusedError(f"{public_name(function)} of integers")
     return f"({found} ? 1 : 0)" if dtype.kind == "b" else found
 
 

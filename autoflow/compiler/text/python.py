@@ -20,11 +20,12 @@ import numpy as np
 from ...base.pytree import tree_map
 from ...pictures.sliders.live import OPERATORS
 from ...table.indexing import put_view
+from ...table.outside import public_name
 from ..matching import REDUCE, Value
 from ..program import Program
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
-from .writer import REDUCING, RefusedError, Writer, call_of, name_of
+from .writer import REDUCING, RefusedError, Writer, call_of
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
@@ -91,6 +92,8 @@ class Python(Writer):
             return self.leaf(v.sample if v.dtype is None else v.sample.item())
         return self.array(v.sample)
 
+    write_captured = write_constant
+
     def array(self, x: Any) -> Word:
         """An array that is known."""
         if x.dtype.kind not in "fiubc":
@@ -104,9 +107,6 @@ class Python(Writer):
             self.outside[name] = f"{name} = {text}"
             return Word(name)
         return Word(text)
-
-    def write_captured(self, v: Value) -> Word:
-        return self.array(v.sample)
 
     def write_item(self, v: Value, parts: Word) -> Word:
         return self.placed(v, f"{parts}[{v.options}]")
@@ -150,7 +150,7 @@ class Python(Writer):
         elif OURS.get(name) is function:
             self.outside.setdefault(name, plain_source(function))
         else:
-            name = name_of(function)
+            name = public_name(function)
             if not name.startswith(("np.", "scipy.")):
                 raise RefusedError(name)
             if name.startswith("scipy."):
@@ -175,7 +175,7 @@ class Python(Writer):
             return Word("bool" if x is bool else f"np.{np.dtype(x)}")
         if isinstance(x, (np.ndarray, np.generic)):
             return self.array(x)
-        if callable(x) and (name := name_of(x)).startswith("np."):
+        if callable(x) and (name := public_name(x)).startswith("np."):
             return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
 
