@@ -40,7 +40,7 @@ class Study:
         self.loss, self.tree = loss, params
         self.params = named_arrays(named_params(params, loss), "params")
         self.data = named_arrays(named_data(data, self.params, loss), "data")
-        self.predict = predict if self.data else None
+        self.predict: Any = predict if self.data else None
         self.moving = [name for name, d in self.data.items() if d.dtype.kind == "f"]
         self.root = self.record(loss)
         if not isinstance(self.root, Operation) or self.root.size != 1:

@@ -211,7 +211,7 @@ class JavaScript(Writer):
             given.append(x)
         found = function(*given)
         if isinstance(found, (tuple, list)):
-            return [self.gathered(np.asarray(f), starts, d) for f, (_, d) in zip(found, v.parts, strict=True)]
+            return [self.gathered(np.array(f, float), starts, d) for f, (_, d) in zip(found, v.parts, strict=True)]
         return self.gathered(np.array(found, float), starts, v.dtype)
 
     def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
@@ -236,7 +236,8 @@ class JavaScript(Writer):
         """Write elements of a buffer into some places."""
         box = as_box(where) if where.any() else None
         if box is not None and (view := as_view(buffer, address[box])) is not None:
-            self.loop(as_view(target.buffer, target.addresses(0)[box]) or target, [view])
+            part = as_view(target.buffer, target.addresses(0)[box])  # a box always is one
+            self.loop(part or target, [view])
         elif where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
             put = f"{target.buffer}[{to}[k]] = {buffer}[{source}[k]];"

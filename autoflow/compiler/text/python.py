@@ -92,7 +92,8 @@ class Python(Writer):
             return self.leaf(v.sample if v.dtype is None else v.sample.item())
         return self.array(v.sample)
 
-    write_captured = write_constant
+    def write_captured(self, v: Value) -> Word:
+        return self.array(v.sample)
 
     def array(self, x: Any) -> Word:
         """An array that is known."""
