@@ -17,7 +17,8 @@ def predict(w1, b1, w2, b2, w3, b3, x):
 
 def loss(w1, b1, w2, b2, w3, b3, x, t):
     y = predict(w1, b1, w2, b2, w3, b3, x)
-    return np.mean(np.logaddexp(0.0, -t * y))
+    margin = t * y
+    return np.mean(np.logaddexp(0.0, -margin))
 
 
 rng = np.random.default_rng(3)

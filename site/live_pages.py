@@ -25,7 +25,8 @@ def separate(w, b, x):
 
 def logistic_loss(w, b, x, t):
     z = separate(w, b, x)
-    return np.mean(np.log1p(np.exp(-t * z)))
+    margin = t * z
+    return np.mean(np.log1p(np.exp(-margin)))
 
 
 def cubic(c, x):

@@ -17,6 +17,7 @@ pytest.importorskip("mistune")
 pytest.importorskip("pygments")
 pytest.importorskip("nbformat")
 import chromium
+import grading
 import lab
 import lessons
 import nbformat
@@ -76,23 +77,32 @@ def typed(part):
     return f"{part}".replace("-", "−") if isinstance(part, (int, float)) and not isinstance(part, bool) else str(part)
 
 
-@each
-def test_right_answers_are_read_from_their_boxes(path, filled):
-    """And what is saved of them is Python that is right in the notebook, too."""
-    made, text = filled(path)
-    questions, asked = questions_of(made.name), []
+def typed_answers(made, text):
+    """What a page sends if all is right, but for questions that are answered by functions."""
+    questions = questions_of(made.name)
     for name, template, _ in ROWS.findall(text):
         right = questions[name].right
         if callable(right):
             continue
         parts = list(right) if isinstance(right, (tuple, list, set)) else [right]
         texts = [typed(part) for part in parts] if template.count("...") == len(parts) else [", ".join(map(str, parts))]
-        asked.append({"name": name, "template": html.unescape(template), "texts": texts})
+        yield {"name": name, "template": html.unescape(template), "texts": texts}
+
+
+def judged(made, asked):
+    """What Python says of them, by name."""
     answer = json.loads(lessons.python().answer(made.name, json.dumps(asked)))
     assert not answer["needs"]
-    for row in answer["verdicts"]:
+    return {row["name"]: row for row in answer["verdicts"]}
+
+
+@each
+def test_right_answers_are_read_from_their_boxes(path, filled):
+    """And what is saved of them is Python that is right in the notebook, too."""
+    made, text = filled(path)
+    for name, row in judged(made, [*typed_answers(made, text)]).items():
         assert row["right"], row
-        assert questions[row["name"]].is_right(eval(row["source"], {}))
+        assert questions_of(made.name)[name].is_right(eval(row["source"], {}))
 
 
 def ask(texts, name="dL_db", template="...", lesson="backprop_by_hand"):
@@ -173,7 +183,7 @@ globalThis.Worker = class {
     if (base) return reply({ ready: true });
     asked.push(ask === "run" ? args[0] : ask);
     if (ask === "run") return reply({ id, result: { printed: "ran", shown: [{ html: "<b>drawn</b>" }], error: null } });
-    const verdicts = JSON.parse(args[1]).map(({ name, texts }) => (
+    const verdicts = JSON.parse(args[1]).map(({ name, texts }) => (globalThis.known?.[name]?.[texts.join("; ")] ??
       { name, right: texts.join() === "12", said: `${texts} it is`, source: texts.join() || "..." }));
     reply({ id, result: { needs: false, verdicts } });
   }
@@ -183,7 +193,7 @@ globalThis.Worker = class {
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def stored_site(tmp_path_factory):
     """One lesson, with what its page needs but Python."""
     out = tmp_path_factory.mktemp("lessons")
     lessons.build(out, None)
@@ -197,16 +207,27 @@ def site(tmp_path_factory):
         text = lessons.page(lesson(PATHS[0], folder), "A lesson", "", "")
     (folder / "lesson.html").write_text(text, encoding="utf-8")
     with served(out) as (url, _):
-        yield f"{url}lessons/lesson.html"
+        yield f"{url}lessons/lesson.html", folder
+
+
+@pytest.fixture(scope="module")
+def site(stored_site):
+    return stored_site[0]
+
+
+def fresh(browser, address, source=PYTHON):
+    """A page whose reader was never there."""
+    page = chromium.Page(browser, 400, 800)
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=source)
+    page.go(address)
+    page.run("localStorage.clear()")
+    page.go(f"{address}?fresh")
+    return page
 
 
 @pytest.fixture
 def page(site, browser):
-    page = chromium.Page(browser, 400, 800)
-    page.call("Page.addScriptToEvaluateOnNewDocument", source=PYTHON)
-    page.go(site)
-    page.run("localStorage.clear()")
-    page.go(f"{site}?fresh")
+    page = fresh(browser, site)
     yield page
     page.call("Page.close")
 
@@ -286,13 +307,67 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     assert page.run("asked")[2:] == ["x = 7"]
 
 
+KEEP_SAVED = "globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.nightly
+@each
+def test_a_lesson_is_answered_in_its_page_and_graded(path, filled, stored_site, browser, tmp_path):
+    """Each question first wrongly: what follows appears, no hint and no answer is open. Then rightly: it is counted, is
+    there after a reload, and is worth its point in the file that the reader saves."""
+    address, folder = stored_site[0].replace("lesson.html", f"{path.stem}.html"), stored_site[1]
+    made, text = filled(path)
+    shutil.copyfile(path, folder / path.name)
+    (folder / f"{path.stem}.html").write_text(lessons.page(lesson(path, folder), "A lesson", "", ""), encoding="utf-8")
+    names = [name for name, *_ in ROWS.findall(text)]
+    right = {row["name"]: row for row in typed_answers(made, text)}
+    wrong = [row | {"texts": ["−7.25" for _ in row["texts"]]} for row in right.values()]
+    known = {name: {"; ".join(right[name]["texts"]): row} for name, row in judged(made, [*right.values()]).items()}
+    for name, row in judged(made, wrong).items():
+        assert not row["right"]
+        known[name]["; ".join(["−7.25" for _ in right[name]["texts"]])] = row
+    one = fresh(browser, address, f"globalThis.known = {json.dumps(known)};{PYTHON}")
+    points = 0
+    for k, form in enumerate(re.findall(r'<form class="ask".*?</form>', text, re.DOTALL)):
+        here = f"document.querySelectorAll('form.ask')[{k}]"
+        said = f"[...{here}.querySelectorAll('output')].map((o) => o.textContent)"
+        asked, before = [name for name, *_ in ROWS.findall(form)], one.run(OPEN)
+        one.run(TYPE % (k, json.dumps(["−7.25"] * form.count("<input"))))
+        one.run(f"{here}.querySelector('button.main').click()")
+        wait(one, f"{said}.every(Boolean)")
+        assert one.run(OPEN) == before + ("exercise" not in asked[0])
+        if {*asked} <= {*right}:
+            points += len(asked)
+            one.run(TYPE % (k, json.dumps([part for name in asked for part in right[name]["texts"]])))
+            one.run(f"{here}.querySelector('button.main').click()")
+            wait(one, f"{said}.every((text) => text.startsWith('✓'))")
+    assert one.run("document.querySelectorAll('details.hint[open], details.answer[open]').length") == 0
+    one.go(f"{address}?again")
+    assert one.run("document.getElementById('count').textContent") == f"{points} of {len(names)} right"
+    assert one.run(OPEN) == len(made.parts)
+    one.run(KEEP_SAVED)
+    one.run("document.getElementById('save').click()")
+    wait(one, "saved.at(-1)?.type.includes('ipynb')")
+    book = nbformat.reads(one.run("saved.at(-1).text()"), as_version=4)
+    checks = [
+        cell.source[cell.source.index("check(") :] for cell in book.cells if re.search(r"^check\(", cell.source, re.M)
+    ]
+    begin = f'from autoflow.lessons import checker\ncheck = checker("{made.name}")'
+    book.cells = [nbformat.v4.new_code_cell(source) for source in [begin, *checks]]
+    nbformat.write(book, tmp_path / path.name)
+    assert grading.grade(tmp_path / path.name, made.name).points == points
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
 @pytest.mark.nightly
 def test_my_answers_are_a_notebook(page):
     """Without answers and outputs, with what was typed and changed, and with the name."""
-    page.run("globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }")
+    page.run(KEEP_SAVED)
     page.run("document.getElementById('name').value = 'Ada'; document.getElementById('name').oninput()")
     page.run(TYPE % (0, "['12', '36', '', '']"))
     enter(page)

@@ -165,7 +165,7 @@ if (flags.theme) document.documentElement.setAttribute("theme", flags.theme);
 for (let k = 0; k < +(flags.steps ?? 0); k++) step();
 play("play" in flags);
 if (flags.pick) pick(A.cards.find((c) => c.title === decodeURIComponent(flags.pick)));
-new ResizeObserver(() => { buildGraph(); state.dirty = true; }).observe($("page"));
+new ResizeObserver(() => { buildGraph(); draw(); }).observe($("page")); // at once: a new canvas is empty
 matchMedia("(prefers-color-scheme:dark)").addEventListener("change", () => (state.dirty = true));
 buildGraph();
 draw();

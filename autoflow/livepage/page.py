@@ -69,13 +69,13 @@ class LivePage:
         if study.predict is not None:
             prediction, shape = study.record_prediction()
         cards, wanted, layouts = describe(study)
-        last = [*study.data][-1]
+        last = next(reversed(study.data), None)
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
             "params": [p.ravel().tolist() for p in study.params.values()],
             "data": [rounded(study.data[name]) for name in study.moving],
             "dataShapes": [np.shape(study.data[name]) for name in study.moving],
-            "labels": None if last in study.moving else rounded(study.data[last]), "kind": study.kind,
+            "labels": rounded(study.data[last]) if last and last not in study.moving else None, "kind": study.kind,
             "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [lines for lines, _ in study.functions.values() if lines],
@@ -87,10 +87,10 @@ class LivePage:
 
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """How targets say a class, and from where on a single predicted number says the first one."""
-        *others, t = self.study.data.values()
         count = shape[-1] if len(shape) > 1 else 1
-        if not others:  # no targets
+        if len(self.study.data) < 2:  # no targets
             return {"count": count, "targets": "none", "middle": 0}
+        t = [*self.study.data.values()][-1]
         if count > 1:
             return {"count": count, "targets": "hot" if t.ndim > 1 else "labels", "middle": 0}
         is_share = self.study.predict is not None and bool(t.min() >= 0) and self.predicts_shares()
@@ -165,16 +165,16 @@ def rounded(x: Any) -> list[Any]:
 
 
 def live(
-    loss: Callable[..., Any], params: Any, data: Any, predict: Callable[..., Any] | None = None, *, lr: float = 0.1,
-    momentum: float = 0.0, optimizer: str | None = None, grid: Any = None, title: str | None = None,
+    loss: Callable[..., Any], params: Any, data: Any = (), predict: Callable[..., Any] | None = None, *,
+    lr: float = 0.1, momentum: float = 0.0, optimizer: str | None = None, grid: Any = None, title: str | None = None,
 ) -> LivePage:  # fmt: skip
     """A page on which your own loss trains: the graph with all values and gradients, the curve of the loss, data and
     prediction, live. It runs in the browser alone. Points and weights can be dragged.
 
     loss : a function of NumPy that returns one number. It is called with the names in ``params`` and ``data`` if its
         parameters are called so, as in ``loss(w, b, x, t)``; else as ``loss(params, x, t)``.
-    params : a dict of arrays.
-    data : a dict of arrays, or a tuple: first what is predicted from, last the targets.
+    params : a dict of arrays; or an array, a list, nested containers, which the loss then gets as they are.
+    data : a dict of arrays, or a tuple: first what is predicted from, last the targets. A loss may need none.
     predict : the prediction, from the same parameters and the first array of the data. For points of two numbers the
         page shows it on the plane, for points of one as a curve, for square images as their classes; else each
         predicted number beside its target. If the loss begins with it, the cards of its units show what each says on

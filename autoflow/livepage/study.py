@@ -15,6 +15,7 @@ from ..arrays import constant
 from ..backprop.engine import topological
 from ..backprop.hooks import on_operation
 from ..base.errors import CompileError, InputError
+from ..base.pytree import is_container, tree_leaves, tree_paths, tree_unflatten
 from ..compiler.compiled import compile
 from ..nodes.nodes import Operation, Variable, value_of
 from ..program.names import expression_of
@@ -36,9 +37,10 @@ class Study:
     """
 
     def __init__(self, loss: Callable[..., Any], params: Any, data: Any, predict: Any, grid: Any) -> None:
-        self.loss, self.predict = loss, predict
-        self.params = named_arrays(params, "params")
-        self.data = named_arrays(data, "data", loss)
+        self.loss, self.tree = loss, params
+        self.params = named_arrays(named_params(params, loss), "params")
+        self.data = named_arrays(named_data(data, self.params, loss), "data")
+        self.predict: Any = predict if self.data else None
         self.moving = [name for name, d in self.data.items() if d.dtype.kind == "f"]
         self.root = self.record(loss)
         if not isinstance(self.root, Operation) or self.root.size != 1:
@@ -50,16 +52,17 @@ class Study:
         self.grid: Any = None
         self.on_grid: list[tuple[int, ...]] = []  # shapes of the prediction's operations there
         self.kind: str | None = None
-        if predict is not None:
+        if self.predict is not None:
             self.area, self.grid, self.kind = self.look(grid)
 
     def call(self, f: Callable[..., Any], params: Any, data: Any) -> Any:
-        """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``."""
+        """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``, in the
+        user's containers."""
         by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
         if takes(f, [*self.params]):
             return f(**{name: x for name, x in by_name.items() if name in parameters_of(f)})
         wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
-        return f(dict(zip(self.params, params, strict=True)), *wanted)
+        return f(tree_unflatten(self.tree, params), *wanted)
 
     def record(self, f: Any) -> Any:
         """The result of f for the parameters and the data, recorded."""
@@ -207,8 +210,8 @@ def with_operations(run: Callable[[], Any]) -> tuple[Any, list[Any]]:
 
 
 def parameters_of(f: Callable[..., Any]) -> list[str]:
-    """The names of its parameters."""
-    return [*inspect.signature(f).parameters]
+    """The names of its parameters, those of ``*args`` and ``**options`` left out."""
+    return [p.name for p in inspect.signature(f).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def takes(f: Callable[..., Any], names: list[str]) -> bool:
@@ -216,18 +219,32 @@ def takes(f: Callable[..., Any], names: list[str]) -> bool:
     return {*names} <= {*parameters_of(f)}
 
 
-def named_arrays(given: Any, what: str, loss: Any = None) -> dict[str, Any]:
-    """A dict of arrays; data in a tuple get the names of the loss's last parameters."""
-    if isinstance(given, (tuple, list)) and loss is not None:
-        given = dict(zip(parameters_of(loss)[-len(given) :], given, strict=False))
-    if not isinstance(given, Mapping) or not given:
-        kind = "empty" if isinstance(given, Mapping) else type(given).__name__
-        raise InputError(f"{what} is a dict of arrays, as in {{'w': w, 'b': b}}; not {kind}")
+def named_params(tree: Any, loss: Any) -> dict[str, Any]:
+    """The parameters by name: the keys of a dict of arrays, else as the loss writes them: ``p[0]``, ``p['w'].bias``."""
+    if isinstance(tree, dict) and not any(map(is_container, tree.values())):
+        return tree
+    return dict(zip(tree_paths(tree, [*parameters_of(loss), "params"][0]), tree_leaves(tree), strict=True))
+
+
+def named_data(data: Any, params: Any, loss: Any) -> dict[str, Any]:
+    """The data by name. An array, or arrays in a tuple, get the names of the loss's parameters that follow."""
+    if isinstance(data, Mapping):
+        return dict(data)
+    names = parameters_of(loss)
+    free = [name for name in names if name not in params] if takes(loss, [*params]) else names[1:]
+    arrays = data if isinstance(data, (tuple, list)) else [data]
+    return {free[k] if k < len(free) else f"data {k + 1}": x for k, x in enumerate(arrays)}
+
+
+def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
+    """The same as arrays of numbers. Raises InputError for what holds none."""
     arrays = {str(name): np.array(value_of(x)) for name, x in given.items()}
     for name, x in arrays.items():
         if x.dtype.kind not in "biufc" or not x.size:
             raise InputError(
-                f"{what}[{name!r}] has to be an array of numbers, not {type(given[name]).__name__}"
+                f"{what}: {name} has to be an array of numbers, not {type(given[name]).__name__}"
                 + f" of shape {x.shape}" * (not x.size)
+                + ". Of a model of autoflow.nn, pass {path: p.value for path, p in model.named_parameters().items()}, "
+                "and call nn.functional_call(model, params, x) in the loss" * hasattr(given[name], "named_parameters")
             )
     return arrays

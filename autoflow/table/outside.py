@@ -16,6 +16,7 @@ counts already, because nodes look there first. A function in no list is refused
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -172,11 +173,16 @@ def advice(function: Any, method: str = "") -> str:
 def public_name(function: Any, method: str = "") -> str:
     """The function's name as a user writes it.
 
-    >>> public_name(np.linalg.inv), public_name(np.add, "outer")
-    ('np.linalg.inv', 'np.add.outer')
+    >>> public_name(np.linalg.inv), public_name(np.add, "outer"), public_name(np.add.at), public_name(np.ndarray.copy)
+    ('np.linalg.inv', 'np.add.outer', 'np.add.at', 'np.ndarray.copy')
     """
-    name = getattr(function, "__name__", None) or str(function)
-    module = getattr(function, "__module__", None) or ""
-    name = f"{module}.{name}" if module else name
-    name = "np." + name.removeprefix("numpy.") if name.startswith("numpy.") else name
+    if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+        return public_name(ufunc, function.__name__)
+    name = getattr(function, "__qualname__", "") or getattr(function, "__name__", "") or str(function)
+    module = getattr(function, "__module__", None)
+    if not module:  # a ufunc, which may be anybody's, or written in C
+        homes = [home for home in ("numpy", "scipy.special") if getattr(sys.modules.get(home), name, None) is function]
+        module = [*homes, "" if isinstance(function, np.ufunc) else "numpy"][0]
+    home = module.partition("._")[0].replace("numpy", "np", 1)
+    name = f"{home}.{name.removesuffix('.<locals>')}" if home else name
     return f"{name}.{method}" if method not in ("", "__call__") else name

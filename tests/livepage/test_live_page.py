@@ -6,6 +6,7 @@
 import json
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from live_models import MODELS, model
 from seeds import by_day
 
 import autoflow as af
+from autoflow import nn
 from autoflow.errors import InputError
 from autoflow.livepage.page import LARGEST, script
 from autoflow.pictures.model.style import DARK, LIGHT
@@ -322,6 +324,51 @@ def test_how_the_functions_are_called():
     assert repr(page).startswith("<live page of <lambda>: w (2,)")
 
 
+@dataclass
+class Layer:
+    w: np.ndarray
+    b: np.ndarray
+
+
+MODEL = nn.Linear(2, 1, rng=np.random.default_rng(0))
+W, B = np.array([[0.5], [-0.25]]), np.array([0.125])
+CONTAINERS = {  # of the same numbers: the parameters, how the loss takes them, their names in the page
+    "a dict": ({"w": W, "b": B}, lambda p, x: x @ p["w"] + p["b"], ["w", "b"]),
+    "a list": ([W, B], lambda p, x: x @ p[0] + p[1], ["p[0]", "p[1]"]),
+    "nested": (
+        {"one": [W, {"b": B}]},
+        lambda p, x: x @ p["one"][0] + p["one"][1]["b"],
+        ["p['one'][0]", "p['one'][1]['b']"],
+    ),
+    "a dataclass": (Layer(W, B), lambda p, x: x @ p.w + p.b, ["p.w", "p.b"]),
+    "a model": ({"weight": W.T, "bias": B}, lambda p, x: nn.functional_call(MODEL, p, x), ["weight", "bias"]),
+    "an array": (np.vstack([W, B]), lambda p, x: x @ p[:2] + p[2], ["p"]),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_parameters_are_in_the_loss_s_containers(name):
+    """The same loss in each, and data by their order, whatever options the loss has besides."""
+    params, predict, names = CONTAINERS[name]
+    x, t = np.array([[0.5, 1.0], [-1.0, 0.25], [1.0, -0.5]]), np.ones((3, 1))
+
+    def loss(p, x, t, power=2):
+        return np.mean((predict(p, x) - t) ** power)
+
+    page = af.live(loss, params, (x, t), lambda p, x: predict(p, x))
+    assert page.reason is None
+    assert [*page.params] == names
+    assert [*page.study.data] == ["x", "t"]
+    assert page.study.root.item() == pytest.approx(np.mean((x @ W + B - t) ** 2))
+    assert page.study.kind == "plane"
+
+
+def test_a_loss_may_have_no_data():
+    page = af.live(lambda x, y: (1 - x) ** 2 + 5 * (y - x**2) ** 2, {"x": -1.0, "y": 1.0}, predict=lambda x, y: x)
+    assert (page.reason, page.study.kind, page.about["data"]) == (None, None, [])
+    assert "makePrediction = null" in page.program
+
+
 def test_what_cannot_be_live_says_why_and_is_a_picture():
     x = np.arange(1.0, 5.0)
     page = af.live(lambda w, x: np.percentile(w * x, 40), {"w": np.array(2.0)}, {"x": x})
@@ -423,13 +470,11 @@ def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
 
 def test_wrong_arguments():
     data = {"x": np.ones(3)}
-    with pytest.raises(InputError, match="params is a dict of arrays"):
-        af.live(lambda w, x: np.sum(w * x), np.ones(3), data)
-    with pytest.raises(InputError, match=r"data is a dict of arrays.*; not empty"):
-        af.live(lambda w: np.sum(w), {"w": np.ones(3)}, {})
-    with pytest.raises(InputError, match=r"params\['layer'\] has to be an array of numbers, not dict"):
-        af.live(lambda p, x: np.sum(p["layer"]["w"] * x), {"layer": {"w": np.ones(3)}}, data)
-    with pytest.raises(InputError, match=r"data\['x'\] has to be .* not ndarray of shape \(0, 2\)"):
+    with pytest.raises(InputError, match=r"params: p\['layer'\]\[0\] has to be an array of numbers, not str"):
+        af.live(lambda p, x: np.sum(x), {"layer": ["w"]}, data)
+    with pytest.raises(InputError, match=r"params: net has to be .* not Linear\. Of a model .* nn.functional_call"):
+        af.live(lambda net, x: np.sum(net(x)), nn.Linear(3, 1, rng=np.random.default_rng(0)), data)
+    with pytest.raises(InputError, match=r"data: x has to be .* not ndarray of shape \(0, 2\)"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(2)}, {"x": np.ones((0, 2))})
     with pytest.raises(InputError, match="predict has to compute"):
         af.live(lambda w, x: np.sum(w * x), {"w": np.ones(3)}, data, lambda w, x: w)

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from ...pictures import sliders
-from ...pictures.sliders.live import TEMPLATES
+from ...pictures.sliders.live import TEMPLATES, literal
+from ...table.facts import find, of_kind
 from ...table.indexing import put_view
+from ...table.outside import public_name
 from ...table.table import RULES
 from ..matching import CAPTURED, CONSTANT, Value
 from ..program import Program
@@ -31,14 +33,13 @@ from ..trace.memory import flatten, set_items, write_into_copy, written_call
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
-from .calls import AT_RUN, CALLS
-from .forms import FORMS
-from .places import FAR, REACH, Number, Ref, as_box, as_view, heads, merge_axes
-from .writer import RefusedError, Writer, call_of, name_of
+from .calls import AT_RUN, CALLS, FORMS
+from .places import FAR, REACH, Number, Ref, as_box, as_view, heads
+from .writer import RefusedError, Writer, call_of
 
-KINDS = {
-    "d": "Float64Array", "f": "Float32Array", "?": "Uint8Array", "b": "Int8Array", "B": "Uint8Array", "h": "Int16Array",
-    "H": "Uint16Array", "i": "Int32Array", "I": "Uint32Array", "l": "Float64Array", "q": "Float64Array",
+KINDS = {  # of typed arrays, by the letter of the dtype
+    "d": "Float64", "f": "Float32", "?": "Uint8", "b": "Int8", "B": "Uint8", "h": "Int16", "H": "Uint16", "i": "Int32",
+    "I": "Uint32", "l": "Float64", "q": "Float64",
 }  # fmt: skip
 SPECIAL = {  # functions of scipy.special, by their names
     "erf": "erf({})", "erfc": "erfc({})", "gammaln": "gammaln({})", "loggamma": "gammaln({})", "psi": "psi({})",
@@ -48,22 +49,17 @@ SPECIAL = {  # functions of scipy.special, by their names
 }  # fmt: skip
 FORMULAS: dict[Any, str] = {**TEMPLATES, power_of_arrays: "({} ** {})", operator.pow: "({} ** {})"}
 OF_BOOLEANS = {np.bitwise_and, np.bitwise_or, np.invert}
-REDUCED = {  # where it begins, and what one more element does
-    np.add: ("0", "s += {}"), np.multiply: ("1", "s *= {}"), np.maximum: ("-Infinity", "s = Math.max(s, {})"),
-    np.minimum: ("Infinity", "s = Math.min(s, {})"), np.logical_or: ("0", "s = s || {} ? 1 : 0"),
-    np.logical_and: ("1", "s = s && {} ? 1 : 0"), np.logaddexp: ("-Infinity", "s = logaddexp(s, {})"),
-    np.hypot: ("0", "s = Math.hypot(s, {})"),
-}  # fmt: skip
+EXTREMES = {np.maximum: -math.inf, np.minimum: math.inf}  # where these reductions begin; others at their identity
+NEW_ARRAYS = """
+    append array asarray ascontiguousarray atleast_1d atleast_2d block broadcast_arrays column_stack compress
+    concatenate delete diag diagflat dstack extract hstack insert lib.stride_tricks.sliding_window_view meshgrid pad
+    repeat resize roll stack take take_along_axis tile tril triu vstack
+"""
 MOVES = {  # elements stay as they are
-    np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.tile, np.repeat, np.pad, np.concatenate, np.stack, np.vstack,
-    np.hstack, np.dstack, np.column_stack, np.split, np.array_split, np.tril, np.triu, np.diag, np.diagonal, np.reshape,
-    np.ravel, np.squeeze, np.expand_dims, np.swapaxes, np.transpose, np.moveaxis, np.broadcast_to, np.broadcast_arrays,
-    np.take, np.compress, np.delete, np.insert, np.append, np.atleast_1d, np.atleast_2d, np.array, np.asarray,
-    np.ascontiguousarray, np.meshgrid, np.resize, np.block, np.extract, operator.getitem, set_items, put_view, flatten,
-    np.diagflat, np.take_along_axis, write_into_copy, np.lib.stride_tricks.sliding_window_view,
+    *of_kind("shapes", "permutes", "shows", "slices"), *map(find, NEW_ARRAYS.split()),
+    operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
-METHODS = {"copy", "flatten"}
-BOUND = {"clip", "round"}  # what their formulas take may be left out
+BOUND = {"clip", "nan_to_num", "round"}  # what their formulas take may be left out
 KNOWN = CAPTURED, CONSTANT
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -87,13 +83,13 @@ class JavaScript(Writer):
         if dtype is None or dtype.char not in KINDS:
             raise RefusedError(f"arrays of {dtype}")
         name = f"v{next(self.names)}"
-        self.data.append(f"const {name} = new {KINDS[dtype.char]}({math.prod(shape)});")
+        self.data.append(f"const {name} = new {KINDS[dtype.char]}Array({math.prod(shape)});")
         return Ref(name, shape)
 
-    def table(self, numbers: Any, kind: str = "Int32Array") -> str:
+    def table(self, numbers: Any, kind: str = "Int32") -> str:
         """Numbers that are known, as a buffer."""
         name = f"c{next(self.names)}"
-        self.data.append(f"const {name} = {kind}.of({', '.join([literal(x) for x in np.ravel(numbers)])});")
+        self.data.append(f"const {name} = {kind}Array.of({', '.join([literal(x) for x in np.ravel(numbers)])});")
         return name
 
     def constant(self, array: Any) -> Ref:
@@ -102,35 +98,26 @@ class JavaScript(Writer):
         if array.dtype.char not in KINDS:
             raise RefusedError(f"a constant of {array.dtype}")
         if not array.shape:
-            return Number(literal(array), float(array))
+            return Number(float(array))
         return Ref(self.table(array, KINDS[array.dtype.char]), array.shape)
 
     # -- loops
 
-    def loop(self, target: Ref, operands: Sequence[Ref], body: Callable[..., str]) -> Ref:
-        """``body(target, *operands)`` for each element, in as few loops as possible."""
+    def loop(self, target: Ref, operands: Sequence[Ref], formula: str = "{}", sign: str = "=") -> Ref:
+        """A formula for each element; where all is in C order, in one loop."""
         refs = [x.broadcast(target.shape) for x in operands]
-        varying = [x for x in refs if not isinstance(x, Number)]  # a number fits any loop
-        lengths, steps = merge_axes(target.shape, [target, *varying])
-        names = [f"q{k}" for k in range(len(lengths))]
-        strides = dict(zip(map(id, [target, *varying]), steps, strict=True))
-        written = [x.at(names, strides.get(id(x))) for x in refs]
-        to = strides[id(target)]
-        self.lines.append(f"{heads(zip(names, lengths, strict=True))}{body(target.at(names, to), *written)};")
+        to = target
+        if all([x.is_dense for x in (target, *refs)]):
+            to, *refs = [x.reshape([target.size]) for x in (target, *refs)]
+        names = [f"q{k}" for k in range(len(to.shape))]
+        text = formula.format(*[x.at(names) for x in refs])
+        self.lines.append(f"{heads(zip(names, to.shape, strict=True))}{to.at(names)} {sign} {text};")
         return target
 
-    def elementwise(self, v: Any, formula: str, operands: Sequence[Ref]) -> Ref:
-        """A formula for each element; a long operand that occurs twice is still read once."""
-        return self.loop(self.new(v.shape, v.dtype), operands, lambda to, *x: f"{to} = {formula.format(*x)}")
-
-    def copied(self, x: Ref, shape: Sequence[int], dtype: Any) -> Ref:
-        """The same numbers in C order in a buffer of their own."""
-        return self.loop(self.new(shape, dtype), [x], lambda to, a: f"{to} = {a}")
-
     def straight(self, v: Value) -> Ref:
-        """A value in C order."""
+        """A value in C order in a buffer."""
         x = self.known[v]
-        return x if x.is_dense and not isinstance(x, Number) else self.copied(x, v.shape, v.dtype or np.dtype(float))
+        return x if x.is_dense and x.buffer else self.loop(self.new(v.shape, v.dtype or np.dtype(float)), [x])
 
     # -- the kinds of values
 
@@ -144,48 +131,31 @@ class JavaScript(Writer):
 
     write_captured = write_constant
 
-    def write_ufunc(self, v: Value, *operands: Any) -> Ref:
-        return self.elementwise(v, formula_of(v.function, v.args, v.dtype), operands)
-
     def write_reduce(self, v: Value, x: Any) -> Ref:
-        if v.function not in REDUCED:
-            raise RefusedError(f"{name_of(v.function)}.reduce")
+        start = EXTREMES.get(v.function, v.function.identity)
+        if start is None:
+            raise RefusedError(f"{public_name(v.function)}.reduce")
         letters, (axis, _) = LETTERS[: len(x.shape)], v.options
         gone = {*range(len(letters))} if axis is None else {*np.ravel(axis) % len(letters)}
         kept = "".join([a for k, a in enumerate(letters) if k not in gone])
-        return self.contracted(v, [(x, letters)], kept, *REDUCED[v.function])
-
-    def write_product(self, v: Value, x: Any, y: Any) -> Ref:
-        one, other = len(x.shape) == 1, len(y.shape) == 1
-        batch = LETTERS[: max(len(x.shape), len(y.shape), 2) - 2]
-        left = batch[len(batch) - len(x.shape) + 2 :] + "xk" if not one else "k"
-        right = batch[len(batch) - len(y.shape) + 2 :] + "ky" if not other else "k"
-        return self.contracted(v, [(x, left), (y, right)], batch + "x" * (not one) + "y" * (not other))
+        return self.contracted(v, [(x, letters)], kept, literal(start), formula_of(v.function, v.args, v.dtype))
 
     def contracted(
-        self, v: Any, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "s += {}"
+        self, v: Any, operands: Sequence[tuple[Ref, str]], out: str, start: str = "0", more: str = "{} + {}"
     ) -> Ref:
         """``np.einsum``: a letter for each axis of each operand, and those of the result. The sum may be another
-        reduction: where it begins, and what one more product does."""
+        reduction: where it begins, and a formula of what there is and one more product."""
         size = {a: n for x, letters in operands for a, n in zip(letters, x.shape, strict=True) if n != 1}
         target = self.new(v.shape, v.dtype)
         within = [a for a in size if a not in out]
-
-        def element(x: Ref, letters: str) -> str:
-            real = [(f"i_{a}", s) for a, s, n in zip(letters, x.strides, x.shape, strict=True) if n != 1]
-            return x.at([a for a, _ in real], [s for _, s in real])
-
-        outer, inner = [heads([(f"i_{a}", size[a]) for a in names if a in size]) for names in (out, within)]
-        factors = " * ".join([element(x, letters) for x, letters in operands])
-        to = element(target.reshape([size.get(a, 1) for a in out]), out)
-        self.lines.append(f"{outer}{{ let s = {start}; {inner}{more.format(factors)}; {to} = s; }}")
+        outer, inner = [heads([(f"i_{a}", size.get(a, 1)) for a in letters]) for letters in (out, within)]
+        factors = " * ".join([x.at([f"i_{a}" for a in letters]) for x, letters in operands])
+        to = target.reshape([size.get(a, 1) for a in out]).at([f"i_{a}" for a in out])
+        self.lines.append(f"{outer}{{ let s = {start}; {inner}s = {more.format('s', factors)}; {to} = s; }}")
         return target
 
     def write_view(self, v: Value, x: Any) -> Any:
-        return x.broadcast(v.shape) if isinstance(x, Number) else self.moved(v, v.function, [x])
-
-    def write_stack(self, v: Value, *operands: Any) -> Any:
-        return self.moved(v, lambda *arrays: np.stack(arrays), operands)
+        return self.moved(v, v.function, [x])
 
     def write_call(self, v: Value, *operands: Any) -> Any:
         function, args, options = call_of(v, v.args)
@@ -197,16 +167,18 @@ class JavaScript(Writer):
             return self.formed(v, FORMS[function])
         if function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc):
             bound = RULES[function].bind(args, options) if options or name in BOUND else args
-            return self.elementwise(v, formula_of(function, bound, v.dtype), [self.operand(a) for a in bound])
+            formula = formula_of(function, bound, v.dtype)
+            return self.loop(self.new(v.shape, v.dtype), [self.operand(a) for a in bound], formula)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())}
-        if (function in MOVES or name in METHODS) and not in_memory:
-            known = [a.sample if a.kind in KNOWN and is_index(a) else None for a in v.args]
+        if function in MOVES and not in_memory:
+            places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
+            given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
             try:
-                return self.moved(v, v.function, [x if k is None else k for x, k in zip(operands, known, strict=True)])
+                return self.moved(v, v.function, given)
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
-        raise RefusedError(name_of(function))
+        raise RefusedError(public_name(function))
 
     def formed(self, v: Value, form: Any) -> Any:
         """By simpler functions, which are recorded in turn."""
@@ -225,7 +197,7 @@ class JavaScript(Writer):
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
-        return self.known[a] if isinstance(a, Value) else Number("null", math.nan) if a is None else self.constant(a)
+        return self.known[a] if isinstance(a, Value) else Number(None) if a is None else self.constant(a)
 
     def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """What only moves elements, known from where it puts addresses. Arrays among the operands are known."""
@@ -239,57 +211,37 @@ class JavaScript(Writer):
             given.append(x)
         found = function(*given)
         if isinstance(found, (tuple, list)):
-            return [self.gathered(np.asarray(f), starts, d) for f, (_, d) in zip(found, v.parts, strict=True)]
-        return self.gathered(np.asarray(found, float), starts, v.dtype)
+            return [self.gathered(np.array(f, float), starts, d) for f, (_, d) in zip(found, v.parts, strict=True)]
+        return self.gathered(np.array(found, float), starts, v.dtype)
 
     def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
         """Elements from these addresses: a view if they are one, else a copy, box by box where that goes."""
         inside = {buffer: (address >= start) & (address < start + REACH) for buffer, start in starts.items()}
-        for buffer, places in inside.items():
-            if places.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
+        for buffer, where in inside.items():
+            if where.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
                 return view
-        target = self.new(address.shape, dtype)
         known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
-        for x in np.unique(address[known]):
-            if x or np.isnan(x):  # buffers begin with zeros
-                same = known & ((address == x) | (np.isnan(address) & np.isnan(x)))
-                self.fill(target, same, Number(literal(x), float(x)), None)
+        numbers, places = np.unique(address[known], return_inverse=True)
+        if known.all() and numbers.size == 1:
+            return Number(numbers[0], address.shape)
+        target = self.new(address.shape, dtype)
+        if numbers.any():  # buffers begin with zeros
+            address[known] = places.ravel()
+            self.fill(target, known, self.table(numbers, "Float64"), address)
         for buffer, start in starts.items():
             self.fill(target, inside[buffer], buffer, address - start)
         return target
 
-    def fill(self, target: Ref, where: Any, source: Any, address: Any) -> None:
-        """Write one source into some places."""
-        if not where.any():
-            return
-        box = as_box(where)
-        part = None if box is None else target.part([s.start for s in box], [s.stop - s.start for s in box])
-        is_number = isinstance(source, Number)
-        view = source if is_number else None if box is None else as_view(source, address[box])
-        if part is not None and view is not None:
-            self.loop(part, [view], lambda to, a: f"{to} = {a}")
-            return
-        to = self.table(np.flatnonzero(where))
-        value = source.text if is_number else f"{source}[{self.table(address[where])}[k]]"
-        self.lines.append(f"for (let k = 0; k < {int(where.sum())}; k++) {target.buffer}[{to}[k]] = {value};")
-
-
-def is_index(v: Value) -> bool:
-    """Does it hold places, or a mask?"""
-    return v.dtype is not None and v.dtype.kind in "iub"
-
-
-def literal(x: Any) -> str:
-    """A number.
-
-    >>> literal(2.0), literal(-0.5), literal(np.inf), literal(True)
-    ('2', '(-0.5)', 'Infinity', '1')
-    """
-    x = float(x)
-    if not math.isfinite(x):
-        return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "(-Infinity)"
-    text = repr(int(x)) if x == int(x) and abs(x) < 2**53 and (x or math.copysign(1, x) > 0) else repr(x)
-    return f"({text})" if text.startswith("-") else text
+    def fill(self, target: Ref, where: Any, buffer: str, address: Any) -> None:
+        """Write elements of a buffer into some places."""
+        box = as_box(where) if where.any() else None
+        if box is not None and (view := as_view(buffer, address[box])) is not None:
+            part = as_view(target.buffer, target.addresses(0)[box])  # a box always is one
+            self.loop(part or target, [view])
+        elif where.any():
+            to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
+            put = f"{target.buffer}[{to}[k]] = {buffer}[{source}[k]];"
+            self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {put}")
 
 
 def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
@@ -298,9 +250,9 @@ def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
     name = getattr(function, "__name__", "")
     found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
     if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
-        raise RefusedError(name_of(function))
+        raise RefusedError(public_name(function))
     if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, power_of_arrays):
-        raise RefusedError(f"{name_of(function)} of integers")
+        raise RefusedError(f"{public_name(function)} of integers")
     return f"({found} ? 1 : 0)" if dtype.kind == "b" else found
 
 
@@ -311,24 +263,16 @@ def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
 def helpers() -> dict[str, str]:
     """The functions that JavaScript lacks, by name."""
     ours = (files(__package__) / "functions.js").read_text(encoding="utf-8")
-    rows = (files(sliders) / "explore.js").read_text(encoding="utf-8").partition("// -- the two passes")
-    pieces = re.split(r"^(?=function |const )", ours + rows[0], flags=re.MULTILINE)
-    names = [re.match(r"(?:function|const) (\w+)", piece) for piece in pieces]
-    return {
-        m[1]: re.sub(r"^//.*\n", "", p, flags=re.MULTILINE).strip() for m, p in zip(names, pieces, strict=True) if m
-    }
+    rows = (files(sliders) / "explore.js").read_text(encoding="utf-8").partition("// -- the two passes")[0]
+    pieces = re.split(r"^(?=function |const |//)", ours + rows, flags=re.MULTILINE)
+    return {piece.split()[1].partition("(")[0]: piece.strip() for piece in pieces if re.match("function|const", piece)}
 
 
-def used_helpers(text: str) -> list[str]:
+def used_helpers(text: str, found: Sequence[str] = ()) -> Sequence[str]:
     """Those that a text uses, and those that they use."""
-    found: dict[str, str] = {}
-    queue = [text]
-    for piece in queue:
-        for name, source in helpers().items():
-            if name not in found and re.search(rf"(?<![.\w]){name}[\[(]", piece):
-                found[name] = source
-                queue.append(source)
-    return [source for name, source in helpers().items() if name in found]
+    whole = "\n".join([text, *found])
+    more = [source for name, source in helpers().items() if re.search(rf"(?<![.\w]){name}[\[(]", whole)]
+    return found if len(more) == len(found) else used_helpers(text, more)
 
 
 def to_javascript(program: Program, name: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base import pytree
 from ...table.shapes import positional
-from ..matching import Value, assembler
+from ..matching import assembler
 from ..signature import is_array
 from ..trace.recorded import record
 from .javascript import to_javascript
@@ -21,7 +21,6 @@ from .lines import with_lines
 from .python import Python, Word
 
 FEW = 12  # numbers of an argument that the doctest writes out
-EXAMPLE = """>>> rng = np.random.default_rng(0)"""
 
 
 class ProgramText:
@@ -101,7 +100,7 @@ class ProgramText:
           const v3 = new Float64Array(3);
           function run() {
           for (let q0 = 0; q0 < 3; q0++) v2[q0] = Math.exp(v1[q0]);
-          for (let q0 = 0; q0 < 3; q0++) v3[q0] = (v2[q0] * 2);
+          for (let q0 = 0; q0 < 3; q0++) v3[q0] = (v2[q0] * 2.0);
           }
           return { inputs: [v1], outputs: [v3.subarray(0, 3)], run };
         }
@@ -111,21 +110,18 @@ class ProgramText:
 
     # -- the docstring of the source
 
-    @property
-    def has_gradients(self) -> bool:
-        """Is it ``af.value_and_grad`` of a function?"""
-        return getattr(self.f, "which", None) == (0, 1) and isinstance(self.tree, tuple) and len(self.tree) == 2
-
     def gradients(self) -> list[str]:
-        """The arguments of the function that have one, in the order of the results."""
-        argnum = self.f.argnum
-        wanted = [argnum] if isinstance(argnum, int) else [*argnum]
-        return [name for k in wanted for name, path in zip(self.inputs, self.paths, strict=True) if first(path) == k]
+        """The arguments whose gradients follow the value, if it is ``af.value_and_grad`` of a function."""
+        if getattr(self.f, "which", None) != (0, 1) or not isinstance(self.tree, tuple):
+            return []
+        found = [name for k in np.ravel(self.f.argnum) for name, path in zip(self.inputs, self.paths, strict=True)
+                 if first(path) == k]  # fmt: skip
+        return found if len(found) == len(self.program.outputs) - 1 else []
 
     def output_names(self) -> list[str]:
         """``value``, ``grad_w``; else ``result_1``."""
         n = len(self.program.outputs)
-        if self.has_gradients and len(found := self.gradients()) == n - 1:
+        if found := self.gradients():
             return ["value", *[f"grad_{name}" for name in found]]
         return ["result"] if n == 1 else [f"result_{k + 1}" for k in range(n)]
 
@@ -134,17 +130,14 @@ class ProgramText:
         results = result_text(self.tree, outputs)
         wide = max([len(name) for name in [*self.inputs, *outputs]])
         lines = [f'"""``{results} = {self.name}({", ".join(self.inputs)})``', ""]
-        lines += [f"{name:{wide}} : {describe(v)}" for name, v in self.inputs.items()]
+        lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in self.inputs.items()]
         lines += ["", "Results:", ""]
-        lines += [f"{name:{wide}} : {describe(v)}" for name, v in zip(outputs, self.program.outputs, strict=True)]
-        lines += ["", EXAMPLE]
+        found = zip(outputs, self.program.outputs, strict=True)
+        lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in found]
+        lines += ["", ">>> rng = np.random.default_rng(0)"]
         lines += [f">>> {name} = {example(x)}" for name, x in zip(self.inputs, self.leaves, strict=True)]
-        call = f"{self.name}({', '.join(self.inputs)})"
-        if outputs[0] != "value":
-            lines += [f">>> {results} = {call}"]
-            lines += [f">>> np.shape({name})\n{v.shape}" for name, v in zip(outputs, self.program.outputs, strict=True)]
-            return [*"\n".join([*lines, '"""']).split("\n")]
-        lines += ["", "Gradients agree with differences:", "", f">>> {results} = {call}"]
+        lines += [f">>> {results} = {self.name}({', '.join(self.inputs)})"]
+        lines += ["", "Gradients agree with differences:", ""] * bool(self.gradients())
         for name in self.gradients():
             moved = [f"{x} {{}} 1e-6 * step" if x == name else x for x in self.inputs]
             there, back = [f"{self.name}({', '.join(moved)})[0]".format(sign) for sign in "+-"]
@@ -185,11 +178,6 @@ def result_text(tree: Any, names: list[str]) -> str:
     """
     text = repr(assembler(tree)([Word(name) for name in names]))
     return text[1:-1] if type(tree) is tuple else text
-
-
-def describe(v: Value) -> str:
-    """``(3, 2), float64``."""
-    return f"{v.shape}, {v.dtype}"
 
 
 def example(x: Any) -> str:

@@ -18,17 +18,16 @@ from typing import Any
 import numpy as np
 
 from ...base.pytree import tree_map
+from ...pictures.sliders.live import OPERATORS
 from ...table.indexing import put_view
+from ...table.outside import public_name
 from ..matching import REDUCE, Value
 from ..program import Program
 from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
-from .writer import REDUCING, RefusedError, Writer, call_of, name_of
+from .writer import REDUCING, RefusedError, Writer, call_of
 
-SIGNS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.matmul: "@", np.less: "<", np.less_equal: "<=",
-    np.greater: ">", np.greater_equal: ">=",
-}  # fmt: skip
+SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
@@ -93,11 +92,14 @@ class Python(Writer):
             return self.leaf(v.sample if v.dtype is None else v.sample.item())
         return self.array(v.sample)
 
+    def write_captured(self, v: Value) -> Word:
+        return self.array(v.sample)
+
     def array(self, x: Any) -> Word:
         """An array that is known."""
         if x.dtype.kind not in "fiubc":
             raise RefusedError(f"a constant of {x.dtype}")
-        text = repr(x.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+        text = digits(x.tolist())
         order = "" if x.flags.c_contiguous or x.ndim < 2 else ', order="F"'
         kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{x.dtype}"
         text = f"np.array({text}{kind}{order})" if isinstance(x, np.ndarray) else f"np.{x.dtype}({text})"
@@ -106,9 +108,6 @@ class Python(Writer):
             self.outside[name] = f"{name} = {text}"
             return Word(name)
         return Word(text)
-
-    def write_captured(self, v: Value) -> Word:
-        return self.array(v.sample)
 
     def write_item(self, v: Value, parts: Word) -> Word:
         return self.placed(v, f"{parts}[{v.options}]")
@@ -132,7 +131,7 @@ class Python(Writer):
         words = [repr(self.literal(a)) for a in args]
         if function is np.negative and not options:
             return f"-{words[0]}"
-        if function in SIGNS and len(args) == 2 and not options and any([has_operators(a) for a in v.args]):
+        if function in SIGNS and len(args) == 2 and not options and any([a.dtype is not None for a in v.args]):
             return f"({words[0]}) {SIGNS[function]} ({words[1]})"
         if function in (power_of_arrays, operator.pow):
             base = words[0] if v.args[0].shape or function is operator.pow else f"np.asarray({words[0]})"
@@ -152,7 +151,7 @@ class Python(Writer):
         elif OURS.get(name) is function:
             self.outside.setdefault(name, plain_source(function))
         else:
-            name = name_of(function)
+            name = public_name(function)
             if not name.startswith(("np.", "scipy.")):
                 raise RefusedError(name)
             if name.startswith("scipy."):
@@ -165,9 +164,9 @@ class Python(Writer):
 
     def leaf(self, x: Any) -> Word:
         """The same for what is no container."""
-        if isinstance(x, float) and not np.isfinite(x):
-            return Word(f'float("{x}")')
-        if x is None or isinstance(x, (bool, int, float, complex, str)):
+        if x is None or isinstance(x, (bool, int, float, complex)):
+            return Word(digits(x))
+        if isinstance(x, str):
             return Word(repr(x))
         if x is ...:
             return Word("...")
@@ -177,7 +176,7 @@ class Python(Writer):
             return Word("bool" if x is bool else f"np.{np.dtype(x)}")
         if isinstance(x, (np.ndarray, np.generic)):
             return self.array(x)
-        if callable(x) and (name := name_of(x)).startswith("np."):
+        if callable(x) and (name := public_name(x)).startswith("np."):
             return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
 
@@ -200,16 +199,20 @@ def plain(text: str) -> str:
     return ast.unparse(ast.parse(text, mode="eval")).replace("'", '"')
 
 
+def digits(x: Any) -> str:
+    """Numbers as they are written.
+
+    >>> digits([0.5, -np.inf])
+    '[0.5, -np.inf]'
+    """
+    return re.sub(r"\b(inf|nan)", r"np.\1", repr(x))
+
+
 def index_of(view: Any) -> Any:
     """The index that a view was taken by. A view that a closure takes has no text."""
     if not isinstance(view, operator.itemgetter):
         raise RefusedError("a write through a view that is not taken by an index")
     return view.__reduce__()[1][0]
-
-
-def has_operators(a: Any) -> bool:
-    """Is it an array, with NumPy's operators?"""
-    return isinstance(a, Value) and a.dtype is not None
 
 
 def plain_source(function: Any) -> str:

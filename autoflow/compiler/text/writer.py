@@ -21,7 +21,6 @@ from ..program import Program
 from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 
-MOST = 5  # reasons in a message
 REDUCING: dict[Any, Any] = {ufunc: function for function, ufunc in reversed(REDUCTIONS.items())}  # np.add -> np.sum
 VIEWS = {"reshape": np.reshape, "transpose": np.transpose, "broadcast": np.broadcast_to}
 
@@ -47,11 +46,8 @@ class Writer:
     def write(self) -> None:
         """All values of the program. Raises CompileError if some cannot be written."""
         self.walk(self.program)
-        if missing := [*self.missing]:
-            raise CompileError(
-                f"this program cannot be written as {self.language}: {'; '.join(missing[:MOST])}"
-                + (f"; and {len(missing) - MOST} more" if len(missing) > MOST else "")
-            )
+        if self.missing:
+            raise CompileError(f"this program cannot be written as {self.language}: {'; '.join(self.missing)}")
 
     def walk(self, program: Program) -> None:
         """Write all that is not written yet, each value by the method for its kind."""
@@ -89,18 +85,3 @@ def call_of(v: Value, operands: Sequence[Any]) -> tuple[Any, tuple[Any, ...], di
         return VIEWS[v.options[0]], (*operands, v.options[1]), {}
     function, args, options = written_call(v.function, len(v.args))
     return function, fill_slots(args, tuple(operands)), fill_slots(options, tuple(operands))
-
-
-def name_of(function: Any) -> str:
-    """``np.linalg.solve``, for messages and for Python.
-
-    >>> name_of(np.linalg.solve), name_of(np.exp), name_of(np.ndarray.copy)
-    ('np.linalg.solve', 'np.exp', 'np.ndarray.copy')
-    """
-    if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
-        return f"np.{ufunc.__name__}.{function.__name__}"
-    module = (getattr(function, "__module__", None) or "numpy").replace("numpy", "np", 1).replace("._core", "")
-    name: str = getattr(function, "__qualname__", "") or getattr(function, "__name__", str(function))
-    if isinstance(function, np.ufunc):
-        module = "np" if hasattr(np, name) else "scipy.special"
-    return f"{module.partition('._')[0]}.{name.removesuffix('.<locals>')}"
