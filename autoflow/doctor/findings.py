@@ -34,6 +34,7 @@ KINDS = {
     "shapes": "a column met a row",
     "exploding": "gradients grow from step to step",
     "vanishing": "gradients shrink from step to step",
+    "repeated": "backward() runs twice through one graph",
     "accumulated": "gradients add up over several steps",
     "unmoved": "a parameter never changes",
     "kept": "graphs of earlier steps are kept alive",

@@ -7,7 +7,7 @@ others follow from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +20,7 @@ from ..base.modes import switched
 from ..nodes.cuts import cut_of, explain
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
-from ..program.names import Program
-from ..program.places import Activation
+from ..program.names import Program, expression_of
 from ..program.source import taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
@@ -39,6 +38,7 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
+NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
@@ -120,16 +120,18 @@ def examine(chart: Chart) -> list[Finding]:
     return [x for examination in EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: Any) -> Finding:
-    """Why nothing flows to a result."""
-    if not isinstance(node, NodeRole):
-        text = f"the result is no node but {type(node).__name__}: its numbers have left the graph"
-        advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
-        return Finding("no history", text, advice)
-    return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or 'it is a Constant'}".rstrip("."))
+def no_history(node: Any, last: Any = None) -> Finding:
+    """Why nothing flows to a result. ``last``: the operation that was recorded last."""
+    if isinstance(node, NodeRole):
+        return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
+    what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
+    found = expression_of(last) if last is not None else None
+    text = f"{what}: its numbers have left the graph{f' after {last.rule.name}' if found else ''}"
+    advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
+    return Finding("no history", text, advice, found and found.place)
 
 
-def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
+def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph."""
     reached = {id(x) for x in chart.nodes}
     for x in wanted:
@@ -169,8 +171,19 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
         kind = "nan value" if np.isnan(value[index]) else "infinite value"
         shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
         text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
-        yield chart.finding(kind, r, text, ADVICE.get(r.rule.name, ""), index=list(index))
+        advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype" if is_too_narrow(r) else ""
+        yield chart.finding(kind, r, text, advice or ADVICE.get(r.rule.name, ""), index=list(index))
         return
+
+
+def is_too_narrow(record: Record) -> bool:
+    """Is a value finite in double precision that is infinite in the dtype of the record?"""
+    values = [value_of_saved(record, k) for k in range(len(record.parents))]
+    if record.dtype not in (np.float16, np.float32) or any([v is None for v in values]):
+        return False
+    wide = [np.asarray(v, np.float64) for v in values]
+    with np.errstate(all="ignore"):
+        return first_bad(record.rule.compute(*wide, *record.saved[len(wide) : -1])) is None
 
 
 def value_of_saved(record: Record, k: int) -> Any:
@@ -220,13 +233,17 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
         return
     fed = {id(x) for flow in chart.flows if flow.came.nonzero for k, x in enumerate(flow.record.parents)
            if x is not None and k in flow.sent and flow.sent[k].nonzero}  # fmt: skip
-    for flow in chart.flows:
+    closed: set[int] = set()  # records with nothing to send, the first ones of the program before the others
+    for flow in reversed(chart.flows):
         for k, sent in flow.sent.items():
             parent = flow.record.parents[k]
             if flow.came.nonzero and not sent.nonzero and sent.entries and id(parent) not in fed:
                 names = [chart.name(x) for x in ancestors(parent) if id(x) in dry]
                 is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.leaves)  # one of many units
-                if names and not (is_single and flow.record.rule.name in GATES):
+                others = [x for j, x in enumerate(flow.record.parents) if j != k and x is not None]
+                follows = any([id(x) in closed for other in others for x in ancestors(other)])
+                if names and not follows and not (is_single and flow.record.rule.name in GATES):
+                    closed.add(id(flow.record))
                     yield block(chart, flow, k, names)
 
 
@@ -249,10 +266,15 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
         text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
         return chart.finding("saturated", r, text, SMALLER, variables=names)
     others = [x for j, x in enumerate(r.parents) if j != k and x is not None]
-    advice = "Weights that are all 0 do not learn: draw them at random" if others else ""
+    advice = "Weights that are all 0 do not learn: draw them at random" if any(map(is_leaf, others)) else ""
     what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
     text = f"{what.format(rule.name)}, so nothing comes to {operand}: {for_whom}"
     return chart.finding("zero factor", r, text, advice, variables=names)
+
+
+def is_leaf(x: Any) -> bool:
+    """Is it a Variable?"""
+    return isinstance(x, VariableRole)
 
 
 def examine_units(chart: Chart) -> Iterator[Finding]:
@@ -276,19 +298,19 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
-    """Gradients that grow or shrink from turn to turn of a loop, or from layer to layer."""
-    groups: dict[tuple[Any, int, Any], list[Flow]] = {}
-    for flow in chart.flows:
-        place = getattr(flow.record, "place", None)
-        if place is not None and flow.came.bad is None and flow.came.nonzero:
-            code = place.code if type(place) is Activation else place
-            groups.setdefault((code, flow.record.last, flow.record.rule), []).append(flow)
+    """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
+    came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
+    groups: dict[str, list[Flow]] = {}
+    for r in longest_path(chart):
+        if id(r) in came:
+            groups.setdefault(r.rule.name, []).append(came[id(r)])
     worst: tuple[float, list[Flow]] | None = None
     for flows in groups.values():
-        if len(flows) >= LEAST_STEPS:
-            change = abs(math.log(flows[-1].came.rms / flows[0].came.rms))
-            if change > math.log(RANGE) and (worst is None or change > worst[0]):
-                worst = change, flows
+        changes = np.diff([math.log(flow.came.rms) for flow in flows])
+        change = abs(changes.sum())
+        is_steady = len(flows) >= LEAST_STEPS and np.abs(changes).max() < change / 2
+        if is_steady and change > max(math.log(RANGE), worst[0] if worst else 0):
+            worst = change, flows
     if worst is not None:
         sizes = [flow.came.rms for flow in worst[1]]
         factor = (sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))
@@ -301,6 +323,17 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
         clip = "Clip gradients (af.nn.clip_grad_norm), or make" if factor > 1 else "Make"
         advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
         yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
+
+
+def longest_path(chart: Chart) -> Iterator[Record]:
+    """The records on the longest path from the result to a leaf."""
+    depth = {id(x): 0 for x in chart.nodes}
+    for r in chart.records:
+        depth[id(r)] = 1 + max([depth[id(p)] for p in r.parents if p is not None], default=0)
+    x = chart.start
+    while isinstance(x, Record):
+        yield x
+        x = max([p for p in x.parents if p is not None], key=lambda p: depth[id(p)])
 
 
 def examine_shapes(chart: Chart) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from healthy_programs import HEALTHY
 from sick_programs import PROGRAMS
 
 import autoflow as af
@@ -35,6 +36,12 @@ def test_a_sick_program(kind: str, k: int) -> None:
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_its_healthy_twin(kind: str, k: int) -> None:
     found = examine(PROGRAMS[kind][k][1])
+    assert not found, str(found)
+
+
+@pytest.mark.parametrize("program", HEALTHY, ids=lambda program: program.__name__)
+def test_nothing_is_found_in_a_healthy_training_step(program: Any) -> None:
+    found = af.diagnose(program())
     assert not found, str(found)
 
 

@@ -5,6 +5,7 @@ Each function makes its own Variables, and returns what is given to af.diagnose:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -336,3 +337,218 @@ def number_taken(sick: bool) -> Any:
     scale = float(w) if sick else w
     result = x * scale
     return lambda: (result, w)
+
+
+@pair("unmoved")
+def no_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        if not sick:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def cleared_before_the_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        if not sick:
+            opt.zero_grad()
+        loss().backward()
+        if sick:
+            opt.zero_grad()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                opt.step()
+        else:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def step_before_backward(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
+            do()
+
+    return step
+
+
+@pair("unmoved")
+def learning_rate_of_0(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.0 if sick else 0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def parameters_made_again(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    opt = af.optim.SGD([w], lr=0.1)
+    if sick:
+        w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ w - 1.0) ** 2).backward()
+        if not sick:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def steps_that_are_rounded_away(sick: bool) -> Any:
+    w = af.Variable(np.full(2, 4.0, np.float16 if sick else np.float64), name="w")
+    opt = af.optim.SGD([w], lr=1e-5)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.sum(w * w).backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def computed_by_hand_and_written_nowhere(sick: bool) -> Any:
+    w, loss = model()
+
+    def step() -> None:
+        loss().backward()
+        new = w.value - 0.1 * w.grad
+        if not sick:
+            w.value = new
+        w.zero_grad()
+
+    return step
+
+
+@pair("rebound")
+def name_of_a_loop(sick: bool) -> Any:
+    w, loss = model()
+
+    def step() -> None:
+        loss().backward()
+        for p in [w]:
+            if sick:
+                p = p - 0.1 * p.grad  # noqa: PLW2901 - that is the mistake
+            else:
+                p.value = p.value - 0.1 * p.grad
+        w.zero_grad()
+
+    return step
+
+
+@pair("repeated")
+def backward_twice(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        if sick:
+            value.backward()
+        opt.step()
+
+    return step
+
+
+@pair("kept")
+def running_sum(sick: bool) -> Any:
+    w, loss = model()
+    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        running["loss"] = running["loss"] + (value if sick else value.item())
+
+    return step
+
+
+@pair("unreached")
+def parameter_behind_a_cut(sick: bool) -> Any:
+    W, v = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
+    opt, X = af.optim.SGD([W, v], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        h = np.tanh(X @ W)
+        np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("no history")
+def loss_wrapped_again(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        (af.Variable(float(value)) if sick else value).backward()
+        opt.step()
+
+    return step
+
+
+@pair("infinite value")
+def too_large_for_half_precision(sick: bool) -> Any:
+    return np.sum(af.Variable(np.array([300.0, 2.0], np.float16 if sick else np.float32), name="x") ** 2)
+
+
+def layers_written_out(size: float) -> Any:
+    """Seven layers, one after another."""
+    W = [af.Variable(np.eye(4) * size, name=f"W{k}") for k in range(7)]
+    h = np.ones(4) * 1e-8
+    h = W[0] @ h
+    h = W[1] @ h
+    h = W[2] @ h
+    h = W[3] @ h
+    h = W[4] @ h
+    h = W[5] @ h
+    return np.sum(W[6] @ h)
+
+
+@pair("exploding")
+def exploding_layers(sick: bool) -> Any:
+    return layers_written_out(20.0 if sick else 1.0)
+
+
+@pair("vanishing")
+def vanishing_layers(sick: bool) -> Any:
+    return layers_written_out(0.05 if sick else 1.0)
+
+
+@pair("dead")
+def dead_below_another_layer(sick: bool) -> Any:
+    X, W1 = np.abs(draw(20, 2)), af.Variable(draw(2, 3) if not sick else -np.ones((2, 3)), name="W1")
+    W2 = af.Variable(draw(3, 1), name="W2")
+    return np.mean((nn.relu(X @ W1) @ W2 - 1.0) ** 2)
