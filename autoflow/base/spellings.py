@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-# What others have as methods of arrays, and NumPy as functions.
-FUNCTIONS = """
-    abs absolute acos acosh add allclose amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh
-    atan atan2 atanh broadcast_to ceil concat cos cosh cross diff divide exp exp2 expand_dims expm1 flip floor
-    fmod hypot inner isfinite isinf isnan kron log log10 log1p log2 logaddexp logical_and logical_not matmul
-    maximum median minimum moveaxis multiply nan_to_num negative ones_like outer positive pow power quantile
-    reciprocal rint roll sign sin sinc sinh sqrt square stack subtract tan tanh tile tril triu true_divide trunc
-    vstack where zeros_like
-"""
+import numpy as np
+
 TEXTS = {
     "x": """
+    addmm = x + y @ z; bool = x.value.astype(bool); cholesky = np.linalg.cholesky(x); clamp_max = np.minimum(x, high);
+    clamp_min = np.maximum(x, low); eq = x == y; erfc = scipy.special.erfc(x);
+    expand_as = np.broadcast_to(x, y.shape); ge = x >= y; gt = x > y; index_put_ = x[i] = y; int = x.value.astype(int);
+    le = x <= y; lerp = x + w * (y - x); logit = scipy.special.logit(x); long = x.value.astype(int); lt = x < y;
+    masked_select = x[mask]; movedim = np.moveaxis(x, source, destination); narrow = x[start : start + length];
+    ne = x != y; nelement = x.size; pinverse = np.linalg.pinv(x); repeat_interleave = np.repeat(x, n);
+    reshape_as = x.reshape(y.shape); scatter_add = np.add.at(x, i, y); select = x[i]; softplus = af.nn.softplus(x);
+    slogdet = np.linalg.slogdet(x); svd = np.linalg.svd(x); topk = np.sort(x)[-k:]; type = x.astype(dtype);
+    unbind = list(x); view_as = x.reshape(y.shape); xlogy = scipy.special.xlogy(x, y);
     add_ = x += y under af.no_grad(); assign_add = x += y under af.no_grad(); assign_sub = x -= y under af.no_grad();
     at = x[i] = y, or np.add.at; block_until_ready = x; bmm = x @ y; cat = np.concatenate([x, y]);
     chunk = np.array_split(x, n); clamp = np.clip(x, low, high); clamp_ = np.clip(x.value, low, high);
@@ -38,6 +40,15 @@ TEXTS = {
     zero_ = x.zero_grad() for a gradient, x.assign(0 * x.value) for numbers
     """,
     "autoflow": """
+    bernoulli = rng.random(shape) < p; cast = x.astype(dtype); chunk = np.array_split(x, n);
+    cross_entropy = af.nn.cross_entropy(scores, labels); defvjp = af.primitive(f), or af.Function; gelu = af.nn.gelu(x);
+    gather = np.take_along_axis(x, indices, axis); holomorphic_grad = af.grad(f); index_select = np.take(x, i, axis);
+    inverse = np.linalg.inv(x); det = np.linalg.det(x); log_softmax = af.nn.log_softmax(x); make_jaxpr = af.graph(f(x));
+    make_jvp = af.jvp(f, x, v); make_vjp = af.vjp(f, x); masked_select = x[mask];
+    mse_loss = af.nn.mse_loss(x, target); multinomial = rng.choice(n, size, p=p); norm = np.linalg.norm(x);
+    normal = rng.normal(size=shape); one_hot = np.eye(n)[labels]; randperm = rng.permutation(n);
+    reduce_max = np.max(x); reduce_mean = np.mean(x); reduce_sum = np.sum(x); softplus = af.nn.softplus(x);
+    tree_util = af.tree_map, af.tree_leaves; unsqueeze = x[:, None];
     Adam = af.optim.Adam(parameters); as_tensor = af.Constant(x); autograd = af.grad(f), or loss.backward();
     bmm = x @ y; cat = np.concatenate(arrays); checkpoint_sequential = af.checkpoint(f);
     clamp = np.clip(x, low, high); convert_to_tensor = af.Constant(x); custom_gradient = af.primitive(f);
@@ -54,6 +65,12 @@ TEXTS = {
     Tensor = af.Variable, or np.ndarray; value = x.value; vector_jacobian_product = af.vjp(f, x)
     """,
     "nn": """
+    Identity = lambda x: x; L1Loss = af.nn.l1_loss(x, target); HuberLoss = af.nn.huber_loss(x, target);
+    LeakyReLU = af.nn.leaky_relu, a function; NLLLoss = af.nn.nll_loss(x, labels); ELU = af.nn.elu, a function;
+    MaxPool2d = af.nn.max_pool2d, a function; AvgPool2d = af.nn.avg_pool2d, a function; Conv1d = af.nn.conv1d;
+    KLDivLoss = af.nn.kl_div(x, target); ParameterList = a list; SiLU = af.nn.silu, a function;
+    Softplus = af.nn.softplus, a function; LSTMCell = af.nn.LSTM; GRUCell = af.nn.GRU; RNNCell = af.nn.RNN;
+    SmoothL1Loss = af.nn.huber_loss(x, target); one_hot = np.eye(n)[labels]; pad = np.pad(x, widths);
     BatchNorm1d = af.nn.BatchNorm; BatchNorm2d = af.nn.BatchNorm; BCELoss = af.nn.binary_cross_entropy(x, target);
     BCEWithLogitsLoss = af.nn.binary_cross_entropy_with_logits;
     CrossEntropyLoss = af.nn.cross_entropy(scores, labels); Dense = af.nn.Linear(n, m);
@@ -63,6 +80,8 @@ TEXTS = {
     Tanh = np.tanh; utils = af.optim.clip_grad_norm
     """,
     "optim": """
+    StepLR = lr=af.optim.step_decay(...); CosineAnnealingLR = lr=af.optim.cosine(...); adam = af.optim.Adam;
+    clip_grad_value_ = af.optim.clip_grad_value; sgd = af.optim.SGD; adamw = af.optim.AdamW;
     apply_updates = opt.step(); clip_grad_norm_ = af.optim.clip_grad_norm;
     lr_scheduler = af.optim.step_decay, cosine, linear ...: lr=schedule; Optimizer = af.optim.Optimiser;
     RMSProp = af.optim.RMSprop
@@ -77,8 +96,13 @@ def read_table(text: str) -> dict[str, str]:
 
 
 TABLES = {section: read_table(text) for section, text in TEXTS.items()}
-NUMPY = {name: f"np.{name}(x)" for name in FUNCTIONS.split()}
-NODE = {**NUMPY, **TABLES["x"]}
+# What others have as methods of arrays, or in their module, and NumPy as a function.
+NUMPY = {
+    name: f"np.{name}(x)" for name, f in vars(np).items()
+    if name[0] != "_" and callable(f) and not isinstance(f, type)
+}  # fmt: skip
+HERE = {**{name: text for name, text in NUMPY.items() if not hasattr(np.ndarray, name)}, **TABLES["x"]}
+NODE = {**{f"{name}_": f"x.assign({text})" for name, text in HERE.items()}, **HERE}
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -108,4 +132,4 @@ def install(kind: Any) -> None:
     for name in NODE:
         setattr(kind, name, Spelling(name))
     listed = kind.__dir__
-    kind.__dir__ = lambda self: [name for name in listed(self) if name not in NODE]
+    kind.__dir__ = lambda self: [name for name in listed(self) if not isinstance(vars(kind).get(name), Spelling)]

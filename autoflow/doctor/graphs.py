@@ -17,11 +17,11 @@ from ..backprop.anomaly import column_met_row, first_bad, shapes
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
 from ..base.modes import switched
-from ..nodes.cuts import cut_of, explain
+from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Program, expression_of
-from ..program.source import taken_out
+from ..program.source import code_of
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Flow, Pass, Size, watching
@@ -126,6 +126,8 @@ def no_history(node: Any, last: Any = None) -> Finding:
         return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last) if last is not None else None
+    if found and (cause := taken_by(code_of(last))):
+        return Finding("no history", f"{what}: {cause}")
     text = f"{what}: its numbers have left the graph{f' after {last.rule.name}' if found else ''}"
     advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
     return Finding("no history", text, advice, found and found.place)
@@ -136,11 +138,7 @@ def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
     reached = {id(x) for x in chart.nodes}
     for x in wanted:
         if id(gradient_target(x)) not in reached:
-            constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
-            cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-            taken = [chart.finding("", r, f"{text} takes a number out of the graph")
-                     for r, text in taken_out(chart.records)]  # fmt: skip
-            why = "; ".join(dict.fromkeys([*cuts, *map(str, taken)])) or explain(x) or "nothing was computed from it"
+            why = cuts_among(chart.records) or explain(x) or "nothing was computed from it"
             yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
 
 
@@ -242,7 +240,7 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
                 is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.leaves)  # one of many units
                 others = [x for j, x in enumerate(flow.record.parents) if j != k and x is not None]
                 follows = any([id(x) in closed for other in others for x in ancestors(other)])
-                if names and not follows and not (is_single and flow.record.rule.name in GATES):
+                if names and not follows and not (is_single and (not others or flow.record.rule.name in GATES)):
                     closed.add(id(flow.record))
                     yield block(chart, flow, k, names)
 

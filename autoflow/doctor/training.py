@@ -90,7 +90,7 @@ class Turn:
         self.result = self.last = None
         self.rebound = dict.fromkeys(self.rebound)
         for p in self.passes:
-            p.flows = []
+            p.flows, p.opened = [], None
 
     @property
     def sums(self) -> dict[int, Any]:

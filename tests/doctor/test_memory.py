@@ -62,7 +62,26 @@ def test_lines_rows_and_checkpoints() -> None:
     assert found.lines[0].rows == "exp"
     assert found.savings == {"block(x)": 80_000}
     assert "80,008 bytes kept" in str(found)
+    assert found.boxes == {"block(x)": 80_000}
     assert "a checkpoint of block(x) saves 80,000" in repr(found)
+
+
+def test_each_card_and_each_row_of_the_table_says_what_it_keeps() -> None:
+    def block(x: Any) -> Any:
+        return np.sin(np.exp(x)) * 2.0
+
+    found = np.sum(block(af.Variable(np.ones(10_000), name="x"))).summary(memory=True)
+    picture = found.graph()
+    table = [line.split() for line in picture.table(memory=True).splitlines()]
+    place = table[0].index("kept")
+    assert table[0][:place] == picture.table().splitlines()[0].split()[:place]
+    assert sum(v.kept for v in picture.nodes) == found.kept
+    assert [f"{v.kept:,}" in row for v, row in zip(picture.nodes, table[1:], strict=True)] == [True] * len(picture.nodes)
+    svg = found.graph(fold=False).to_svg()
+    assert "80,000 bytes kept" in svg
+    assert f"{found.kept:,} bytes kept; a backward pass holds at most {found.peak:,}" in svg
+    assert "saves 80,000" in svg
+    assert picture.nodes[-1].notes[-1:] == ("8 bytes kept",)
 
 
 def test_without_a_history() -> None:

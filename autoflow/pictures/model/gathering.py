@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -25,7 +26,7 @@ from ...backprop.engine import topological
 from ...base.errors import StaleValueError
 from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
-from ...nodes.versions import FreedArray, writer_since
+from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
 from ...program.names import BASES
 from ...program.source import taken_out
@@ -331,7 +332,13 @@ class Walk:
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
+            kept=self.kept.get(id(x), 0),
         )  # fmt: skip
+
+    @cached_property
+    def kept(self) -> dict[int, int]:
+        """The bytes that each record keeps."""
+        return kept_bytes(self.everything)
 
     def equals(self, record: Any) -> int | None:
         """The id of the node that a record is 1 times of."""
@@ -426,6 +433,21 @@ class Gone(FreedArray):
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype, self.reference = shape, dtype, lambda: None
+
+
+def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
+    """For each record (its id) of a graph, the bytes that it keeps for the way back and no earlier record keeps. Arrays
+    of leaves are not counted."""
+    order = sorted(order, key=creation_number)
+    constants = [c for r in order if r.parents and r.extra is not None for c in r.extra.constants.values()]
+    seen = {id(owner_of(x.value)) for x in (*[x for x in order if not x.parents], *constants)}
+    found: dict[int, int] = {}
+    for r in order:
+        for v in r.saved if r.parents else ():
+            if type(v) is np.ndarray and id(owner := owner_of(v)) not in seen:
+                seen.add(id(owner))
+                found[id(r)] = found.get(id(r), 0) + owner.nbytes
+    return found
 
 
 def key(x: Any) -> Any:
