@@ -171,10 +171,10 @@ def check_saved(record: Record) -> None:
     for array, mark, taken in watched_arrays(extra):
         if taken(array) != mark:
             k = next((k for k, v in enumerate(record.saved) if v is array), 0)
+            name = shown_operand(record, k) or "its operand"
             raise StaleValueError(
-                f"the derivative of {shown(record)} needs {shown_operand(record, k) or 'its operand'}, a plain array of "
-                f"shape {array.shape} that has been written into since. Call backward() before that, or give the "
-                f"operation a copy, or an af.Constant."
+                f"the derivative of {shown(record)} needs {name}, a plain array of shape {array.shape} that has been "
+                f"written into since. Call backward() before that, or give the operation a copy, or an af.Constant."
             )
     if since >= versions.latest[0]:
         return
@@ -184,8 +184,8 @@ def check_saved(record: Record) -> None:
             own = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
             name = shown_operand(record, k)
             raise StaleValueError(
-                f"the derivative of {shown(record)} needs the value of {name or own}, which {statement(where)} has overwritten "
-                f"since. Call backward() before that, write a = a * b instead of a *= b, or use a copy: "
+                f"the derivative of {shown(record)} needs the value of {name or own}, which {statement(where)} has "
+                f"overwritten since. Call backward() before that, write a = a * b instead of a *= b, or use a copy: "
                 f"{rule.name}({name or 'x'}.copy(), ...)."
             )
 

@@ -46,12 +46,11 @@ STATES = {
 MEANT = re.compile(r"\.value$|\bdetach\(|stop_gradient\(")  # who writes that wants no gradient
 TIES = {"maximum": 1, "minimum": 1, "fmax": 1, "fmin": 1, "absolute": None, "relu": None}  # operand to compare with
 STYLE = """
-:root { color-scheme: light dark; --ok: #1a7f37; --bad: #cf222e; --warn: #9a6700; --mute: #656d76 }
-@media (prefers-color-scheme: dark) { :root { --ok: #3fb950; --bad: #f85149; --warn: #d29922; --mute: #9198a1 } }
+:root { color-scheme: light dark; --mute: light-dark(#656d76, #9198a1) }
 body { font: 14px/1.5 system-ui; margin: 2em auto; max-width: 70em; padding: 0 1em }
-pre { overflow-x: auto } i { display: inline-block; width: 5.5em; font-style: normal; color: var(--mute) }
-.flows { color: var(--ok) } .lost, .nan { color: var(--bad) } .zero, .kink { color: var(--warn) }
-.constant, .recorded { color: var(--mute) }
+pre { overflow-x: auto } i { display: inline-block; width: 6.5em; font-style: normal; color: var(--mute) }
+.flows { color: light-dark(#1a7f37, #3fb950) } .zero, .kink { color: light-dark(#9a6700, #d29922) }
+.lost, .nan, .overwritten { color: light-dark(#cf222e, #f85149) } .constant, .recorded { color: var(--mute) }
 """
 
 
@@ -67,9 +66,10 @@ class Coverage:
         """Note states of the line of a record, or of what cut a history; returns the line."""
         place = getattr(x, "place", None) or getattr(x, "code", None)
         found = find(getattr(place, "code", place), x.last) if place is not None else None
-        key = found and (found.place.file, found.span.line)
-        if key is not None:
-            self.lines.setdefault(key, set()).update(states)
+        if found is None:
+            return None
+        key = found.place.file, found.span.line
+        self.lines.setdefault(key, set()).update(states)
         return key
 
     def listen(self, node: Any) -> None:
@@ -183,10 +183,9 @@ def main(program: str, *arguments: str) -> int:
         traceback.print_exc()
     finally:
         sys.argv = before
-    status, (first, again, shadow, taken) = (1, [[]] * 4) if stopped else log_runs(program, rest, False)
-    for log, other in ((shadow, first), (taken, first)):
-        place = first_difference(other, log) if first == again and not status else ""
-        name, _, line = place.rpartition(", at ")[2].rpartition(":")
+    status, logs = (1, []) if stopped else log_runs(program, rest, False)
+    for log in logs[2:] if not status and logs[0] == logs[1] else ():
+        name, _, line = first_difference(log, logs[0]).rpartition(", at ")[2].rpartition(":")
         if line.isdigit() and Path(name).resolve() == Path(file):
             seen.lines.setdefault((file, int(line)), set()).add("lost")
     print(seen.to_text(file))

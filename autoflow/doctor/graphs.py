@@ -38,6 +38,7 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
+LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
@@ -126,11 +127,8 @@ def no_history(node: Any, last: Any = None) -> Finding:
         return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last) if last is not None else None
-    if found and (cause := taken_by(code_of(last))):
-        return Finding("no history", f"{what}: {cause}")
-    text = f"{what}: its numbers have left the graph{f' after {last.rule.name}' if found else ''}"
-    advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
-    return Finding("no history", text, advice, found and found.place)
+    cause = taken_by(code_of(last)) if found else ""
+    return Finding("no history", f"{what}: {cause or LEFT}", "", found.place if found and not cause else None)
 
 
 def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
@@ -263,16 +261,11 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
     if rule.name in FLAT or rule.name == "exp":
         text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
         return chart.finding("saturated", r, text, SMALLER, variables=names)
-    others = [x for j, x in enumerate(r.parents) if j != k and x is not None]
-    advice = "Weights that are all 0 do not learn: draw them at random" if any(map(is_leaf, others)) else ""
+    is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
+    advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
     what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
     text = f"{what.format(rule.name)}, so nothing comes to {operand}: {for_whom}"
     return chart.finding("zero factor", r, text, advice, variables=names)
-
-
-def is_leaf(x: Any) -> bool:
-    """Is it a Variable?"""
-    return isinstance(x, VariableRole)
 
 
 def examine_units(chart: Chart) -> Iterator[Finding]:

@@ -36,7 +36,8 @@ class Memory:
     """What a graph keeps alive. ``print`` shows it.
 
     lines : of each line of the program, the most bytes first. kept : all bytes. peak : the most that a backward pass
-    holds at once, gradients included. boxes, savings : box -> what it keeps, what ``af.checkpoint`` of that function or block would save.
+    holds at once, gradients included. boxes : function or block -> what it keeps. savings : the same -> what
+    ``af.checkpoint`` of it would save.
     """
 
     lines: tuple[MemoryLine, ...]
@@ -48,7 +49,7 @@ class Memory:
 
     def graph(self, **options: Any) -> Graph:
         """The picture, each card with the bytes that it keeps, and below it what is known of the whole. ``options`` are
-        those of ``node.graph()``; ``table(memory=True)`` has the bytes as a column."""
+        those of ``node.graph()``; the picture's ``table(memory=True)`` has the bytes as a column."""
         drawn = self.picture(**options)
         nodes = [replace(v, notes=(*v.notes, f"{v.kept:,} bytes kept")) if v.kept else v for v in drawn.nodes]
         return replace(drawn, nodes=tuple(nodes), notes=(*drawn.notes, *self.sums()))

@@ -66,6 +66,7 @@ class Pass:
     def __init__(self) -> None:
         self.flows: list[Flow] = []
         self.sums: dict[int, Any] = {}  # by the id of a Variable
+        self.held: dict[int, Any] = {}  # the gradients that were there before
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
 
 

@@ -41,7 +41,6 @@ class Turn:
 
     def __init__(self) -> None:
         self.passes: list[Pass] = []
-        self.starts: list[Any] = []  # of the passes: their first records, and the gradients that were there before
         self.variables: dict[int, Any] = {}
         self.before: dict[int, State] = {}  # when they were used first
         self.after: dict[int, State] = {}
@@ -69,7 +68,7 @@ class Turn:
     def begin(self) -> Pass:
         """A backward pass begins."""
         self.passes.append(Pass())
-        self.starts.append({key: state_of(x)[1] for key, x in self.variables.items()})
+        self.passes[-1].held = {key: state_of(x)[1] for key, x in self.variables.items()}
         return self.passes[-1]
 
     def run(self, step: Callable[[], Any]) -> None:
@@ -216,13 +215,12 @@ def rebound(turn: Turn) -> Iterator[Finding]:
 
 def repeated(turn: Turn) -> Iterator[Finding]:
     """Two passes of one turn from the same result: the second one adds to the gradients of the first."""
-    for (first, _), (second, held) in pairwise(zip(turn.passes, turn.starts, strict=True)):
-        if first.flows and second.flows and first.flows[0].record is second.flows[0].record:
-            start = second.flows[0].record
-            if any([g is not None and np.any(g) and np.allclose(g, second.sums.get(key, 0)) for key, g in held.items()]):
-                chart = Chart(start, Pass())
-                text = f"backward() runs twice from {chart.name(start)}, and its gradients are added up"
-                yield chart.finding("repeated", start, text, "Call it once, or zero_grad() in between")
+    for first, second in pairwise([p for p in turn.passes if p.flows]):
+        start, held = second.flows[0].record, {k: g for k, g in second.held.items() if g is not None and np.any(g)}
+        if first.flows[0].record is start and any([np.allclose(g, second.sums.get(k, 0)) for k, g in held.items()]):
+            chart = Chart(start, Pass())
+            text = f"backward() runs twice from {chart.name(start)}, and its gradients are added up"
+            yield chart.finding("repeated", start, text, "Call it once, or zero_grad() in between")
 
 
 def growing(turn: Turn, made: Pass) -> Iterator[Finding]:
@@ -252,42 +250,40 @@ def accumulated(turns: list[Turn]) -> Iterator[Finding]:
         yield Finding("accumulated", text, "Call opt.zero_grad() (or x.zero_grad()) before backward()")
 
 
-# Why a Variable with a gradient stays as it is -> what to do.
-STAYS = {
-    "no opt.step() comes between backward() and the next zero_grad()": "In this order: zero_grad(), backward(), step()",
-    "the learning rate of its optimiser is 0": "Raise it: opt.lr = 0.01",
-    "what is added to it is too small for its dtype": "Raise the learning rate, or train in a wider dtype",
-    "the optimiser has another Variable of this name, made before": "Write into Variables (w.value = ...), or make the "
-    "optimiser after them",
-    "no optimiser has it": "Give it to the optimiser; if it is data, make an af.Constant of it",
-    "nothing writes into it": "with af.no_grad(): w -= lr * w.grad; or freeze it (w.requires_grad = False)",
-}
+# Why a Variable with a gradient stays as it is, and what to do.
+NO_STEP = "no opt.step() comes between backward() and the next zero_grad()", "In this order: zero_grad, backward, step"
+NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
+ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
+NAMESAKE = (
+    "the optimiser has another Variable of this name, made before",
+    "Make the optimiser last, and write into its Variables: w.value = ...",
+)
+NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
+NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
 
 
 def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
-    """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step names."""
+    """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
     moved = {key for t in turns for key in t.after if t.step_of(key).any()}
-    held = used or [x for x in gc.get_objects() if not moved and is_optimiser(x)]
     lasting = {k: x for k, x in turns[0].variables.items() if all([k in t.variables for t in turns])}
     still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
-    cleared = any([t.after[k][1] is None for k in lasting for t in turns])
-    reasons: dict[int, list[Any]] = {}
-    for x in still:
-        own = [o for o in held if any([p is x for p in o.parameters])]
+    is_training = moved or any([t.after[k][1] is None for k in lasting for t in turns])  # or only computes gradients
+    optimisers = used or [x for x in gc.get_objects() if still and not moved and is_optimiser(x)]
+    names = {p.name for o in used for p in o.parameters if id(p) not in lasting}
+    reasons: dict[tuple[str, str], list[Any]] = {}
+    for x in still if not any([t.rebound for t in turns]) else ():
+        own = [o for o in optimisers if any([p is x for p in o.parameters])]
         if writer_since(value_of(x), turns[0].since):
-            why = 1 if any([o.lr == 0 for o in own]) else 2
-        elif own:
-            why = 0
-        elif used:
-            why = 3 if any([p.name == x.name and id(p) not in lasting for o in used for p in o.parameters]) else 4
-        elif moved or cleared:
-            why = 5
+            reason = NO_RATE if any([o.lr == 0 for o in own]) else ROUNDED
+        elif own or used:
+            reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
+        elif is_training:
+            reason = NO_WRITE
         else:
-            continue  # the step computes gradients, and means to do no more
-        reasons.setdefault(why, []).append(x)
-    for why, xs in reasons.items() if not any([t.rebound for t in turns]) else ():
-        text, advice = list(STAYS.items())[why]
-        yield Finding("unmoved", f"{names_of(xs, lasting)} never changes: {text}", advice)
+            continue
+        reasons.setdefault(reason, []).append(x)
+    for (why, advice), xs in reasons.items():
+        yield Finding("unmoved", f"{names_of(xs, lasting)} never changes: {why}", advice)
 
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
@@ -305,7 +301,10 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
     alive = [gradient_target(x) for t in turns for ref in t.nodes if (x := ref()) is not None]
     made = [x for x in alive if isinstance(x, Record)]
     old = {
-        r: x for x in made for r in ancestors(x) if isinstance(r, Record) and turns[0].first <= r.number < turns[1].first
+        r: x
+        for x in made
+        for r in ancestors(x)
+        if isinstance(r, Record) and turns[0].first <= r.number < turns[1].first
     }
     if old:
         newest = max(old.values(), key=lambda x: x.number)

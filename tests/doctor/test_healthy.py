@@ -1,5 +1,6 @@
-"""In examples, ports and lessons the doctor finds nothing but what is listed here: each result from which gradients flow
-is examined first, whether by ``backward()`` or by ``af.grad`` and the like.
+"""In examples, ports and lessons the doctor finds nothing but what is listed here.
+
+Each result from which gradients flow is examined first, whether by ``backward()`` or by ``af.grad`` and the like.
 """
 
 from __future__ import annotations

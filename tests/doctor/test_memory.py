@@ -76,7 +76,8 @@ def test_each_card_and_each_row_of_the_table_says_what_it_keeps() -> None:
     place = table[0].index("kept")
     assert table[0][:place] == picture.table().splitlines()[0].split()[:place]
     assert sum(v.kept for v in picture.nodes) == found.kept
-    assert [f"{v.kept:,}" in row for v, row in zip(picture.nodes, table[1:], strict=True)] == [True] * len(picture.nodes)
+    rows = zip(picture.nodes, table[1:], strict=True)
+    assert all([f"{v.kept:,}" in row for v, row in rows])
     svg = found.graph(fold=False).to_svg()
     assert "80,000 bytes kept" in svg
     assert f"{found.kept:,} bytes kept; a backward pass holds at most {found.peak:,}" in svg

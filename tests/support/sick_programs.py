@@ -452,7 +452,7 @@ def name_of_a_loop(sick: bool) -> Any:
         loss().backward()
         for p in [w]:
             if sick:
-                p = p - 0.1 * p.grad  # noqa: PLW2901 - that is the mistake
+                p = p - 0.1 * p.grad
             else:
                 p.value = p.value - 0.1 * p.grad
         w.zero_grad()
