@@ -303,6 +303,7 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
     return found
 
 
+COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
 STEPS = frozenset({"argmax", "argmin", "argsort", "count_nonzero", "searchsorted", "sign"})
 SHOWS = frozenset({"append", "print"})
 
@@ -313,11 +314,13 @@ def numbers_taken(code: Any) -> str:
     source = source_of(code) if code is not None else None
     if source is None:
         return ""
-    lines, found = {line for *_, line in code.co_lines()}, []
-    for node in source.above:
-        if getattr(node, "lineno", 0) in lines and (takes_out(node) or is_reader(node)):
+    inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
+    found = []
+    for span in sorted({Span(*where) for x in (code, *inner) for where in x.co_positions() if None not in where}):
+        for node in source.at.get(span, ()):
             around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
-            if not any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around]):
+            is_shown = any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around])
+            if not is_shown and (takes_out(node) or is_reader(node)):
                 found.append(f"{written(node)} ({Expression(node, source).place.where})")
     return f"numbers leave the graph at {' and '.join(found[:2])}. Use NumPy's functions on the nodes" if found else ""
 
