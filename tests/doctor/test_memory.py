@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow import nn
 
 N = 200_000
+DATA = np.random.default_rng(0).normal(size=(2000, 50))  # there without the graph, and so not counted
 
 
 def elementwise(x: Any) -> Any:
@@ -34,7 +36,56 @@ def loop(x: Any) -> Any:
     return np.sum(h)
 
 
-@pytest.mark.parametrize("f", [elementwise, matrices, views, loop])
+def network_of_data(x: Any) -> Any:
+    h = np.tanh(DATA @ x[:5000].reshape(50, 100))
+    return np.mean(np.maximum(h @ x[5000:15_000].reshape(100, 100), 0.0) ** 2)
+
+
+def classes(x: Any) -> Any:
+    return nn.cross_entropy(DATA @ x[:500].reshape(50, 10), np.arange(2000) % 10)
+
+
+def written(x: Any) -> Any:
+    y = af.zeros(N)
+    y[: N // 2] = np.exp(x[: N // 2])
+    y[N // 2 :] = x[N // 2 :] ** 2
+    return np.sum(y * y)
+
+
+def largest(x: Any) -> Any:
+    return np.sum(np.max(x.reshape(400, 500), axis=1) ** 2) + np.sum(np.sort(x) * np.arange(float(N)))
+
+
+def attention(x: Any) -> Any:
+    q = x[:40_000].reshape(200, 200)
+    return np.sum(nn.softmax(q @ q.T / 14.0) @ q)
+
+
+def noise(x: Any) -> Any:
+    return np.sum(nn.dropout(x, 0.5, rng=np.random.default_rng(0)) * x)
+
+
+def single_precision(x: Any) -> Any:
+    return np.sum(np.exp(x.astype(np.float32)) * 2.0)
+
+
+def normal(x: Any) -> Any:
+    h = x.reshape(400, 500)
+    m, v = np.mean(h, axis=1, keepdims=True), np.var(h, axis=1, keepdims=True)
+    return np.sum(((h - m) / np.sqrt(v + 1e-5)) ** 3)
+
+
+def forgotten(x: Any) -> Any:
+    return np.sum(af.checkpoint(lambda v: np.sin(np.exp(v)) * 2.0)(x))
+
+
+PROGRAMS = [
+    elementwise, matrices, views, loop, network_of_data, classes, written, largest, attention, noise, single_precision,
+    normal, forgotten,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
 def test_bytes_are_those_of_the_allocator(f: Callable[[Any], Any]) -> None:
     x = af.Variable(np.linspace(0.1, 1.0, N))
     f(x)  # what is made once is there
@@ -50,6 +101,7 @@ def test_bytes_are_those_of_the_allocator(f: Callable[[Any], Any]) -> None:
     assert found.kept == pytest.approx(held, rel=0.02, abs=50_000)
     assert 0.4 * peak - 50_000 <= found.peak - found.kept <= 1.6 * peak + 50_000  # sums send views, products write over
     assert sum(line.kept for line in found.lines) == found.kept
+    assert sum(v.kept for v in found.graph(fold=False).nodes) == found.kept
 
 
 def test_lines_rows_and_checkpoints() -> None:

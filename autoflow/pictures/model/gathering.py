@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -437,17 +439,36 @@ class Gone(FreedArray):
 
 def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
     """For each record (its id) of a graph, the bytes that it keeps for the way back and no earlier record keeps. Arrays
-    of leaves are not counted."""
+    that are there without the graph are not counted: those of leaves, and plain operands that something else holds."""
     order = sorted(order, key=creation_number)
     constants = [c for r in order if r.parents and r.extra is not None for c in r.extra.constants.values()]
     seen = {id(owner_of(x.value)) for x in (*[x for x in order if not x.parents], *constants)}
+    uses = Counter([id(owner_of(v)) for r in order if r.parents for v in r.saved if type(v) is np.ndarray])
     found: dict[int, int] = {}
     for r in order:
-        for v in r.saved if r.parents else ():
-            if type(v) is np.ndarray and id(owner := owner_of(v)) not in seen:
+        for k, x in enumerate(r.saved if r.parents else ()):
+            for v in x if isinstance(x, tuple) else (x,):
+                if type(v) is not np.ndarray or id(owner := owner_of(v)) in seen:
+                    continue
                 seen.add(id(owner))
-                found[id(r)] = found.get(id(r), 0) + owner.nbytes
+                is_data = k < len(r.parents) and r.parents[k] is None
+                if not (is_data and references(owner) > ALONE + uses[id(owner)] + 3 * (v is owner)):
+                    found[id(r)] = found.get(id(r), 0) + owner.nbytes
     return found
+
+
+def references(array: Array) -> int:
+    """How many references there are to an array, those of this call and its caller among them."""
+    return getrefcount(array)
+
+
+def references_of_one() -> int:
+    """The same of an array that one variable holds."""
+    array = np.zeros(1)
+    return references(array)
+
+
+ALONE = references_of_one()
 
 
 def key(x: Any) -> Any:
