@@ -331,7 +331,10 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
     """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
-            advice = f"If pairs are not meant, write {chart.operand(r, column)}[:, 0] for the column"
+            name = chart.operand(r, column)
+            advice = (
+                f"If pairs are not meant, write {name if name.isidentifier() else f'({name})'}[:, 0] for the column"
+            )
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 

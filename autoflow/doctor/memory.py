@@ -79,7 +79,8 @@ def memory_of_graph(node: Any) -> Memory:
     """What the graph of ``node`` keeps for a backward pass: ``loss.summary(memory=True)``.
 
     Arrays of Variables and Constants, and data that the program holds, are not counted: they are there without the
-    graph. An array that several operations keep is counted where it is kept first. Raises LostGradientError if ``node`` has no history.
+    graph. An array that several operations keep is counted where it is kept first. Raises LostGradientError if ``node``
+    has no history.
 
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000), name="x")

@@ -162,13 +162,13 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             chart = Chart(passes[-1].flows[0].record, passes[-1])
             findings += examine(chart)
         findings += [*rebound(turn), *repeated(turn)]
-        if len(turns) > 1 and turn.size > turns[-2].size:
+        if len(turns) > 1 and turn.size > turns[-2].size and not any([t.rebound for t in turns]):
             findings += growing(turn, passes[-1])
         turn.forget()
         if stopped:
             break
     findings += [x for look in LOOKS for x in look(turns)]
-    if chart is not None:
+    if chart is not None and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
@@ -227,7 +227,7 @@ def growing(turn: Turn, made: Pass) -> Iterator[Finding]:
     """The graph has records of the run before: a Variable was replaced, or a state is carried over."""
     chart = Chart(made.flows[0].record, Pass())
     old = [r for r in chart.records if r.number < turn.first]
-    if old and not turn.rebound:
+    if old:
         text = f"{chart.name(old[-1])} is carried from step to step with its history, {turn.size:,} operations by now"
         yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=turn.size)
 
@@ -264,12 +264,12 @@ NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or fr
 
 def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
     """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
-    moved = {key for t in turns for key in t.after if t.step_of(key).any()}
-    lasting = {k: x for k, x in turns[0].variables.items() if all([k in t.variables for t in turns])}
+    moved, there = {key for t in turns for key in t.after if t.step_of(key).any()}, turns[-1].variables
+    names = {p.name for o in used for p in o.parameters if id(p) not in there}
+    lasting = {k: x for k, x in there.items() if all([k in t.variables for t in turns]) or x.name in names}
     still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
-    is_training = moved or any([t.after[k][1] is None for k in lasting for t in turns])  # or only computes gradients
+    is_training = moved or any([turns[-1].after[k][1] is None for k in lasting])  # or it only computes gradients
     optimisers = used or [x for x in gc.get_objects() if still and not moved and is_optimiser(x)]
-    names = {p.name for o in used for p in o.parameters if id(p) not in lasting}
     reasons: dict[tuple[str, str], list[Any]] = {}
     for x in still if not any([t.rebound for t in turns]) else ():
         own = [o for o in optimisers if any([p is x for p in o.parameters])]

@@ -320,7 +320,8 @@ def numbers_taken(code: Any) -> str:
         for node in source.at.get(span, ()):
             around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
             is_shown = any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around])
-            if not is_shown and (takes_out(node) or is_reader(node)):
+            is_counted = isinstance(node, ast.Compare) and [called(x) for x in around[:1]] in (["mean"], ["sum"])
+            if not is_shown and (is_counted or takes_out(node) or is_reader(node)):
                 found.append(f"{written(node)} ({Expression(node, source).place.where})")
     return f"numbers leave the graph at {' and '.join(found[:2])}. Use NumPy's functions on the nodes" if found else ""
 

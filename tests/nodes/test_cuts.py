@@ -120,6 +120,10 @@ def by_a_step(x: Any) -> Any:
     return np.argmax(x * 2.0)
 
 
+def by_counting(x: Any) -> Any:
+    return 1.0 - np.mean(x > 0.5)
+
+
 def in_a_comprehension(x: Any) -> Any:
     return np.sum([float(v) for v in x * 2.0])
 
@@ -127,7 +131,7 @@ def in_a_comprehension(x: Any) -> Any:
 TAKERS = {
     as_number: "float(np.sum(x * x))", by_item: "y.item()", as_list: "x.tolist()", by_value: "np.exp(x).value",
     as_array: "np.asarray(x)", by_pythons_mathematics: "math.sin(x[0])", by_a_step: "np.argmax(x * 2.0)",
-    in_a_comprehension: "float(v)",
+    by_counting: "x > 0.5", in_a_comprehension: "float(v)",
 }  # fmt: skip
 
 

@@ -552,3 +552,94 @@ def dead_below_another_layer(sick: bool) -> Any:
     X, W1 = np.abs(draw(20, 2)), af.Variable(draw(2, 3) if not sick else -np.ones((2, 3)), name="W1")
     W2 = af.Variable(draw(3, 1), name="W2")
     return np.mean((nn.relu(X @ W1) @ W2 - 1.0) ** 2)
+
+
+@pair("unmoved")
+def variables_made_again_in_each_step(sick: bool) -> Any:
+    box = {"w": af.Variable([0.5, -0.5], name="w")}
+    opt, X = af.optim.SGD([box["w"]], lr=0.1), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ box["w"] - 1.0) ** 2).backward()
+        opt.step()
+        if sick:
+            box["w"] = af.Variable(box["w"].value.copy(), name="w")
+
+    return step
+
+
+@pair("rebound")
+def list_of_results(sick: bool) -> Any:
+    box = {"parameters": [model()[0]]}
+    X = draw(20, 2)
+
+    def step() -> None:
+        np.mean((X @ box["parameters"][0] - 1.0) ** 2).backward()
+        if sick:
+            box["parameters"] = [p - 0.1 * p.grad for p in box["parameters"]]
+        else:
+            box["parameters"] = [af.Variable(p.value - 0.1 * p.grad) for p in box["parameters"]]
+
+    return step
+
+
+@pair("kept")
+def moving_average(sick: bool) -> Any:
+    w, loss = model()
+    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        running["loss"] = 0.9 * running["loss"] + 0.1 * (value if sick else value.item())
+
+    return step
+
+
+@pair("growing")
+def sum_of_all_losses(sick: bool) -> Any:
+    w, loss = model()
+    opt, losses = af.optim.SGD([w], lr=0.01), []
+
+    def step() -> None:
+        opt.zero_grad()
+        if not sick:
+            losses.clear()
+        losses.append(loss())
+        sum(losses).backward()
+        opt.step()
+
+    return step
+
+
+@pair("accumulated")
+def another_optimiser_is_cleared(sick: bool) -> Any:
+    w, loss = model()
+    v = af.Variable([1.0, 1.0], name="v")
+    of_w, of_v = af.optim.SGD([w], lr=0.01), af.optim.SGD([v], lr=0.01)
+
+    def step() -> None:
+        of_v.zero_grad()
+        if not sick:
+            of_w.zero_grad()
+        (loss() + np.sum(v * v)).backward()
+        of_w.step()
+        of_v.step()
+
+    return step
+
+
+@pair("unmoved")
+def only_the_first_layer_is_given(sick: bool) -> Any:
+    W1, W2 = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2")
+    opt, X = af.optim.Adam([W1] if sick else [W1, W2], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
