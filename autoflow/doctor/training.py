@@ -256,7 +256,7 @@ NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
 ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
 NAMESAKE = (
     "the optimiser has another Variable of this name, made before",
-    "Make the optimiser last, and write into its Variables: w.value = ...",
+    "Make the optimiser last, and write into its Variables: w.value = new",
 )
 NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
 NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
@@ -275,6 +275,8 @@ def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
         if writer_since(value_of(x), turns[0].since):
             reason = NO_RATE if any([o.lr == 0 for o in own]) else ROUNDED
+        elif own and used and np.any(turns[-1].before[id(x)][1]):
+            continue  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
         elif is_training:

@@ -124,6 +124,22 @@ def gradients_collected_over_four_parts() -> Any:
 
 
 @healthy
+def gradients_collected_over_five_calls() -> Any:
+    w = weights(3, name="w")
+    opt, turn = af.optim.SGD([w], lr=0.1), {"n": 0}
+
+    def step() -> None:
+        k = turn["n"] % 5
+        (np.mean((X[k::5] @ w - T[k::5]) ** 2) / 5).backward()
+        turn["n"] += 1
+        if turn["n"] % 5 == 0:
+            opt.step()
+            opt.zero_grad()
+
+    return step
+
+
+@healthy
 def function_of_a_dict_with_value_and_grad() -> Any:
     box = {"parameters": {"w": np.zeros(3), "b": 0.0}}
 
