@@ -121,13 +121,13 @@ def examine(chart: Chart) -> list[Finding]:
     return [x for examination in EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: Any, last: Any = None) -> Finding:
-    """Why nothing flows to a result. ``last``: the operation that was recorded last."""
+def no_history(node: Any, last: Any = None, function: Any = None) -> Finding:
+    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of ``function``."""
     if isinstance(node, NodeRole):
         return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last) if last is not None else None
-    cause = taken_by(code_of(last)) if found else ""
+    cause = (taken_by(code_of(last)) if found else "") or taken_by(getattr(function, "__code__", None))
     return Finding("no history", f"{what}: {cause or LEFT}", "", found.place if found and not cause else None)
 
 

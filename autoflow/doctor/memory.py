@@ -82,6 +82,7 @@ def memory_of_graph(node: Any) -> Memory:
     graph. An array that several operations keep is counted where it is kept first. Raises LostGradientError if ``node``
     has no history.
 
+    >>> import numpy as np
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000), name="x")
     >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))

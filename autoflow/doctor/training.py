@@ -194,7 +194,7 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
         return found
     if turn.result is None and not turn.passes:
         return diagnosis([NOTHING_DONE], "")
-    return diagnosis([no_history(turn.result, turn.last)], "")
+    return diagnosis([no_history(turn.result, turn.last, roots[0])], "")
 
 
 NOTHING_DONE = Finding("no backward", "the step made no backward pass and returned nothing")
