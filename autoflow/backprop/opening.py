@@ -25,6 +25,8 @@ for all others. :func:`check_and_run_hooks` is called only where there is one, s
 from __future__ import annotations
 
 import functools
+import linecache
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from sys import getrefcount
@@ -36,6 +38,7 @@ from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, StaleValueError
 from ..base.modes import modes, switched
 from ..nodes import versions
+from ..nodes.cuts import shown, shown_operand
 from ..nodes.grads import HALF, add_gradients, cast_gradient, check_numbers
 from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
@@ -167,20 +170,31 @@ def check_saved(record: Record) -> None:
         )
     for array, mark, taken in watched_arrays(extra):
         if taken(array) != mark:
+            k = next((k for k, v in enumerate(record.saved) if v is array), 0)
+            name = shown_operand(record, k) or "its operand"
             raise StaleValueError(
-                f"the derivative of {record.node_name} needs a plain array of shape {array.shape} that it was computed "
-                f"from, and that array has been written into since. Give the operation a copy, or an af.Constant."
+                f"the derivative of {shown(record)} needs {name}, a plain array of shape {array.shape} that has been "
+                f"written into since. Call backward() before that, or give the operation a copy, or an af.Constant."
             )
     if since >= versions.latest[0]:
         return
     for k in rule.must_save(needs_grad(record)):
         value = record.saved[k]
         if where := versions.writer_since(value, since):
-            name = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            own = "its result" if k == len(record.saved) - 1 else _name_of(record, k)
+            name = shown_operand(record, k)
             raise StaleValueError(
-                f"the derivative of {record.node_name} needs the value of {name}, which {where} has overwritten since. "
-                f"Write a = a * b instead of a *= b there, or use a copy: {rule.name}(x.copy(), ...)."
+                f"the derivative of {shown(record)} needs the value of {name or own}, which {statement(where)} has "
+                f"overwritten since. Call backward() before that, write a = a * b instead of a *= b, or use a copy: "
+                f"{rule.name}({name or 'x'}.copy(), ...)."
             )
+
+
+def statement(where: str) -> str:
+    """``w *= 2 (model.py:3)``: a line of a program with its text, if that is there."""
+    file, _, line = where.rpartition(":")
+    text = linecache.getline(file, int(line)).strip() if line.isdigit() else ""
+    return f"{text} ({os.path.basename(where)})" if text else where
 
 
 def watched_arrays(extra: Extras) -> Iterator[tuple[Array, Any, Callable[[Array], Any]]]:

@@ -20,7 +20,7 @@ from ..base.errors import GradientShapeError, SeedError, lost
 from ..base.modes import LEFT, modes, switched
 from ..base.process import Lock, call_without_collector
 from ..nodes import versions
-from ..nodes.cuts import explain
+from ..nodes.cuts import explain, name_before, taken_by
 from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
@@ -156,10 +156,12 @@ def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
 def start_of_pass(root: Any) -> Any:
     """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
-        raise lost(f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}")
+        what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
+        raise lost(what, taken_by(versions.user_frame().f_code))
     record = gradient_target(root)
     if record is None:
-        what = f"no gradient flows to {root.name}, a {type(root).__name__}, so there is nothing to go back to"
+        name = name_before(".backward(", versions.user_frame()) or root.name
+        what = f"no gradient flows to {name}, a {type(root).__name__}, so there is nothing to go back to"
         raise lost(what, explain(root))
     return record
 

@@ -126,8 +126,9 @@ class switched:  # noqa: N801 - used like a function
         ``__exit__``, it leaves none of them switched: no signal is handled between the block and the call in C that
         restores."""
         before = modes()
+        blocks = (*before.blocks, (self, before)) if self.place[0] is not None else before.blocks
         try:
-            MODES.set(replace(before, **self.changes_to(before)))
+            MODES.set(replace(before, blocks=blocks, **self.changes_to(before)))
             return function(*arguments, **options)
         finally:
             MODES.set(before)

@@ -11,8 +11,10 @@ import argparse
 import html
 import linecache
 import os
+import re
 import runpy
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,17 +23,18 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import StaleValueError
 from ..base.modes import listening
 from ..cli.checking import first_difference, log_runs
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import current_record
 from ..nodes.versions import FreedArray
-from ..program.places import Activation
-from ..program.source import find
+from ..program.source import find, taken_out
 from .passes import Flow, Pass, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
 STATES = {
+    "overwritten": ("w", "a value was overwritten that the derivative needs: the backward pass stopped here"),
     "lost": ("x", "numbers leave the graph here, and their gradient is lost"),
     "nan": ("!", "a derivative is NaN or infinite"),
     "zero": ("0", "a gradient came, and nothing was sent on"),
@@ -40,14 +43,14 @@ STATES = {
     "constant": ("=", "constant on purpose: detached, frozen, or computed under af.no_grad()"),
     "recorded": (".", "recorded, but no backward pass came here"),
 }
+MEANT = re.compile(r"\.value$|\bdetach\(|stop_gradient\(")  # who writes that wants no gradient
 TIES = {"maximum": 1, "minimum": 1, "fmax": 1, "fmin": 1, "absolute": None, "relu": None}  # operand to compare with
 STYLE = """
-:root { color-scheme: light dark; --ok: #1a7f37; --bad: #cf222e; --warn: #9a6700; --mute: #656d76 }
-@media (prefers-color-scheme: dark) { :root { --ok: #3fb950; --bad: #f85149; --warn: #d29922; --mute: #9198a1 } }
+:root { color-scheme: light dark; --mute: light-dark(#656d76, #9198a1) }
 body { font: 14px/1.5 system-ui; margin: 2em auto; max-width: 70em; padding: 0 1em }
-pre { overflow-x: auto } i { display: inline-block; width: 5.5em; font-style: normal; color: var(--mute) }
-.flows { color: var(--ok) } .lost, .nan { color: var(--bad) } .zero, .kink { color: var(--warn) }
-.constant, .recorded { color: var(--mute) }
+pre { overflow-x: auto } i { display: inline-block; width: 6.5em; font-style: normal; color: var(--mute) }
+.flows { color: light-dark(#1a7f37, #3fb950) } .zero, .kink { color: light-dark(#9a6700, #d29922) }
+.lost, .nan, .overwritten { color: light-dark(#cf222e, #f85149) } .constant, .recorded { color: var(--mute) }
 """
 
 
@@ -56,37 +59,50 @@ class Coverage:
     """Per file and line, the states that were seen there."""
 
     lines: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    takers: dict[tuple[str, int], str] = field(default_factory=dict)  # what takes numbers out of the graph there
     last: Pass = field(default_factory=Pass)
 
-    def add(self, place: Any, last: int, *states: str) -> None:
-        """Note states of the line of an instruction."""
-        code = place.code if type(place) is Activation else place
-        found = find(code, last) if code is not None else None
-        if found is not None:
-            self.lines.setdefault((found.place.file, found.span.line), set()).update(states)
+    def add(self, x: Any, *states: str) -> Any:
+        """Note states of the line of a record, or of what cut a history; returns the line."""
+        place = getattr(x, "place", None) or getattr(x, "code", None)
+        found = find(getattr(place, "code", place), x.last) if place is not None else None
+        if found is None:
+            return None
+        key = found.place.file, found.span.line
+        self.lines.setdefault(key, set()).update(states)
+        return key
 
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
         record = current_record(node)
-        self.add(getattr(record, "place", None), getattr(record, "last", -1), "recorded")
+        self.add(record, "recorded")
+        for _, text in taken_out([record]):
+            self.takers[self.add(record, "constant" if MEANT.search(text) else "lost")] = text
         for constant in (record.extra.constants if record.extra is not None else {}).values():
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
-                self.add(cut.code, cut.last, "constant")
+                self.add(cut, "constant")
 
-    def begin(self) -> Pass:
+    def begin(self, stale: bool = False) -> Pass:
         """A backward pass begins: note what the last one has sent, and let go of it."""
         for flow in self.last.flows:
-            if hasattr(flow.record, "place"):
-                self.add(flow.record.place, flow.record.last, *states_of(flow))
+            self.add(flow.record, *states_of(flow))
+        if stale:
+            self.add(self.last.opened, "overwritten")
         self.last = Pass()
         return self.last
 
     @contextmanager
     def watch(self) -> Iterator[None]:
         """A block whose operations and passes are noted."""
-        with listening(self.listen), watching(self.begin):
-            yield
-        self.begin()
+        stale = False
+        try:
+            with listening(self.listen), watching(self.begin):
+                yield
+        except StaleValueError:
+            stale = True
+            raise
+        finally:
+            self.begin(stale)
 
     def state(self, file: str, line: int) -> str:
         """The state shown for a line; empty if nothing was computed there."""
@@ -101,8 +117,12 @@ class Coverage:
 
     def rows(self, file: str) -> list[tuple[int, str, str]]:
         """The number, state and text of each line."""
-        lines = linecache.getlines(file)
-        return [(k, self.state(file, k), text.rstrip("\n")) for k, text in enumerate(lines, 1)]
+        found = []
+        for k, text in enumerate(linecache.getlines(file), 1):
+            state, taker = self.state(file, k), self.takers.get((file, k))
+            to_whom = f"  <- {taker}" if state == "lost" and taker else ""
+            found.append((k, state, text.rstrip("\n") + to_whom))
+        return found
 
     def to_text(self, file: str) -> str:
         """The source, each line with the sign of its state, and what the signs mean."""
@@ -151,20 +171,24 @@ def main(program: str, *arguments: str) -> int:
     parser.add_argument("--html", metavar="FILE", type=Path)
     parser.add_argument("--fail-under", metavar="PERCENT", type=float, default=0.0)
     given, rest = parser.parse_known_args(arguments)
-    seen, file = Coverage(), str(Path(program).resolve())
-    with seen.watch():
-        before, sys.argv = sys.argv, [program, *rest]
-        try:
+    seen, file, stopped = Coverage(), str(Path(program).resolve()), False
+    before, sys.argv = sys.argv, [program, *rest]
+    try:
+        with seen.watch():
             runpy.run_path(file, run_name="__main__")
-        finally:
-            sys.argv = before
-    status, (first, again, shadow, taken) = log_runs(program, rest, False)
-    for log, other in ((shadow, first), (taken, first)):
-        place = first_difference(other, log) if first == again and not status else ""
-        name, _, line = place.rpartition(", at ")[2].rpartition(":")
+    except SystemExit as end:
+        stopped = bool(end.code)
+    except Exception:
+        stopped = True
+        traceback.print_exc()
+    finally:
+        sys.argv = before
+    status, logs = (1, []) if stopped else log_runs(program, rest, False)
+    for log in logs[2:] if not status and logs[0] == logs[1] else ():
+        name, _, line = first_difference(log, logs[0]).rpartition(", at ")[2].rpartition(":")
         if line.isdigit() and Path(name).resolve() == Path(file):
             seen.lines.setdefault((file, int(line)), set()).add("lost")
     print(seen.to_text(file))
     if given.html is not None:
         given.html.write_text(seen.to_html(file), encoding="utf-8")
-    return int(seen.percent(file) < given.fail_under)
+    return int(stopped or seen.percent(file) < given.fail_under)

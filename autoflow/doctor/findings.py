@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..program.source import CELLS, Place
+from ..program.source import Place
 
 # Every kind of finding, the most important first, and what it is.
 KINDS = {
@@ -34,6 +33,7 @@ KINDS = {
     "shapes": "a column met a row",
     "exploding": "gradients grow from step to step",
     "vanishing": "gradients shrink from step to step",
+    "repeated": "backward() runs twice through one graph",
     "accumulated": "gradients add up over several steps",
     "unmoved": "a parameter never changes",
     "kept": "graphs of earlier steps are kept alive",
@@ -58,10 +58,7 @@ class Finding:
     @property
     def line(self) -> str:
         """``line 3 of`` the file; in a notebook ``line 3``; empty if it is not known."""
-        if self.place is None:
-            return ""
-        is_cell = any([sign in self.place.file for sign in CELLS])
-        return f"line {self.place.line}{'' if is_cell else f' of {os.path.basename(self.place.file)}'}"
+        return self.place.where if self.place is not None else ""
 
     def __str__(self) -> str:
         where = f" ({self.line}: {self.place.text})" if self.place is not None else ""

@@ -7,7 +7,7 @@ others follow from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +17,11 @@ from ..backprop.anomaly import column_met_row, first_bad, shapes
 from ..backprop.passes import run_pass
 from ..base.errors import StaleValueError
 from ..base.modes import switched
-from ..nodes.cuts import cut_of, explain
+from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
-from ..program.names import Program
-from ..program.places import Activation
-from ..program.source import taken_out
+from ..program.names import Program, expression_of
+from ..program.source import code_of
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Flow, Pass, Size, watching
@@ -39,6 +38,8 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
+LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
+NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
@@ -120,25 +121,22 @@ def examine(chart: Chart) -> list[Finding]:
     return [x for examination in EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: Any) -> Finding:
-    """Why nothing flows to a result."""
-    if not isinstance(node, NodeRole):
-        text = f"the result is no node but {type(node).__name__}: its numbers have left the graph"
-        advice = "Use NumPy's functions on the nodes themselves, not on x.value, float(x) or x.item()"
-        return Finding("no history", text, advice)
-    return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or 'it is a Constant'}".rstrip("."))
+def no_history(node: Any, last: Any = None, function: Any = None) -> Finding:
+    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of ``function``."""
+    if isinstance(node, NodeRole):
+        return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
+    what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
+    found = expression_of(last) if last is not None else None
+    cause = (taken_by(code_of(last)) if found else "") or taken_by(getattr(function, "__code__", None))
+    return Finding("no history", f"{what}: {cause or LEFT}", "", found.place if found and not cause else None)
 
 
-def unreached(chart: Chart, wanted: tuple[Any, ...]) -> Iterator[Finding]:
+def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph."""
     reached = {id(x) for x in chart.nodes}
     for x in wanted:
         if id(gradient_target(x)) not in reached:
-            constants = [c for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
-            cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-            taken = [chart.finding("", r, f"{text} takes a number out of the graph")
-                     for r, text in taken_out(chart.records)]  # fmt: skip
-            why = "; ".join(dict.fromkeys([*cuts, *map(str, taken)])) or explain(x) or "nothing was computed from it"
+            why = cuts_among(chart.records) or explain(x) or "nothing was computed from it"
             yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
 
 
@@ -169,8 +167,19 @@ def examine_values(chart: Chart) -> Iterator[Finding]:
         kind = "nan value" if np.isnan(value[index]) else "infinite value"
         shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
         text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
-        yield chart.finding(kind, r, text, ADVICE.get(r.rule.name, ""), index=list(index))
+        advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype" if is_too_narrow(r) else ""
+        yield chart.finding(kind, r, text, advice or ADVICE.get(r.rule.name, ""), index=list(index))
         return
+
+
+def is_too_narrow(record: Record) -> bool:
+    """Is a value finite in double precision that is infinite in the dtype of the record?"""
+    values = [value_of_saved(record, k) for k in range(len(record.parents))]
+    if record.dtype not in (np.float16, np.float32) or any([v is None for v in values]):
+        return False
+    wide = [np.asarray(v, np.float64) for v in values]
+    with np.errstate(all="ignore"):
+        return first_bad(record.rule.compute(*wide, *record.saved[len(wide) : -1])) is None
 
 
 def value_of_saved(record: Record, k: int) -> Any:
@@ -220,13 +229,17 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
         return
     fed = {id(x) for flow in chart.flows if flow.came.nonzero for k, x in enumerate(flow.record.parents)
            if x is not None and k in flow.sent and flow.sent[k].nonzero}  # fmt: skip
-    for flow in chart.flows:
+    closed: set[int] = set()  # records with nothing to send, the first ones of the program before the others
+    for flow in reversed(chart.flows):
         for k, sent in flow.sent.items():
             parent = flow.record.parents[k]
             if flow.came.nonzero and not sent.nonzero and sent.entries and id(parent) not in fed:
                 names = [chart.name(x) for x in ancestors(parent) if id(x) in dry]
                 is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.leaves)  # one of many units
-                if names and not (is_single and flow.record.rule.name in GATES):
+                others = [x for j, x in enumerate(flow.record.parents) if j != k and x is not None]
+                follows = any([id(x) in closed for other in others for x in ancestors(other)])
+                if names and not follows and not (is_single and (not others or flow.record.rule.name in GATES)):
+                    closed.add(id(flow.record))
                     yield block(chart, flow, k, names)
 
 
@@ -248,8 +261,8 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
     if rule.name in FLAT or rule.name == "exp":
         text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
         return chart.finding("saturated", r, text, SMALLER, variables=names)
-    others = [x for j, x in enumerate(r.parents) if j != k and x is not None]
-    advice = "Weights that are all 0 do not learn: draw them at random" if others else ""
+    is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
+    advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
     what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
     text = f"{what.format(rule.name)}, so nothing comes to {operand}: {for_whom}"
     return chart.finding("zero factor", r, text, advice, variables=names)
@@ -276,19 +289,19 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
-    """Gradients that grow or shrink from turn to turn of a loop, or from layer to layer."""
-    groups: dict[tuple[Any, int, Any], list[Flow]] = {}
-    for flow in chart.flows:
-        place = getattr(flow.record, "place", None)
-        if place is not None and flow.came.bad is None and flow.came.nonzero:
-            code = place.code if type(place) is Activation else place
-            groups.setdefault((code, flow.record.last, flow.record.rule), []).append(flow)
+    """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
+    came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
+    groups: dict[str, list[Flow]] = {}
+    for r in longest_path(chart):
+        if id(r) in came:
+            groups.setdefault(r.rule.name, []).append(came[id(r)])
     worst: tuple[float, list[Flow]] | None = None
     for flows in groups.values():
-        if len(flows) >= LEAST_STEPS:
-            change = abs(math.log(flows[-1].came.rms / flows[0].came.rms))
-            if change > math.log(RANGE) and (worst is None or change > worst[0]):
-                worst = change, flows
+        changes = np.diff([math.log(flow.came.rms) for flow in flows])
+        change = abs(changes.sum())
+        is_steady = len(flows) >= LEAST_STEPS and np.abs(changes).max() < change / 2
+        if is_steady and change > max(math.log(RANGE), worst[0] if worst else 0):
+            worst = change, flows
     if worst is not None:
         sizes = [flow.came.rms for flow in worst[1]]
         factor = (sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))
@@ -303,11 +316,25 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
         yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
 
+def longest_path(chart: Chart) -> Iterator[Record]:
+    """The records on the longest path from the result to a leaf."""
+    depth = {id(x): 0 for x in chart.nodes}
+    for r in chart.records:
+        depth[id(r)] = 1 + max([depth[id(p)] for p in r.parents if p is not None], default=0)
+    x = chart.start
+    while isinstance(x, Record):
+        yield x
+        x = max([p for p in x.parents if p is not None], key=lambda p: depth[id(p)])
+
+
 def examine_shapes(chart: Chart) -> Iterator[Finding]:
     """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
-            advice = f"If pairs are not meant, write {chart.operand(r, column)}[:, 0] for the column"
+            name = chart.operand(r, column)
+            advice = (
+                f"If pairs are not meant, write {name if name.isidentifier() else f'({name})'}[:, 0] for the column"
+            )
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..backprop.engine import topological
 from ..base.errors import lost
 from ..nodes.cuts import explain
-from ..nodes.nodes import VariableRole, gradient_target, value_of
+from ..nodes.nodes import gradient_target
 from ..nodes.records import Record
-from ..nodes.versions import owner_of
+from ..pictures.model.gathering import kept_bytes
 from ..pictures.summaries import summary as network_table
+from ..pictures.walk import Graph, graph
 from ..program.boxes import Boxes
 from ..program.names import Program
 from ..table.blocks import FROM
@@ -35,21 +36,36 @@ class Memory:
     """What a graph keeps alive. ``print`` shows it.
 
     lines : of each line of the program, the most bytes first. kept : all bytes. peak : the most that a backward pass
-    holds at once, gradients included. savings : box -> what ``af.checkpoint`` of that function or block would save.
+    holds at once, gradients included. boxes : function or block -> what it keeps. savings : the same -> what
+    ``af.checkpoint`` of it would save.
     """
 
     lines: tuple[MemoryLine, ...]
     kept: int
     peak: int
+    boxes: dict[str, int]
     savings: dict[str, int]
+    picture: Callable[..., Graph] = field(repr=False, compare=False)
+
+    def graph(self, **options: Any) -> Graph:
+        """The picture, each card with the bytes that it keeps, and below it what is known of the whole. ``options`` are
+        those of ``node.graph()``; the picture's ``table(memory=True)`` has the bytes as a column."""
+        drawn = self.picture(**options)
+        nodes = [replace(v, notes=(*v.notes, f"{v.kept:,} bytes kept")) if v.kept else v for v in drawn.nodes]
+        return replace(drawn, nodes=tuple(nodes), notes=(*drawn.notes, *self.sums()))
+
+    def sums(self) -> list[str]:
+        """What is known of the whole."""
+        total = f"{self.kept:,} bytes kept; a backward pass holds at most {self.peak:,}"
+        boxes = [f"{k} keeps {self.boxes[k]:,}; a checkpoint of {k} saves {v:,}" for k, v in self.savings.items()]
+        return [total, *boxes]
 
     def __str__(self) -> str:
         rows = [(f"{x.kept:,}", x.rows, f"{x.line}: {x.text}" if x.line else x.text) for x in self.lines]
         widths = [max(len(row[k]) for row in (*rows, ("kept", "asked for by", ""))) for k in range(2)]
         head = f"{'kept':>{widths[0]}}  {'asked for by':{widths[1]}}  line"
         table = [f"{kept:>{widths[0]}}  {names:{widths[1]}}  {text}" for kept, names, text in rows]
-        total = f"{self.kept:,} bytes kept; a backward pass holds at most {self.peak:,}"
-        return "\n".join([head, *table, total, *[f"a checkpoint of {k} saves {v:,}" for k, v in self.savings.items()]])
+        return "\n".join([head, *table, *self.sums()])
 
     __repr__ = __str__
 
@@ -62,9 +78,11 @@ def summary(node: Any, *, memory: bool = False) -> Any:
 def memory_of_graph(node: Any) -> Memory:
     """What the graph of ``node`` keeps for a backward pass: ``loss.summary(memory=True)``.
 
-    Arrays of Variables and Constants are not counted: they are there without the graph. An array that several
-    operations keep is counted where it is kept first. Raises LostGradientError if ``node`` has no history.
+    Arrays of Variables and Constants, and data that the program holds, are not counted: they are there without the
+    graph. An array that several operations keep is counted where it is kept first. Raises LostGradientError if ``node``
+    has no history.
 
+    >>> import numpy as np
     >>> import autoflow as af
     >>> x = af.Variable(np.ones(10_000), name="x")
     >>> found = memory_of_graph(np.sum(np.exp(x * 2.0)))
@@ -76,7 +94,7 @@ def memory_of_graph(node: Any) -> Memory:
         raise lost(f"{node.name} keeps nothing", explain(node) or "it is a leaf. Ask a result for its summary")
     order = topological(start)
     records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
-    kept = kept_bytes(records, [x for x in order if isinstance(x, VariableRole)])
+    kept = Counter(kept_bytes(order))
     program = Program(order)
     lines: dict[Any, list[Record]] = {}
     for r in records:
@@ -85,30 +103,19 @@ def memory_of_graph(node: Any) -> Memory:
             lines.setdefault((place.file, place.line) if place else None, []).append(r)
     found = [line_of(group, program, kept) for group in lines.values()]
     total = sum(kept.values())
-    savings = dict(sorted(saved_by_boxes(program, records, kept), key=lambda pair: -pair[1])[:3])
-    return Memory(tuple(sorted(found, key=lambda x: -x.kept)), total, total + most_gradients(order), savings)
+    boxes = sorted(saved_by_boxes(program, records, kept), key=lambda box: -box[2])[:3]
+    return Memory(
+        tuple(sorted(found, key=lambda x: -x.kept)), total, total + most_gradients(order),
+        {name: held for name, held, _ in boxes}, {name: saved for name, _, saved in boxes}, partial(graph, node),
+    )  # fmt: skip
 
 
-def line_of(group: list[Record], program: Program, kept: dict[int, int]) -> MemoryLine:
+def line_of(group: list[Record], program: Program, kept: Counter[int]) -> MemoryLine:
     """The row of one line of the program."""
     place = program.place(group[0])
     rows = ", ".join(dict.fromkeys([r.rule.name for r in group]))
     text = place.text if place is not None else group[0].node_name
     return MemoryLine(f"line {place.line}" if place else "", text, rows, sum([kept[id(r)] for r in group]))
-
-
-def kept_bytes(records: list[Record], leaves: list[Any]) -> dict[int, int]:
-    """For each record, the bytes that it keeps and no earlier record keeps."""
-    constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
-    seen = {id(owner_of(value_of(x))) for x in (*leaves, *constants)}
-    found: dict[int, int] = {}
-    for r in records:
-        found[id(r)] = 0
-        for v in r.saved:
-            if type(v) is np.ndarray and id(owner := owner_of(v)) not in seen:
-                seen.add(id(owner))
-                found[id(r)] += owner.nbytes
-    return found
 
 
 def most_gradients(order: list[Any]) -> int:
@@ -132,8 +139,8 @@ def gradient_bytes(x: Any) -> int:
     return int(math.prod(x.shape) * x.dtype.itemsize)
 
 
-def saved_by_boxes(program: Program, records: list[Record], kept: dict[int, int]) -> Iterator[tuple[str, int]]:
-    """For each call and block, the bytes that its operations keep, except the result that is used outside."""
+def saved_by_boxes(program: Program, records: list[Record], kept: Counter[int]) -> Iterator[tuple[str, int, int]]:
+    """For each call and block, the bytes that its operations keep, and those without the result, used outside."""
     boxes = Boxes(program, records)
     inside: dict[Any, tuple[str, list[Record]]] = {}
     for r in records:
@@ -141,4 +148,4 @@ def saved_by_boxes(program: Program, records: list[Record], kept: dict[int, int]
             inside.setdefault(key, (title, []))[1].append(r)
     for key, (title, group) in inside.items():
         if key[0] not in ("loop", "turn") and len(group) > 1 and (saved := sum([kept[id(r)] for r in group[:-1]])):
-            yield title, saved
+            yield title, saved + kept[id(group[-1])], saved

@@ -66,6 +66,8 @@ class Pass:
     def __init__(self) -> None:
         self.flows: list[Flow] = []
         self.sums: dict[int, Any] = {}  # by the id of a Variable
+        self.held: dict[int, Any] = {}  # the gradients that were there before
+        self.opened: Any = None  # the record that was opened last: where an error stopped the pass
 
 
 def watching(begin: Callable[[], Pass]) -> switched:
@@ -75,7 +77,7 @@ def watching(begin: Callable[[], Pass]) -> switched:
         now = begin()
 
         def open_watched(pair: Pair) -> Opened:
-            record = pair[0]
+            record = now.opened = pair[0]
             g, vjps, saved, kept = open_record(pair)
             if not is_plain(g):
                 return g, vjps, saved, kept

@@ -14,16 +14,22 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop.second_runs import reachable
 from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
 from ..base.modes import listening
+from ..base.numbering import now
+from ..base.pytree import tree_leaves
 from ..nodes.grads import read_grad
 from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
 from ..nodes.rebinding import original_of
 from ..nodes.records import Record, ancestors
+from ..nodes.versions import writer_since
+from ..optim.base import Optimiser
+from ..program.names import Program
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import Chart, diagnose_node, examine, no_history
+from .graphs import Chart, diagnose_node, examine, no_history, unreached
 from .passes import Pass, watching
 
 TURNS = 3
@@ -39,19 +45,21 @@ class Turn:
         self.before: dict[int, State] = {}  # when they were used first
         self.after: dict[int, State] = {}
         self.nodes: list[weakref.ref[Any]] = []
-        self.rebound: dict[str, Any] = {}  # names of Variables -> the records that have taken their place
-        self.first = 0  # the number of its first record
+        self.rebound: dict[int, Any] = {}  # Variables, and the records that have taken their place
+        self.last: Any = None  # the record that was made last
+        self.since = now()
+        self.first = 0  # the number of the first one
         self.loss = float("nan")
         self.size = 0  # records in the graphs of its passes
         self.result: Any = None
 
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
-        record = current_record(node)
+        record = self.last = current_record(node)
         self.first = self.first or record.number
         self.nodes.append(weakref.ref(node))
         if (w := original_of(node)) is not None:
-            self.rebound[w.name] = record
+            self.rebound[id(w)] = w, record
         for x in record.parents:
             if isinstance(x, VariableRole) and id(x) not in self.variables:
                 self.variables[id(x)] = x
@@ -60,6 +68,7 @@ class Turn:
     def begin(self) -> Pass:
         """A backward pass begins."""
         self.passes.append(Pass())
+        self.passes[-1].held = {key: state_of(x)[1] for key, x in self.variables.items()}
         return self.passes[-1]
 
     def run(self, step: Callable[[], Any]) -> None:
@@ -68,12 +77,19 @@ class Turn:
             with listening(self.listen), watching(self.begin):
                 self.result = step()
         finally:
-            self.passes = [p for p in self.passes if p.flows]
             self.after = {key: state_of(x) for key, x in self.variables.items()}
             for p in self.passes:
-                start = p.flows[0].record
-                self.size += sum(isinstance(r, Record) for r in ancestors(start))
-                self.loss = float(np.sum(start.value)) if start.value is not None else self.loss
+                if p.flows:
+                    start = p.flows[0].record
+                    self.size += sum(isinstance(r, Record) for r in ancestors(start))
+                    self.loss = float(np.sum(start.value)) if start.value is not None else self.loss
+
+    def forget(self) -> None:
+        """Let go of everything that keeps a graph alive."""
+        self.result = self.last = None
+        self.rebound = dict.fromkeys(self.rebound)
+        for p in self.passes:
+            p.flows, p.opened = [], None
 
     @property
     def sums(self) -> dict[int, Any]:
@@ -128,7 +144,7 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[Turn]) -> Diagnosis:
     """Run the step, and return the findings."""
     findings: list[Finding] = []
-    summary = ""
+    chart: Chart | None = None
     for _ in range(TURNS):
         turns.append(turn := Turn())
         stopped = False
@@ -137,62 +153,83 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         except AutoflowError as error:
             stopped = True
             findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}".rstrip(".")))
-        if not turn.passes:
+        passes = [p for p in turn.passes if p.flows]
+        if not passes:
             if len(turns) == 1 and not stopped:
-                return diagnose_result(turn.result, step, roots)
+                return diagnose_result(turn, step, roots)
             break
         if len(turns) == 1:
-            chart = Chart(turn.passes[-1].flows[0].record, turn.passes[-1])
+            chart = Chart(passes[-1].flows[0].record, passes[-1])
             findings += examine(chart)
-            summary = chart.summary()
-        elif turn.size > turns[-2].size:
-            findings += growing(turns)
-        turn.result = None
-        turn.passes = [shorten(p) for p in turn.passes]
+        findings += [*rebound(turn), *repeated(turn)]
+        if len(turns) > 1 and turn.size > turns[-2].size and not any([t.rebound for t in turns]):
+            findings += growing(turn, passes[-1])
+        turn.forget()
         if stopped:
             break
     findings += [x for look in LOOKS for x in look(turns)]
-    return diagnosis(findings, summary)
+    if chart is not None and not stopped:
+        used = [x for x in reachable(*roots) if is_optimiser(x)]
+        trained = [p for o in used for p in o.parameters if p.requires_grad]
+        known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
+        findings += unreached(chart, [p for p in trained if known.isdisjoint((id(p), p.name))])
+        findings += unmoved(turns, used)
+    return diagnosis(findings, chart.summary() if chart is not None else "")
 
 
-def shorten(made: Pass) -> Pass:
-    """The part of a pass that is needed later, without anything that keeps its graph alive."""
-    short = Pass()
-    short.sums = made.sums
-    return short
+def is_optimiser(x: Any) -> bool:
+    """Is it one of ours?"""
+    return issubclass(type(x), Optimiser)
 
 
-def diagnose_result(result: Any, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
+def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     """Diagnose the result of a function that runs no backward pass."""
-    nodes = [x for x in (result if isinstance(result, (tuple, list)) else [result]) if gradient_target(x) is not None]
-    if not nodes:
-        return diagnosis([no_history(result)] if result is not None else [Finding("no backward", NOTHING_DONE)], "")
-    found = diagnose_node(nodes[0])
-    try:
-        checked_run(step, *roots)
-    except LostGradientError as error:
-        return diagnosis([*found, Finding("lost", str(error).rstrip("."))], found.examined)
-    return found
+    nodes = [x for x in tree_leaves(turn.result) if gradient_target(x) is not None]
+    if nodes:
+        found = diagnose_node(nodes[0])
+        try:
+            checked_run(step, *roots)
+        except LostGradientError as error:
+            return diagnosis([*found, Finding("lost", str(error).rstrip("."))], found.examined)
+        return found
+    if turn.result is None and not turn.passes:
+        return diagnosis([NOTHING_DONE], "")
+    return diagnosis([no_history(turn.result, turn.last, roots[0])], "")
 
 
-NOTHING_DONE = "the step made no backward pass and returned nothing"
+NOTHING_DONE = Finding("no backward", "the step made no backward pass and returned nothing")
 
 
 # ---------------------------------------------------------------- what the runs have in common, and what differs
 
 
-def growing(turns: list[Turn]) -> Iterator[Finding]:
+def rebound(turn: Turn) -> Iterator[Finding]:
+    """A name of a Variable was given to what a step along its gradient gives, and the Variable itself stays."""
+    for key, (w, record) in turn.rebound.items():
+        if key not in turn.after or not turn.step_of(key).any():
+            text = f"{w.name} = {w.name} - lr * {w.name}.grad makes an Operation, and leaves the Variable as it is"
+            advice = f"Write into it: with af.no_grad(): {w.name} -= lr * {w.name}.grad"
+            yield Chart(record, Pass()).finding("rebound", record, text, advice)
+            return
+
+
+def repeated(turn: Turn) -> Iterator[Finding]:
+    """Two passes of one turn from the same result: the second one adds to the gradients of the first."""
+    for first, second in pairwise([p for p in turn.passes if p.flows]):
+        start, held = second.flows[0].record, {k: g for k, g in second.held.items() if g is not None and np.any(g)}
+        if first.flows[0].record is start and any([np.allclose(g, second.sums.get(k, 0)) for k, g in held.items()]):
+            chart = Chart(start, Pass())
+            text = f"backward() runs twice from {chart.name(start)}, and its gradients are added up"
+            yield chart.finding("repeated", start, text, "Call it once, or zero_grad() in between")
+
+
+def growing(turn: Turn, made: Pass) -> Iterator[Finding]:
     """The graph has records of the run before: a Variable was replaced, or a state is carried over."""
-    turn = turns[-1]
-    chart = Chart(turn.passes[-1].flows[0].record, Pass())
-    for name, record in {key: r for t in turns for key, r in t.rebound.items()}.items():
-        text = f"{name} = {name} - lr * {name}.grad makes an Operation of a Variable: the graph grows with every step"
-        yield chart.finding("rebound", record, text, f"Write into it: with af.no_grad(): {name} -= lr * {name}.grad")
-        return
+    chart = Chart(made.flows[0].record, Pass())
     old = [r for r in chart.records if r.number < turn.first]
     if old:
         text = f"{chart.name(old[-1])} is carried from step to step with its history, {turn.size:,} operations by now"
-        yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", sizes=[t.size for t in turns])
+        yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=turn.size)
 
 
 def accumulated(turns: list[Turn]) -> Iterator[Finding]:
@@ -213,30 +250,71 @@ def accumulated(turns: list[Turn]) -> Iterator[Finding]:
         yield Finding("accumulated", text, "Call opt.zero_grad() (or x.zero_grad()) before backward()")
 
 
-def unmoved(turns: list[Turn]) -> Iterator[Finding]:
-    """Some parameters change and others never do, though they get gradients."""
-    moved = {key for t in turns for key in t.after if t.step_of(key).any()}
-    still = {key: t.variables[key].name for t in turns for key, g in t.sums.items()
-             if key in t.variables and key not in moved and np.any(g)}  # fmt: skip
-    if moved and still and not any([t.rebound for t in turns]):
-        verbs = ("gets", "changes") if len(still) == 1 else ("get", "change")
-        text = f"{', '.join(still.values())} {verbs[0]} a gradient and never {verbs[1]}"
-        yield Finding("unmoved", text, "Give it to the optimiser; if it is data, make an af.Constant of it")
+# Why a Variable with a gradient stays as it is, and what to do.
+NO_STEP = "no opt.step() comes between backward() and the next zero_grad()", "In this order: zero_grad, backward, step"
+NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
+ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
+NAMESAKE = (
+    "the optimiser has another Variable of this name, made before",
+    "Make the optimiser last, and write into its Variables: w.value = new",
+)
+NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
+NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
+
+
+def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
+    """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
+    moved, there = {key for t in turns for key in t.after if t.step_of(key).any()}, turns[-1].variables
+    names = {p.name for o in used for p in o.parameters if id(p) not in there}
+    lasting = {k: x for k, x in there.items() if all([k in t.variables for t in turns]) or x.name in names}
+    still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
+    is_training = moved or any([turns[-1].after[k][1] is None for k in lasting])  # or it only computes gradients
+    optimisers = used or [x for x in gc.get_objects() if still and not moved and is_optimiser(x)]
+    reasons: dict[tuple[str, str], list[Any]] = {}
+    for x in still if not any([t.rebound for t in turns]) else ():
+        own = [o for o in optimisers if any([p is x for p in o.parameters])]
+        if writer_since(value_of(x), turns[0].since):
+            reason = NO_RATE if any([o.lr == 0 for o in own]) else ROUNDED
+        elif own and used and np.any(turns[-1].before[id(x)][1]):
+            continue  # gradients of several runs are collected for one step
+        elif own or used:
+            reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
+        elif is_training:
+            reason = NO_WRITE
+        else:
+            continue
+        reasons.setdefault(reason, []).append(x)
+    for (why, advice), xs in reasons.items():
+        yield Finding("unmoved", f"{names_of(xs, lasting)} never changes: {why}", advice)
+
+
+def names_of(xs: list[Any], among: dict[int, Any]) -> str:
+    """The names of Variables; where several have the same, with the line that made each."""
+    program, names = Program(xs), [x.name for x in among.values()]
+    lines = [f" (line {place.line})" if names.count(x.name) > 1 and (place := program.place(x)) else "" for x in xs]
+    return ", ".join([x.name + line for x, line in zip(xs, lines, strict=True)])
 
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
-    """Nodes of the first run are still alive."""
+    """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
     if len(turns) < TURNS or turns[-1].size > turns[0].size:
         return
     gc.collect()
-    nodes = [x for ref in turns[0].nodes if (x := ref()) is not None and gradient_target(x) is not None]
-    if nodes:
-        records = {id(r): r for x in nodes for r in ancestors(gradient_target(x)) if isinstance(r, Record)}
-        arrays = {id(v): v.nbytes for r in records.values() for v in r.saved if isinstance(v, np.ndarray)}
-        size = sum(arrays.values()) / 1e6
-        chart = Chart(gradient_target(nodes[-1]), Pass())
-        text = f"{chart.name(chart.start)} of an earlier step is kept, and with it its graph: {size:.3g} MB a step"
-        yield chart.finding("kept", chart.start, text, "Keep the number: losses.append(float(loss))", megabytes=size)
+    alive = [gradient_target(x) for t in turns for ref in t.nodes if (x := ref()) is not None]
+    made = [x for x in alive if isinstance(x, Record)]
+    old = {
+        r: x
+        for x in made
+        for r in ancestors(x)
+        if isinstance(r, Record) and turns[0].first <= r.number < turns[1].first
+    }
+    if old:
+        newest = max(old.values(), key=lambda x: x.number)
+        chart = Chart(newest, Pass())
+        size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
+        advice = "losses.append(float(loss))" if newest.number < turns[1].first else "total += float(loss)"
+        text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
+        yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
 
 
 def too_long(turns: list[Turn]) -> Iterator[Finding]:
@@ -269,4 +347,4 @@ def became_nan(turns: list[Turn]) -> Iterator[Finding]:
             return
 
 
-LOOKS: tuple[Callable[[list[Turn]], Iterator[Finding]], ...] = accumulated, unmoved, kept, too_long, became_nan
+LOOKS: tuple[Callable[[list[Turn]], Iterator[Finding]], ...] = accumulated, kept, too_long, became_nan

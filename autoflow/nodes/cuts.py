@@ -7,7 +7,6 @@ and only where nothing is recorded. The text is made when somebody asks for it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -47,7 +46,7 @@ CAUSES = {
 }
 
 
-DEFAULTS = {"not recorded": "af.no_grad()", "detached": "detach() or stop_gradient()"}
+DEFAULTS = {"not recorded": "af.no_grad() or af.set_grad_enabled(False)", "detached": "detach() or stop_gradient()"}
 
 
 def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
@@ -113,11 +112,45 @@ def explain(x: Any) -> str:
 
 def text_of(cut: Cut) -> tuple[str, str]:
     """The expression that cut a history, and its line."""
-    from ..program.source import CELLS, find
+    from ..program.source import find
 
     found = find(cut.code, cut.last) if cut.code is not None else None
     if found is None:
         return cut.name or DEFAULTS.get(cut.cause, "it"), ""
-    file = found.place.file
-    is_cell = any([sign in file for sign in CELLS])
-    return found.text, f" (line {found.span.line}{'' if is_cell else f' of {os.path.basename(file)}'})"
+    return found.text, f" ({found.place.where})"
+
+
+def cuts_among(records: Iterable[Any]) -> str:
+    """What has cut the histories of operands of these records, and what was taken out of the graph as numbers."""
+    from ..program.source import taken_out
+
+    records = list(records)
+    constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
+    cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
+    taken = [f"{text} takes a number out of the graph, in {shown(r)}" for r, text in taken_out(records)]
+    return "; ".join(dict.fromkeys([*cuts, *taken]))
+
+
+def shown(record: Any) -> str:
+    """The expression that made a record, and its line; its name if they are not known."""
+    place = getattr(record, "place", None)
+    return "".join(text_of(Cut("", getattr(place, "code", place), getattr(record, "last", -1), record.node_name)))
+
+
+def shown_operand(record: Any, k: int) -> str:
+    """An operand of a record as the program names it; empty if it does not."""
+    from ..program.names import Program
+
+    return (Program([record]).operand_text(record, k) if hasattr(record, "place") else None) or ""
+
+
+def name_before(call: str, frame: Any) -> str:
+    """What a frame calls a method of: of ``loss.backward()`` ``loss``; empty if it is not known."""
+    return text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
+
+
+def taken_by(code: Any) -> str:
+    """What seems to take numbers out of a graph in a code; empty if nothing does."""
+    from ..program.source import numbers_taken
+
+    return numbers_taken(code)

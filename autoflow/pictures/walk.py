@@ -108,11 +108,14 @@ class Graph(GraphData):
         """``3 Variables · 8 Operations``."""
         return views.counts(self)
 
-    def table(self, *, ascii: bool = False) -> str:
-        """One line per node: number, title, operation, shape, value, gradient, operands."""
+    def table(self, *, ascii: bool = False, memory: bool = False) -> str:
+        """One line per node: number, title, operation, shape, value, gradient, operands.
+
+        memory : True adds the bytes that each keeps for the way back.
+        """
         from .render.cards import table
 
-        return table(self, ascii=ascii)
+        return table(self, ascii=ascii, memory=memory)
 
     def summary(self) -> str:
         """One sentence for readers who cannot see the picture."""

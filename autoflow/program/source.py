@@ -10,6 +10,7 @@ import ast
 import dis
 import functools
 import linecache
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType
@@ -34,6 +35,12 @@ class Place(NamedTuple):
     column: int
     end_column: int
     text: str
+
+    @property
+    def where(self) -> str:
+        """``line 3 of model.py``; in a notebook ``line 3``."""
+        is_cell = any([sign in self.file for sign in CELLS])
+        return f"line {self.line}{'' if is_cell else f' of {os.path.basename(self.file)}'}"
 
 
 def written(node: Any) -> str:
@@ -294,6 +301,43 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
                 if any([(code_of(record), written(x)) in used for a in part.args for x in numbers_in(a)]):
                     found.append((record, written(part)))
     return found
+
+
+COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
+STEPS = frozenset({"argmax", "argmin", "argsort", "count_nonzero", "searchsorted", "sign"})
+SHOWS = frozenset({"append", "print"})
+
+
+def numbers_taken(code: Any) -> str:
+    """What seems to take numbers out of a graph in a code, with its lines; empty if nothing does. Not what only shows
+    them: ``print(float(x))``."""
+    source = source_of(code) if code is not None else None
+    if source is None:
+        return ""
+    inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
+    found = []
+    for span in sorted({Span(*where) for x in (code, *inner) for where in x.co_positions() if None not in where}):
+        for node in source.at.get(span, ()):
+            around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
+            is_shown = any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around])
+            is_counted = isinstance(node, ast.Compare) and [called(x) for x in around[:1]] in (["mean"], ["sum"])
+            if not is_shown and (is_counted or takes_out(node) or is_reader(node)):
+                found.append(f"{written(node)} ({Expression(node, source).place.where})")
+    return f"numbers leave the graph at {' and '.join(found[:2])}. Use NumPy's functions on the nodes" if found else ""
+
+
+def is_reader(node: Any) -> bool:
+    """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(x)``?"""
+    if not isinstance(node, ast.Call) or not any([True for a in node.args for _ in numbers_in(a)]):
+        return False
+    is_maths = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "math"
+    return is_maths or called(node) in READERS or called(node) in STEPS
+
+
+def parents_of(node: Any, source: Source) -> Iterator[Any]:
+    """What a node of a tree is inside of, the innermost first."""
+    while (node := source.above.get(node)) is not None:
+        yield node
 
 
 def code_of(record: Any) -> Any:

@@ -26,7 +26,7 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched
 from ..base.numbering import now
-from ..nodes.cuts import explain
+from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
 from ..rules.structure import constant_with_history
@@ -140,6 +140,7 @@ class Trace:
         also: Iterable[Any] = (),
     ) -> None:  # fmt: skip
         check_function(f)
+        self.code = getattr(f, "__code__", None)
         self.many = isinstance(argnum, tuple)
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
@@ -196,7 +197,7 @@ class Trace:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         if self.leaves and not allow_unused and not any(map(self.reaches, results)):
             what = "the function's result depends on none of the arguments that it is differentiated for"
-            raise lost(what, next((text for z in results if (text := explain(z))), ""))
+            raise lost(what, next((text for z in results if (text := explain(z))), "") or taken_by(self.code))
 
     def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
         """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import runpy
 from pathlib import Path
 
 import pytest
 
+import autoflow as af
 from autoflow.__main__ import main
-from autoflow.doctor.coverage import STATES
+from autoflow.doctor.coverage import STATES, Coverage
 
 PROGRAM = """
 import sys
@@ -46,7 +49,102 @@ def test_each_line_has_its_state(program: Path, capsys: pytest.CaptureFixture[st
     rows = shown[1 : 1 + len(expected)]
     found = [next((state for state, (sign, _) in STATES.items() if row.startswith(sign)), "") for row in rows]
     assert found == expected
+    assert rows[expected.index("lost")].endswith("# lost  <- float(number)")
     assert shown[-1] == "Gradients flow on 40 % of the lines with operations."
+
+
+# Programs, each line with its state; a second word is what takes the numbers.
+OTHERS = {
+    "a class, called in a loop": """
+import numpy as np
+import autoflow as af
+class Net:
+    def __init__(self):
+        self.w = af.Variable([1.0, 2.0])
+    def __call__(self, x):
+        return np.tanh(x * self.w)  # flows
+net = Net()
+for x in np.ones((3, 2)):
+    loss = np.sum(net(x)) ** 2  # flows
+    loss.backward()
+    with af.no_grad():
+        net.w -= 0.1 * net.w.grad
+""",
+    "numbers taken in several ways": """
+import numpy as np
+import autoflow as af
+w = af.Variable([1.0, 2.0])
+total = np.sum(w * float(np.mean(w)))  # lost float(np.mean(w))
+total = total + np.sum(w) * w.max().item()  # lost w.max().item()
+picked = np.max([float(v) for v in w])  # recorded
+total = total + np.sum(w * picked)  # lost float(v)
+total = total + np.sum(w * w.value)  # flows
+(total + np.prod(w)).backward()  # flows
+""",
+    "overwritten": """
+import numpy as np
+import autoflow as af
+w = af.Variable([1.0, 2.0])
+a = np.sin(w)  # recorded
+b = a * w  # overwritten
+w.value = [3.0, 4.0]
+np.sum(b).backward()  # flows
+""",
+    "comprehensions, lambdas and two passes": """
+import numpy as np
+import autoflow as af
+w = af.Variable([1.0, -2.0])
+parts = [np.exp(v) for v in w]  # flows
+f = lambda v: np.maximum(v, 0.0)  # flows
+g = lambda v: np.minimum(v, -9.0)  # zero
+sum(parts).backward()  # flows
+np.sum(f(w) + g(w) + np.floor(w)).backward()  # zero
+unused = af.Constant(2.0) * 3.0
+""",
+    "kinks, and what is not a number": """
+import numpy as np
+import autoflow as af
+w = af.Variable([0.0, 1.0])
+a = np.sum(np.abs(w))  # kink
+b = np.sum(np.maximum(w, 1.0))  # kink
+c = np.sum(np.where(w > 0, np.sqrt(w), 0.0))  # nan
+(a + b + c).backward()  # flows
+""",
+    "cut on purpose": """
+import numpy as np
+import autoflow as af
+w = af.Variable([0.5, 1.0])
+with af.no_grad():  # constant
+    k = w * 2.0
+t = af.stop_gradient(w * w)  # constant
+np.sum(w * k + w * t).backward()  # flows
+""",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_other_programs(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(OTHERS[name], encoding="utf-8")
+    seen = Coverage()
+    with contextlib.suppress(af.errors.StaleValueError), seen.watch():
+        runpy.run_path(str(path), run_name="__main__")
+    for k, state, text in seen.rows(str(path)):
+        wanted, _, taker = text.partition("  <- ")[0].partition("  # ")[2].partition(" ")
+        assert (state, text.partition("  <- ")[2]) == (wanted, taker), (k, text)
+
+
+def test_a_program_that_stops_is_shown_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(OTHERS["overwritten"], encoding="utf-8")
+    assert main(["--coverage", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert "w    6 b = a * w" in shown.out
+    assert "StaleValueError" in shown.err
+    path.write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
+    assert main(["--coverage", str(path)]) == 1
+    capsys.readouterr()
 
 
 def test_a_bound_and_a_page(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

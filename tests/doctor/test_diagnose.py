@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
+import sick_programs
+from healthy_programs import HEALTHY
 from sick_programs import PROGRAMS
 
 import autoflow as af
@@ -35,6 +38,65 @@ def test_a_sick_program(kind: str, k: int) -> None:
 @pytest.mark.parametrize(("kind", "k"), CASES)
 def test_its_healthy_twin(kind: str, k: int) -> None:
     found = examine(PROGRAMS[kind][k][1])
+    assert not found, str(found)
+
+
+SAID = {
+    "no_step": "w never changes: no opt.step() comes between backward() and the next zero_grad()",
+    "cleared_before_the_step": "no opt.step() comes between backward() and the next zero_grad()",
+    "step_before_backward": "no opt.step() comes between backward() and the next zero_grad()",
+    "learning_rate_of_0": "the learning rate of its optimiser is 0",
+    "parameters_made_again": "the optimiser has another Variable of this name, made before",
+    "variables_made_again_in_each_step": "the optimiser has another Variable of this name, made before",
+    "steps_that_are_rounded_away": "what is added to it is too small for its dtype",
+    "computed_by_hand_and_written_nowhere": "nothing writes into it",
+    "forgotten_parameter": "b never changes: no optimiser has it",
+    "only_the_first_layer_is_given": "W2 never changes: no optimiser has it",
+    "name_of_a_loop": "Write into it: with af.no_grad(): w -= lr * w.grad",
+    "backward_twice": "backward() runs twice",
+    "losses_kept": "Keep the number: losses.append(float(loss))",
+    "running_sum": "Keep the number: total += float(loss)",
+    "moving_average": "Keep the number: total += float(loss)",
+    "parameter_behind_a_cut": "W has no part in",
+    "loss_wrapped_again": "backward() starts at a leaf: numbers leave the graph at float(value) (line",
+    "too_large_for_half_precision": "float16 ends at 6.55e+04: compute in a wider dtype",
+    "exploding_layers": "grows by a factor of 20 in each of 7 steps",
+    "vanishing_layers": "shrinks by a factor of 0.05 in each of 7 steps",
+    "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_said(name: str) -> None:
+    found = af.diagnose(getattr(sick_programs, name)(True))
+    assert SAID[name] in str(found)
+    assert len(found) == 1
+
+
+def test_one_large_factor_among_others_is_no_chain() -> None:
+    x = af.Variable([1.0, 2.0], name="x")
+    assert not np.sum(x * 1.5 * 2.0 * 1e9 * 0.5 * 3.0 * 0.7).diagnose()
+    assert not sum([10.0**k * np.sum(x) for k in range(12)]).diagnose()  # side by side, not one after another
+
+
+def test_variables_of_one_name_are_told_apart_by_their_lines() -> None:
+    first = af.Variable([1.0, 2.0], name="w")
+    second = af.Variable([3.0, 4.0], name="w")
+    opt = af.optim.SGD([first], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.sum((first * second) ** 2).backward()
+        opt.step()
+
+    line = inspect.getsourcelines(step)[1] - 3
+    assert f"w (line {line}) never changes: no optimiser has it" in str(af.diagnose(step))
+
+
+@pytest.mark.parametrize("program", HEALTHY, ids=lambda program: program.__name__)
+def test_nothing_is_found_in_a_healthy_training_step(program: Any) -> None:
+    found = af.diagnose(program())
     assert not found, str(found)
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow import nn
 
 N = 200_000
+DATA = np.random.default_rng(0).normal(size=(2000, 50))  # there without the graph, and so not counted
 
 
 def elementwise(x: Any) -> Any:
@@ -34,7 +36,56 @@ def loop(x: Any) -> Any:
     return np.sum(h)
 
 
-@pytest.mark.parametrize("f", [elementwise, matrices, views, loop])
+def network_of_data(x: Any) -> Any:
+    h = np.tanh(DATA @ x[:5000].reshape(50, 100))
+    return np.mean(np.maximum(h @ x[5000:15_000].reshape(100, 100), 0.0) ** 2)
+
+
+def classes(x: Any) -> Any:
+    return nn.cross_entropy(DATA @ x[:500].reshape(50, 10), np.arange(2000) % 10)
+
+
+def written(x: Any) -> Any:
+    y = af.zeros(N)
+    y[: N // 2] = np.exp(x[: N // 2])
+    y[N // 2 :] = x[N // 2 :] ** 2
+    return np.sum(y * y)
+
+
+def largest(x: Any) -> Any:
+    return np.sum(np.max(x.reshape(400, 500), axis=1) ** 2) + np.sum(np.sort(x) * np.arange(float(N)))
+
+
+def attention(x: Any) -> Any:
+    q = x[:40_000].reshape(200, 200)
+    return np.sum(nn.softmax(q @ q.T / 14.0) @ q)
+
+
+def noise(x: Any) -> Any:
+    return np.sum(nn.dropout(x, 0.5, rng=np.random.default_rng(0)) * x)
+
+
+def single_precision(x: Any) -> Any:
+    return np.sum(np.exp(x.astype(np.float32)) * 2.0)
+
+
+def normal(x: Any) -> Any:
+    h = x.reshape(400, 500)
+    m, v = np.mean(h, axis=1, keepdims=True), np.var(h, axis=1, keepdims=True)
+    return np.sum(((h - m) / np.sqrt(v + 1e-5)) ** 3)
+
+
+def forgotten(x: Any) -> Any:
+    return np.sum(af.checkpoint(lambda v: np.sin(np.exp(v)) * 2.0)(x))
+
+
+PROGRAMS = [
+    elementwise, matrices, views, loop, network_of_data, classes, written, largest, attention, noise, single_precision,
+    normal, forgotten,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
 def test_bytes_are_those_of_the_allocator(f: Callable[[Any], Any]) -> None:
     x = af.Variable(np.linspace(0.1, 1.0, N))
     f(x)  # what is made once is there
@@ -50,6 +101,7 @@ def test_bytes_are_those_of_the_allocator(f: Callable[[Any], Any]) -> None:
     assert found.kept == pytest.approx(held, rel=0.02, abs=50_000)
     assert 0.4 * peak - 50_000 <= found.peak - found.kept <= 1.6 * peak + 50_000  # sums send views, products write over
     assert sum(line.kept for line in found.lines) == found.kept
+    assert sum(v.kept for v in found.graph(fold=False).nodes) == found.kept
 
 
 def test_lines_rows_and_checkpoints() -> None:
@@ -62,7 +114,27 @@ def test_lines_rows_and_checkpoints() -> None:
     assert found.lines[0].rows == "exp"
     assert found.savings == {"block(x)": 80_000}
     assert "80,008 bytes kept" in str(found)
+    assert found.boxes == {"block(x)": 80_000}
     assert "a checkpoint of block(x) saves 80,000" in repr(found)
+
+
+def test_each_card_and_each_row_of_the_table_says_what_it_keeps() -> None:
+    def block(x: Any) -> Any:
+        return np.sin(np.exp(x)) * 2.0
+
+    found = np.sum(block(af.Variable(np.ones(10_000), name="x"))).summary(memory=True)
+    picture = found.graph()
+    table = [line.split() for line in picture.table(memory=True).splitlines()]
+    place = table[0].index("kept")
+    assert table[0][:place] == picture.table().splitlines()[0].split()[:place]
+    assert sum(v.kept for v in picture.nodes) == found.kept
+    rows = zip(picture.nodes, table[1:], strict=True)
+    assert all([f"{v.kept:,}" in row for v, row in rows])
+    svg = found.graph(fold=False).to_svg()
+    assert "80,000 bytes kept" in svg
+    assert f"{found.kept:,} bytes kept; a backward pass holds at most {found.peak:,}" in svg
+    assert "saves 80,000" in svg
+    assert picture.nodes[-1].notes[-1:] == ("8 bytes kept",)
 
 
 def test_without_a_history() -> None:

@@ -317,7 +317,7 @@ def test_stale_values_are_refused(program):
     x, w = af.Variable(X, name="x"), af.Variable(W, name="w")
     z = program(x, w)
     for _ in range(2):
-        with pytest.raises(StaleValueError, match=r"test_inplace\.py:\d+ has overwritten since"):
+        with pytest.raises(StaleValueError, match=r"test_inplace\.py:\d+\) has overwritten since"):
             z.sum().backward()
     assert x.grad is None
     assert w.grad is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,10 +78,152 @@ def test_the_cause_is_named(f: Callable[[Any], Any], text: str) -> None:
     message = str(caught.value)
     assert text in message
     assert "usual causes" not in message
-    if "frozen" not in f.__name__ and f is not decorated:
-        assert f"(line {f.__code__.co_firstlineno + 1} of test_cuts.py)" in message
+    if not isinstance(y, af.Variable):
+        with pytest.raises(af.errors.LostGradientError, match="no gradient flows to y, a Constant"):
+            y.backward()
+    if "frozen" not in f.__name__:
+        line = inner.f.__code__.co_firstlineno if f is decorated else f.__code__.co_firstlineno + 1
+        assert f"(line {line} of test_cuts.py)" in message
     with pytest.raises(af.errors.LostGradientError) if not isinstance(y, af.Variable) else pytest.raises(TypeError):
         y.register_hook(print if not isinstance(y, af.Variable) else None)
+
+
+def as_number(x: Any) -> Any:
+    return float(np.sum(x * x))
+
+
+def by_item(x: Any) -> Any:
+    y = np.sum(x * x)
+    return y.item() * 2.0
+
+
+def as_list(x: Any) -> Any:
+    return sum([v * v for v in x.tolist()])
+
+
+def by_value(x: Any) -> Any:
+    y = np.exp(x).value
+    return np.sum(y)
+
+
+def as_array(x: Any) -> Any:
+    y = np.asarray(x)
+    print(float(np.sum(x)))  # shows a number, and takes none
+    return np.sum(y * y)
+
+
+def by_pythons_mathematics(x: Any) -> Any:
+    return math.sin(x[0]) * 2.0
+
+
+def by_a_step(x: Any) -> Any:
+    return np.argmax(x * 2.0)
+
+
+def by_counting(x: Any) -> Any:
+    return 1.0 - np.mean(x > 0.5)
+
+
+def in_a_comprehension(x: Any) -> Any:
+    return np.sum([float(v) for v in x * 2.0])
+
+
+TAKERS = {
+    as_number: "float(np.sum(x * x))", by_item: "y.item()", as_list: "x.tolist()", by_value: "np.exp(x).value",
+    as_array: "np.asarray(x)", by_pythons_mathematics: "math.sin(x[0])", by_a_step: "np.argmax(x * 2.0)",
+    by_counting: "x > 0.5", in_a_comprehension: "float(v)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "text"), TAKERS.items())
+def test_what_takes_numbers_out_of_the_graph_is_named(
+    f: Callable[[Any], Any], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, first = inspect.getsourcelines(f)
+    line = first + next(k for k, row in enumerate(lines) if text in row)
+    for differentiate in (af.grad, af.value_and_grad, af.jacobian):
+        with pytest.raises(af.errors.LostGradientError) as caught, af.options(prove="never"):
+            differentiate(f)(np.ones(2))
+        message = str(caught.value)
+        assert f"numbers leave the graph at {text} (line {line} of test_cuts.py). Use NumPy's functions" in message
+        assert "usual causes" not in message
+    capsys.readouterr()
+    if f is not by_pythons_mathematics:
+        found = af.diagnose(lambda: f(af.Variable(np.ones(2), name="x") * 1.0))
+        assert found.kinds == ("no history",)
+
+
+def test_backward_of_a_number_says_where_it_came_from() -> None:
+    x = af.Variable([1.0, 2.0], name="x")
+    loss = float(np.sum(x * x))
+    with pytest.raises(af.errors.LostGradientError, match=r"float 5.0: numbers leave the graph at float\(np.sum\(x"):
+        af.backward(loss)
+
+
+def test_why_says_what_separates_two_nodes() -> None:
+    w, x = af.Variable(2.0, name="w"), af.Variable([1.0, 2.0], name="x")
+    loss = np.sum(float(w) * x)
+    with pytest.raises(af.errors.LostGradientError, match=r"reaches w: float\(w\) takes a number out of the graph"):
+        w.why(loss)
+    loss = np.sum(w.detach() * x)
+    with pytest.raises(af.errors.LostGradientError, match=r"reaches w: its history was cut by w.detach\(\) \(line"):
+        w.why(loss)
+
+
+def by_an_optimiser(w: Any, X: Any) -> None:
+    af.optim.SGD([w], lr=0.1).step()
+
+
+def by_no_grad(w: Any, X: Any) -> None:
+    with af.no_grad():
+        w -= 0.1
+
+
+def by_an_item(w: Any, X: Any) -> None:
+    with af.no_grad():
+        w[0] = 5.0
+
+
+def by_assign(w: Any, X: Any) -> None:
+    w.assign([3.0, 4.0])
+
+
+def by_its_value(w: Any, X: Any) -> None:
+    w.value = [3.0, 4.0]
+
+
+def into_data(w: Any, X: Any) -> None:
+    X[:] = 7.0
+
+
+def by_a_shuffle(w: Any, X: Any) -> None:
+    np.random.default_rng(1).shuffle(X)
+
+
+def by_sorting(w: Any, X: Any) -> None:
+    X.sort(axis=0)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [by_an_optimiser, by_no_grad, by_an_item, by_assign, by_its_value, into_data, by_a_shuffle, by_sorting],
+)
+def test_a_stale_value_is_named_with_the_write_and_what_to_do(write: Callable[[Any, Any], None]) -> None:
+    w, X = af.Variable([1.0, 2.0], name="w"), np.random.default_rng(0).normal(size=(5000, 2))
+    np.sum(w).backward()
+    loss = np.mean((X @ w) ** 2) + np.sum(w**3)
+    first = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
+    write(w, X)
+    with pytest.raises(af.errors.StaleValueError, match=rf"\(line {first} of test_cuts.py\)") as caught:
+        loss.backward()
+    message, last = str(caught.value), inspect.getsourcelines(write)[0][-1].strip()
+    if "X" in last:
+        assert "the derivative of X @ w (line" in message
+        assert "needs X, a plain array of shape (5000, 2) that has been written into since" in message
+    else:
+        assert "needs the value of w, which " + last in message
+        assert "w.copy()" in message
+    assert "Call backward() before that" in message
 
 
 def test_transforms_name_it_too() -> None:

@@ -5,6 +5,7 @@ Each function makes its own Variables, and returns what is given to af.diagnose:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -336,3 +337,309 @@ def number_taken(sick: bool) -> Any:
     scale = float(w) if sick else w
     result = x * scale
     return lambda: (result, w)
+
+
+@pair("unmoved")
+def no_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        if not sick:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def cleared_before_the_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        if not sick:
+            opt.zero_grad()
+        loss().backward()
+        if sick:
+            opt.zero_grad()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                opt.step()
+        else:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def step_before_backward(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        for do in (opt.step, value.backward) if sick else (value.backward, opt.step):
+            do()
+
+    return step
+
+
+@pair("unmoved")
+def learning_rate_of_0(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.0 if sick else 0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def parameters_made_again(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    opt = af.optim.SGD([w], lr=0.1)
+    if sick:
+        w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ w - 1.0) ** 2).backward()
+        if not sick:
+            opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def steps_that_are_rounded_away(sick: bool) -> Any:
+    w = af.Variable(np.full(2, 4.0, np.float16 if sick else np.float64), name="w")
+    opt = af.optim.SGD([w], lr=1e-5)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.sum(w * w).backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def computed_by_hand_and_written_nowhere(sick: bool) -> Any:
+    w, loss = model()
+
+    def step() -> None:
+        loss().backward()
+        new = w.value - 0.1 * w.grad
+        if not sick:
+            w.value = new
+        w.zero_grad()
+
+    return step
+
+
+@pair("rebound")
+def name_of_a_loop(sick: bool) -> Any:
+    w, loss = model()
+
+    def step() -> None:
+        loss().backward()
+        for p in [w]:
+            if sick:
+                p = p - 0.1 * p.grad
+            else:
+                p.value = p.value - 0.1 * p.grad
+        w.zero_grad()
+
+    return step
+
+
+@pair("repeated")
+def backward_twice(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        if sick:
+            value.backward()
+        opt.step()
+
+    return step
+
+
+@pair("kept")
+def running_sum(sick: bool) -> Any:
+    w, loss = model()
+    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        running["loss"] = running["loss"] + (value if sick else value.item())
+
+    return step
+
+
+@pair("unreached")
+def parameter_behind_a_cut(sick: bool) -> Any:
+    W, v = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
+    opt, X = af.optim.SGD([W, v], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        h = np.tanh(X @ W)
+        np.mean(((h.detach() if sick else h) @ v - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("no history")
+def loss_wrapped_again(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        (af.Variable(float(value)) if sick else value).backward()
+        opt.step()
+
+    return step
+
+
+@pair("infinite value")
+def too_large_for_half_precision(sick: bool) -> Any:
+    return np.sum(af.Variable(np.array([300.0, 2.0], np.float16 if sick else np.float32), name="x") ** 2)
+
+
+def layers_written_out(size: float) -> Any:
+    """Seven layers, one after another."""
+    W = [af.Variable(np.eye(4) * size, name=f"W{k}") for k in range(7)]
+    h = np.ones(4) * 1e-8
+    h = W[0] @ h
+    h = W[1] @ h
+    h = W[2] @ h
+    h = W[3] @ h
+    h = W[4] @ h
+    h = W[5] @ h
+    return np.sum(W[6] @ h)
+
+
+@pair("exploding")
+def exploding_layers(sick: bool) -> Any:
+    return layers_written_out(20.0 if sick else 1.0)
+
+
+@pair("vanishing")
+def vanishing_layers(sick: bool) -> Any:
+    return layers_written_out(0.05 if sick else 1.0)
+
+
+@pair("dead")
+def dead_below_another_layer(sick: bool) -> Any:
+    X, W1 = np.abs(draw(20, 2)), af.Variable(draw(2, 3) if not sick else -np.ones((2, 3)), name="W1")
+    W2 = af.Variable(draw(3, 1), name="W2")
+    return np.mean((nn.relu(X @ W1) @ W2 - 1.0) ** 2)
+
+
+@pair("unmoved")
+def variables_made_again_in_each_step(sick: bool) -> Any:
+    box = {"w": af.Variable([0.5, -0.5], name="w")}
+    opt, X = af.optim.SGD([box["w"]], lr=0.1), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ box["w"] - 1.0) ** 2).backward()
+        opt.step()
+        if sick:
+            box["w"] = af.Variable(box["w"].value.copy(), name="w")
+
+    return step
+
+
+@pair("rebound")
+def list_of_results(sick: bool) -> Any:
+    box = {"parameters": [model()[0]]}
+    X = draw(20, 2)
+
+    def step() -> None:
+        np.mean((X @ box["parameters"][0] - 1.0) ** 2).backward()
+        if sick:
+            box["parameters"] = [p - 0.1 * p.grad for p in box["parameters"]]
+        else:
+            box["parameters"] = [af.Variable(p.value - 0.1 * p.grad) for p in box["parameters"]]
+
+    return step
+
+
+@pair("kept")
+def moving_average(sick: bool) -> Any:
+    w, loss = model()
+    opt, running = af.optim.SGD([w], lr=0.01), {"loss": 0.0}
+
+    def step() -> None:
+        opt.zero_grad()
+        value = loss()
+        value.backward()
+        opt.step()
+        running["loss"] = 0.9 * running["loss"] + 0.1 * (value if sick else value.item())
+
+    return step
+
+
+@pair("growing")
+def sum_of_all_losses(sick: bool) -> Any:
+    w, loss = model()
+    opt, losses = af.optim.SGD([w], lr=0.01), []
+
+    def step() -> None:
+        opt.zero_grad()
+        if not sick:
+            losses.clear()
+        losses.append(loss())
+        sum(losses).backward()
+        opt.step()
+
+    return step
+
+
+@pair("accumulated")
+def another_optimiser_is_cleared(sick: bool) -> Any:
+    w, loss = model()
+    v = af.Variable([1.0, 1.0], name="v")
+    of_w, of_v = af.optim.SGD([w], lr=0.01), af.optim.SGD([v], lr=0.01)
+
+    def step() -> None:
+        of_v.zero_grad()
+        if not sick:
+            of_w.zero_grad()
+        (loss() + np.sum(v * v)).backward()
+        of_w.step()
+        of_v.step()
+
+    return step
+
+
+@pair("unmoved")
+def only_the_first_layer_is_given(sick: bool) -> Any:
+    W1, W2 = af.Variable(draw(2, 3), name="W1"), af.Variable(draw(3), name="W2")
+    opt, X = af.optim.Adam([W1] if sick else [W1, W2], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2).backward()
+        opt.step()
+
+    return step

@@ -153,7 +153,7 @@ def test_lost(f):
         lambda **how: hessian(f, **how)(x), lambda **how: vjp(f, x, **how)[1](1.0)[0],
         lambda **how: jvp(f, (x,), (x,), **how)[1], lambda **how: hvp(f, x, x, **how),
     ):  # fmt: skip
-        with pytest.raises(LostGradientError, match="usual causes"):
+        with pytest.raises(LostGradientError, match="usual causes" if f(af.Variable(x)) == 3.0 else r"at x\.value \("):
             lost()
         answer = lost(allow_unused=True)
         assert answer == 0.0

@@ -19,8 +19,9 @@ from functools import reduce
 from typing import Any
 
 from ...backprop.engine import topological
-from ...base.errors import LOST, LostGradientError
+from ...base.errors import LostGradientError, lost
 from ...base.modes import modes
+from ...nodes.cuts import cuts_among, explain
 from ...nodes.nodes import Node, Variable
 from ...program.source import taken_out
 from ..model.data import Numbers, add_up, number, numbers, signed_sum
@@ -174,7 +175,7 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
                 f"no gradient of {names[0]} reaches {names[1]}, because {names[1]} was computed from {names[0]}: the "
                 f"other way round, {names[0]}.why({names[1]})"
             )
-        raise LostGradientError(f"no gradient of {names[0]} reaches {names[1]}.\n{LOST}")
+        raise lost(f"no gradient of {names[0]} reaches {names[1]}", cuts_among([r for r in everything if r.parents]))
     if root.dtype.kind == "c":
         raise ValueError(f"{titles.of(root)} is complex, so it has no gradient: take .real, .imag or np.abs of it")
     walk = Chain(order, root, target, titles)
@@ -198,10 +199,10 @@ def why(x: Any, node: Any, *, paths: int = 8) -> Why:
 def check_record(x: Any, what: str) -> Any:
     """The record of an operation, a live Variable itself."""
     if not isinstance(x, Node):
-        raise LostGradientError(f"{what} is a node; {type(x).__name__} {str(x)[:60]} has no history.\n{LOST}")
+        raise lost(f"{what} is a node; {type(x).__name__} {str(x)[:60]} has no history")
     source = x if isinstance(x, Variable) and x.requires_grad else x.grad_fn
     if source is None:
-        raise LostGradientError(f"{what}, {x.name}, is constant: no gradient flows to it.\n{LOST}")
+        raise lost(f"{what}, {x.name}, is constant, no gradient flows to it", explain(x))
     return source
 
 

@@ -343,6 +343,7 @@ class Vertex:
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
     write: str = ""  # the statement that writes it into an array: "f[1:] −= …"
     results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
+    kept: int = 0  # bytes that it keeps for the way back, and no earlier one does
 
     def carried(self, result: int | None) -> Vertex | Result:
         """The value that an arrow from here carries: that result, or the only one."""

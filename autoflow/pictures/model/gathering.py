@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ from ...backprop.engine import topological
 from ...base.errors import StaleValueError
 from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
-from ...nodes.versions import FreedArray, writer_since
+from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
 from ...program.names import BASES
 from ...program.source import taken_out
@@ -331,7 +334,13 @@ class Walk:
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
+            kept=self.kept.get(id(x), 0),
         )  # fmt: skip
+
+    @cached_property
+    def kept(self) -> dict[int, int]:
+        """The bytes that each record keeps."""
+        return kept_bytes(self.everything)
 
     def equals(self, record: Any) -> int | None:
         """The id of the node that a record is 1 times of."""
@@ -426,6 +435,40 @@ class Gone(FreedArray):
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype, self.reference = shape, dtype, lambda: None
+
+
+def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
+    """For each record (its id) of a graph, the bytes that it keeps for the way back and no earlier record keeps. Arrays
+    that are there without the graph are not counted: those of leaves, and plain operands that something else holds."""
+    order = sorted(order, key=creation_number)
+    constants = [c for r in order if r.parents and r.extra is not None for c in r.extra.constants.values()]
+    seen = {id(owner_of(x.value)) for x in (*[x for x in order if not x.parents], *constants)}
+    uses = Counter([id(owner_of(v)) for r in order if r.parents for v in r.saved if type(v) is np.ndarray])
+    found: dict[int, int] = {}
+    for r in order:
+        for k, x in enumerate(r.saved if r.parents else ()):
+            for v in x if isinstance(x, tuple) else (x,):
+                if type(v) is not np.ndarray or id(owner := owner_of(v)) in seen:
+                    continue
+                seen.add(id(owner))
+                is_data = k < len(r.parents) and r.parents[k] is None
+                if not (is_data and references(owner) > ALONE + uses[id(owner)] + 3 * (v is owner)):
+                    found[id(r)] = found.get(id(r), 0) + owner.nbytes
+    return found
+
+
+def references(array: Array) -> int:
+    """How many references there are to an array, those of this call and its caller among them."""
+    return getrefcount(array)
+
+
+def references_of_one() -> int:
+    """The same of an array that one variable holds."""
+    array = np.zeros(1)
+    return references(array)
+
+
+ALONE = references_of_one()
 
 
 def key(x: Any) -> Any:

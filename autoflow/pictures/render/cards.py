@@ -335,7 +335,7 @@ def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> 
 # ---------------------------------------------------------------- the table: graph.table()
 
 
-def table(picture: GraphData, *, ascii: bool = False) -> str:
+def table(picture: GraphData, *, ascii: bool = False, memory: bool = False) -> str:
     """One row per node of a Graph: number, title, operation, shape, value, gradient, operands.
 
     >>> import autoflow as af
@@ -346,6 +346,9 @@ def table(picture: GraphData, *, ascii: bool = False) -> str:
     1     x*x    multiply          9      1         0 0
     """
     rows = table_rows(picture)
+    if memory:
+        kept = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
+        rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, kept, strict=True)]
     return "\n".join(align_columns([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
 
 

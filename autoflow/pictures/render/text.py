@@ -237,7 +237,7 @@ def to_json(graph: GraphData) -> str:
 
 def without_place(v: Vertex) -> dict[str, Any]:
     """A node as JSON has it: where the program lies on this computer is nobody else's business."""
-    return {key: x for key, x in asdict(v).items() if key != "place"}
+    return {key: x for key, x in asdict(v).items() if key not in ("place", "kept")}
 
 
 def _plain(x: Any) -> Any:

@@ -1,0 +1,310 @@
+"""Training programs as people write them, with nothing wrong: each function returns a step for af.diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import autoflow as af
+from autoflow import nn
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+T = np.tanh(X @ np.array([1.0, -2.0, 0.5])) + 0.1 * RNG.normal(size=40)
+LABELS = (T > 0).astype(int)
+HEALTHY: list[Callable[[], Any]] = []
+
+
+def healthy(make: Callable[[], Any]) -> Callable[[], Any]:
+    """Add a program."""
+    HEALTHY.append(make)
+    return make
+
+
+def weights(*shape: int, name: str, seed: int = 1) -> Any:
+    """A Variable of small random numbers."""
+    return af.Variable(np.random.default_rng(seed).normal(size=shape) / 2, name=name)
+
+
+@healthy
+def scalars_as_in_micrograd() -> Any:
+    class Neuron:
+        def __init__(self, n: int, rng: Any) -> None:
+            self.w = [af.Variable(rng.uniform(-1, 1)) for _ in range(n)]
+            self.b = af.Variable(0.0)
+
+        def __call__(self, x: Any) -> Any:
+            return np.tanh(sum((w * v for w, v in zip(self.w, x, strict=True)), self.b))
+
+        def parameters(self) -> list[Any]:
+            return [*self.w, self.b]
+
+    rng = np.random.default_rng(0)
+    hidden, last = [Neuron(3, rng) for _ in range(4)], Neuron(4, rng)
+
+    def step() -> None:
+        scores = [last([n(x) for n in hidden]) for x in X[:5]]
+        loss = sum((score - t) ** 2 for score, t in zip(scores, T[:5], strict=True))
+        parameters = [p for n in (*hidden, last) for p in n.parameters()]
+        for p in parameters:
+            p.zero_grad()
+        loss.backward()
+        for p in parameters:
+            with af.no_grad():
+                p -= 0.05 * p.grad
+
+    return step
+
+
+@healthy
+def values_replaced_as_in_a_textbook() -> Any:
+    w, b = weights(3, name="w"), af.Variable(0.0, name="b")
+
+    def step() -> float:
+        loss = np.mean((X @ w + b - T) ** 2)
+        loss.backward()
+        for p in (w, b):
+            p.value = p.value - 0.1 * p.grad
+            p.zero_grad()
+        return float(loss)
+
+    return step
+
+
+@healthy
+def model_and_optimiser_as_in_pytorch() -> Any:
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(nn.Linear(3, 8, rng=rng), nn.relu, nn.Linear(8, 1, rng=rng))
+    opt, history = af.optim.Adam(model.parameters(), lr=0.01), []
+
+    def step() -> Any:
+        loss = nn.mse_loss(model(X)[:, 0], T)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        history.append(float(loss))
+        return loss
+
+    return step
+
+
+@healthy
+def clipped_batches_that_are_shuffled() -> Any:
+    W = weights(3, 2, name="W")
+    opt, rng, running = af.optim.SGD([W], lr=0.1, momentum=0.9), np.random.default_rng(0), {"loss": 0.0}
+
+    def epoch() -> None:
+        order = rng.permutation(len(X))
+        for k in range(0, len(X), 10):
+            opt.zero_grad()
+            loss = nn.cross_entropy(X[order[k : k + 10]] @ W, LABELS[order[k : k + 10]])
+            loss.backward()
+            af.optim.clip_grad_norm([W], 1.0)
+            opt.step()
+            running["loss"] += loss.item()
+
+    return epoch
+
+
+@healthy
+def gradients_collected_over_four_parts() -> Any:
+    w = weights(3, name="w")
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        for part in range(4):
+            loss = np.mean((X[part::4] @ w - T[part::4]) ** 2) / 4
+            loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def gradients_collected_over_five_calls() -> Any:
+    w = weights(3, name="w")
+    opt, turn = af.optim.SGD([w], lr=0.1), {"n": 0}
+
+    def step() -> None:
+        k = turn["n"] % 5
+        (np.mean((X[k::5] @ w - T[k::5]) ** 2) / 5).backward()
+        turn["n"] += 1
+        if turn["n"] % 5 == 0:
+            opt.step()
+            opt.zero_grad()
+
+    return step
+
+
+@healthy
+def function_of_a_dict_with_value_and_grad() -> Any:
+    box = {"parameters": {"w": np.zeros(3), "b": 0.0}}
+
+    def loss(p: Any) -> Any:
+        return np.mean((X @ p["w"] + p["b"] - T) ** 2)
+
+    def step() -> Any:
+        value, grads = af.value_and_grad(loss)(box["parameters"])
+        box["parameters"] = {k: v - 0.1 * grads[k] for k, v in box["parameters"].items()}
+        return value
+
+    return step
+
+
+@healthy
+def pure_update_with_grad() -> Any:
+    def loss(w: Any, x: Any, t: Any) -> Any:
+        return np.mean(np.logaddexp(0.0, -(2 * t - 1) * (x @ w)))
+
+    gradient, state = af.grad(loss), [np.zeros(3)]
+
+    def step() -> None:
+        state[0] = state[0] - 0.5 * gradient(state[0], X, LABELS)
+
+    return step
+
+
+@healthy
+def generator_and_judge_in_turns() -> Any:
+    G, D = weights(2, 3, name="G"), weights(3, name="D", seed=2)
+    of_g, of_d = af.optim.SGD([G], lr=0.01), af.optim.SGD([D], lr=0.01)
+    rng = np.random.default_rng(0)
+
+    def step() -> None:
+        made = rng.normal(size=(20, 2)) @ G
+        of_d.zero_grad()
+        judged = np.mean(nn.softplus(made.detach() @ D)) + np.mean(nn.softplus(-(X @ D)))
+        judged.backward()
+        of_d.step()
+        of_g.zero_grad()
+        np.mean(nn.softplus(-(made @ D.detach()))).backward()
+        of_g.step()
+
+    return step
+
+
+@healthy
+def recurrent_network_with_a_state_that_is_cut() -> Any:
+    W, U, v = weights(4, 4, name="W"), weights(4, 3, name="U"), weights(4, name="v")
+    opt, box = af.optim.Adam([W, U, v], lr=0.01), {"h": np.zeros(4)}
+
+    def step() -> None:
+        h, loss = box["h"], 0.0
+        for x, t in zip(X[:8], T[:8], strict=True):
+            h = np.tanh(W @ h + U @ x)
+            loss = loss + (v @ h - t) ** 2
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        box["h"] = h.detach()
+
+    return step
+
+
+@healthy
+def inner_steps_through_which_gradients_flow() -> Any:
+    w = weights(3, name="w")
+    opt = af.optim.SGD([w], lr=0.05)
+
+    def loss(w: Any, part: int) -> Any:
+        return np.mean((X[part::2] @ w - T[part::2]) ** 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        (g,) = af.gradients(loss(w, 0), [w], create_graph=True)
+        loss(w - 0.1 * g, 1).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def frozen_features_under_a_trained_head() -> Any:
+    body, head = weights(3, 6, name="body"), weights(6, name="head", seed=3)
+    body.requires_grad = False
+    opt = af.optim.SGD([head], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((np.tanh(X @ body) @ head - T) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def best_model_kept_and_learning_rate_lowered() -> Any:
+    w = weights(3, name="w")
+    opt, best, turn = af.optim.SGD([w], lr=0.2), {"loss": np.inf}, {"n": 0}
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = np.mean((X @ w - T) ** 2)
+        loss.backward()
+        opt.step()
+        turn["n"] += 1
+        opt.lr = 0.2 / turn["n"]
+        if loss < best["loss"]:
+            best.update(loss=float(loss), w=w.value.copy())
+
+    return step
+
+
+@healthy
+def attack_on_an_image() -> Any:
+    W, x = weights(3, name="W"), af.Variable(X[0], name="x")
+    W.requires_grad = False
+
+    def step() -> None:
+        loss = nn.softplus(-(x @ W))
+        loss.backward()
+        with af.no_grad():
+            x[...] = np.clip(x.value + 0.01 * np.sign(x.grad), -3, 3)
+        x.zero_grad()
+
+    return step
+
+
+@healthy
+def gradients_alone() -> Any:
+    w = weights(3, name="w")
+
+    def gradient() -> Any:
+        np.mean((X @ w - T) ** 2).backward()
+        return w.grad
+
+    return gradient
+
+
+@healthy
+def rows_of_a_jacobian_one_after_another() -> Any:
+    w = weights(3, name="w")
+
+    def rows() -> Any:
+        y, found = np.tanh(X[:2] @ w), []
+        for row in np.eye(2):
+            w.zero_grad()
+            y.backward(row)
+            found.append(w.grad)
+        return found
+
+    return rows
+
+
+@healthy
+def compiled_step() -> Any:
+    @af.compile
+    def gradient(w: Any, x: Any, t: Any) -> Any:
+        return af.value_and_grad(lambda w: np.mean((x @ w - t) ** 2))(w)
+
+    state = {"w": np.zeros(3)}
+
+    def step() -> Any:
+        value, g = gradient(state["w"], X, T)
+        state["w"] = state["w"] - 0.1 * g
+        return value
+
+    return step
