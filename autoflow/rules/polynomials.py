@@ -29,8 +29,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:  # noqa: N
     x = as_dtype(x, dtype)
     ones = np.ones((x.shape[0], min(n, 1)), dtype, like=like_argument(x))
     powers = np.cumprod(np.broadcast_to(x[:, None], (x.shape[0], max(n - 1, 0))), axis=1)
-    z = np.concatenate([ones, powers], axis=1)
-    return z if increasing else z[:, ::-1]
+    return np.concatenate([ones, powers] if increasing else [powers[:, ::-1], ones], axis=1)
 
 
 @composed(np.polymul)
