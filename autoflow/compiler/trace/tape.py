@@ -121,7 +121,6 @@ class Tape:
         self.thread = get_ident()
         self.writes = 0  # into arrays of ours
         self.alive: list[Any] = []  # weak references to all arrays of ours
-        self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
 
     def doubt(self, error: Exception) -> BaseException:
         """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
