@@ -349,20 +349,16 @@ class Batched(DuckArray):
 
     # -- facts
 
-    def told_of_shape(self, new: Any) -> None:
-        """``x.shape = new``"""
-        self.refuse_number("an array that gets another shape, dtype or memory")
-
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one example."""
         return self.inner.shape[1:] if self.mapped else self.inner.shape
 
-    shape = shape.setter(told_of_shape)  # type: ignore[attr-defined]
-    dtype = property(lambda self: self.inner.dtype, told_of_shape)
+    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    dtype = property(lambda self: self.inner.dtype, DuckArray.told_of_shape)
 
     # For our own code, as all that follows: questions about memory.
-    strides = private("strides", lambda x: x.inner.strides[x.mapped :]).setter(told_of_shape)
+    strides = private("strides", lambda x: x.inner.strides[x.mapped :])
     base = private("base", lambda x: x._base)  # the Batched whose memory this one shows, as ndarray.base
     flags = private("flags", lambda x: x.flags_of_one())
 
@@ -391,9 +387,6 @@ class Batched(DuckArray):
         return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
 
     __str__ = __repr__
-
-    def __hash__(self) -> int:
-        return object.__hash__(self) if is_ours() else self.refuse_number("a key")
 
     # -- what Python may not know
 

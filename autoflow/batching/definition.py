@@ -6,17 +6,13 @@ which axis of each argument and result numbers the examples, and how many there 
 
 from __future__ import annotations
 
-import functools
 import operator
-import types
 from typing import Any
 
 import numpy as np
 
-from ..backprop.snapshots import cell_value
 from ..base import pytree
 from ..base.errors import BatchError, InputError
-from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import value_of
 from .looping import close
 
@@ -164,20 +160,3 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
         if np.shape(z) != np.shape(x) or z.dtype != np.result_type(x).newbyteorder("=") or not close(z, x):
             return False
     return True
-
-
-def code_of(f: Any, depth: int = 4) -> Any:
-    """What stands for a function of the user's where a new object of it, with other numbers, means the same code."""
-    if type(f) is types.FunctionType and not f.__closure__ and not f.__defaults__:
-        return f.__code__
-    if isinstance(f, FunctionOfFunction):
-        return type(f), code_of(f.f, depth)
-    if isinstance(f, functools.partial):
-        return code_of(f.func, depth)
-    if isinstance(f, types.MethodType):
-        return code_of(f.__func__, depth), type(f.__self__)
-    if isinstance(f, types.FunctionType):
-        inside = [*map(cell_value, f.__closure__ or ()), *(f.__defaults__ or ())]
-        functions = [v for v in inside if callable(v) and not isinstance(v, np.ndarray)]
-        return f.__code__, *[code_of(v, depth - 1) for v in functions if depth]
-    return f if isinstance(f, (np.ufunc, types.BuiltinFunctionType, type(np.sum))) else type(f)

@@ -277,7 +277,7 @@ def of_all(function: Any, view: bool = False) -> Form:
 for function in (*of_kind("elements"), astype):
     FORMS[function] = of_all(function)
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
-FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy())
+FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy("K" if order == "K" else "C"))
 FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
     constant_with_history(open_layer(x, layer)[0], open_layer(y, layer)[0]), layer, open_layer(x, layer)[1]
 )

@@ -95,7 +95,7 @@ class Value:
     @property
     def is_dense(self) -> bool:
         """Is its memory that of a fresh result: without gaps, in forward order, each element once?"""
-        if len(self.shape) < 2 or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
+        if not self.shape or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
             return True
         return bool(np.asarray(self.sample).flags.forc)
 

@@ -52,8 +52,8 @@ class Parameters:
     """
 
     def __init__(self, guards: Guards) -> None:
-        self.nn: Any = sys.modules.get(NN_MODULE)
-        found = [*guards.reached()] if self.nn is not None else []
+        self.nn: Any = sys.modules[NN_MODULE]
+        found = [*guards.reached()]
         if "functional_call" not in guards.named and not any([x is self.nn.functional_call for x in found]):
             found = []
         self.modules = [x for x in found if isinstance(x, self.nn.Module)]
@@ -113,18 +113,20 @@ def record(
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
-    parameters = Parameters(guards)
-    ignored = parameters.ids
-    try:
-        program, tree = run_once(f, args, options, is_input, guards, parameters.hidden if ignored else None)
-        if watch and ignored:
-            ignored = parameters.deciding_nothing(guards.edges)
-    except Exception:
-        if not ignored:
-            raise
+    parameters = Parameters(guards) if NN_MODULE in sys.modules else None
+    ignored: set[int] = set()
+    if parameters is None or not parameters.own:
         program, tree = run_once(f, args, options, is_input, guards)
-        if watch:
-            ignored = set()
+    else:
+        ignored = parameters.ids
+        try:
+            program, tree = run_once(f, args, options, is_input, guards, parameters.hidden)
+            if watch:
+                ignored = parameters.deciding_nothing(guards.edges)
+        except Exception:
+            program, tree = run_once(f, args, options, is_input, guards)
+            if watch:
+                ignored = set()
     asks = not ASKING.isdisjoint(guards.named)
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)

@@ -135,6 +135,9 @@ class Traced(DuckArray):
         """As of any array."""
         return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
 
+    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    dtype = dtype.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
 
