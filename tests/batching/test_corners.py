@@ -83,9 +83,9 @@ def agree(found, expected):
         if not isinstance(a, np.ndarray) or a.dtype.kind not in "fc":
             if not np.all(a == b):
                 return False
-        elif not np.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True):
-            return False
-        elif a.dtype.kind == "f" and not np.array_equal(np.signbit(a[a == a]), np.signbit(b[b == b])):
+            continue
+        signs = a.dtype.kind == "c" or np.array_equal(np.signbit(a[a == a]), np.signbit(b[b == b]))
+        if not signs or not np.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True):
             return False
     return True
 

@@ -20,7 +20,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -106,25 +106,27 @@ class Recorded:
 
 
 def record(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True
-) -> Recorded:
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True,
+    patient: bool = True,
+) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()
     if parameters is None or not parameters.own:
-        program, tree = run_once(f, args, options, is_input, guards)
+        program, tree = run_once(f, args, options, is_input, guards, waits)
     else:
         ignored = parameters.ids
         try:
-            program, tree = run_once(f, args, options, is_input, guards, parameters.hidden)
+            program, tree = run_once(f, args, options, is_input, guards, waits, parameters.hidden)
             if watch:
                 ignored = parameters.deciding_nothing(guards.edges)
         except Exception:
-            program, tree = run_once(f, args, options, is_input, guards)
+            program, tree = run_once(f, args, options, is_input, guards, waits)
             if watch:
                 ignored = set()
     asks = not ASKING.isdisjoint(guards.named)
@@ -135,7 +137,7 @@ def record(
 
 def run_once(
     f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, guards: Guards,
-    around: Callable[[Tape, Callable[[], Any]], Any] | None = None,
+    waits: Iterable[float], around: Callable[[Tape, Callable[[], Any]], Any] | None = None,
 ) -> tuple[Program, Any]:  # fmt: skip
     """The program, and what the function returned, with Places for arrays. ``around``: what makes the call."""
     tape = Tape(guards.named)
@@ -168,7 +170,7 @@ def run_once(
         tape.open = False
         entered.clear()
     guards.check_unchanged()
-    check_nothing_stays(tape)
+    check_nothing_stays(tape, waits)
     return program, tree
 
 
@@ -207,12 +209,12 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
 WAITS = (0.001, 0.01, 0.1)  # seconds: a thread that looks at what others run (debuggers, proofs) holds their variables
 
 
-def check_nothing_stays(tape: Tape) -> None:
+def check_nothing_stays(tape: Tape, waits: Iterable[float]) -> None:
     """Raise CompileError if an array of the recording is still alive: something outside keeps it."""
     if not any([r() is not None for r in tape.alive]):
         return
     gc.collect()
-    for seconds in WAITS if threading.active_count() > 1 else ():
+    for seconds in waits if threading.active_count() > 1 else ():
         if any([r() is not None for r in tape.alive]):
             time.sleep(seconds)
     left = [x for r in tape.alive if (x := r()) is not None]
