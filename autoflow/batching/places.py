@@ -17,7 +17,7 @@ from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align, batched, in_front
+from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front
 from .looping import one_of, settled
 from .shapes import along, shift_axes
 
@@ -280,21 +280,6 @@ def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any
     return wrap_batched(np.take_along_axis(inner, places, shift_axes(axis, inner.ndim - 1)), layer)
 
 
-@batched(np.put_along_axis)
-def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
-    """In place."""
-    inner, mapped = open_layer(arr, layer)
-    if not mapped or axis is None:
-        layer.doubt("np.put_along_axis into an array that may be shared, or along no axis,")
-    places = in_front(indices, layer)
-    new, new_mapped = open_layer(values, layer)
-    check_history(inner, new, layer)
-    if new_mapped and new.ndim < inner.ndim:
-        new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
-    np.put_along_axis(inner, places, new, shift_axes(axis, inner.ndim - 1))
-    return None
-
-
 @batched(np.copyto)
 def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
     """In place."""
@@ -302,6 +287,9 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
         layer.doubt("np.copyto into an array that may be shared, or of another dtype,")
     dst[...] = src if where is True else np.where(where, src, dst)
     return None
+
+
+as_numpy_wrote(np.put_along_axis)
 
 
 def one_by_one(function: Any) -> Form:

@@ -28,7 +28,7 @@ from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
-from .forms import FORMS, Form, align, batched, in_front, ndim_of
+from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 PLAIN = frozenset({int, float, bool, str, tuple, type(None), np.ndarray})
@@ -223,20 +223,6 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 
-@batched(np.matrix_transpose, np.linalg.matrix_transpose)
-def matrix_transpose(layer: Layer, x: Any, /) -> Any:
-    """The last two axes."""
-    return np.swapaxes(x, -1, -2)
-
-
-@batched(np.rollaxis)
-def rollaxis(layer: Layer, a: Any, axis: int, start: int = 0) -> Any:
-    """``start`` may be one behind the last axis."""
-    n = np.ndim(a)
-    axis, start = axis % n, start + n if start < 0 else start
-    return np.moveaxis(a, axis, start - (axis < start))
-
-
 @batched(np.squeeze)
 def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     """The batch stays, also if there is one example."""
@@ -292,6 +278,10 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
 
 
+as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud)
+FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
+
+
 def triangle(function: Any) -> Form:
     """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
     form = of_all(function)
@@ -299,9 +289,6 @@ def triangle(function: Any) -> Form:
 
 
 FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
-FORMS[np.fliplr] = lambda layer, m: np.flip(m, 1)
-FORMS[np.flipud] = lambda layer, m: np.flip(m, 0)
-
 
 # -- repeated and padded
 
