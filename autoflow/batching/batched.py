@@ -364,14 +364,11 @@ class Batched(DuckArray):
 
     def flags_of_one(self) -> Any:
         """Those of one example."""
-        whole, known = value_of(self.inner), {"writeable": self.is_writeable()}
+        whole = value_of(self.inner)
+        known = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
         if type(whole) is np.ndarray and self.mapped and len(whole):
             return flags_of(whole[0], **known)
         return flags_of(whole, f_contiguous=False, **known)
-
-    def is_writeable(self) -> bool:
-        """May the batch be written into?"""
-        return bool(getattr(getattr(value_of(self.inner), "flags", None), "writeable", True))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

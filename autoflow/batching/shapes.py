@@ -105,16 +105,17 @@ def masks(where: Any, mapped: bool, ndim: int) -> Array:
     return where.reshape((len(where), *(1,) * (max(ndim, 1) - where.ndim + 1), *where.shape[1:]))
 
 
-def of_method(function: Any, whole: bool, *names: str) -> Form:
+def of_method(whole: bool, *names: str) -> Form:
     """The form of a method of a ufunc; ``names``: of its arguments behind the axis."""
-    return along(function, whole, names=("array", "axis", "dtype", *names), axis=0)
+    every = "array", "axis", "dtype", *names
+    return lambda layer, method, *args, **options: along(method, whole, names=every, axis=0)(layer, *args, **options)
 
 
 def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **options: Any) -> Any:
     """``np.add.reduceat(x, indices)``"""
     if any_batched(indices):
         return NotImplemented
-    return of_method(lambda x, **given: reduceat(x, indices, **given), False)(layer, x, *args, **options)
+    return FORMS["accumulate"](layer, lambda x, **given: reduceat(x, indices, **given), x, *args, **options)
 
 
 for function in of_kind("runs"):
@@ -124,10 +125,7 @@ for function in (*of_kind("reduces"), *NORMS.values()):
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
     FORMS[function] = along(function, whole=True, view=True, restored=True)
 FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
-FORMS["reduce"] = lambda layer, reduce, *args, **options: of_method(
-    reduce, True, "out", "keepdims", "initial", "where"
-)(layer, *args, **options)
-FORMS["accumulate"] = lambda layer, accumulate, *args, **options: of_method(accumulate, False)(layer, *args, **options)
+FORMS["reduce"], FORMS["accumulate"] = of_method(True, "out", "keepdims", "initial", "where"), of_method(False)
 FORMS["reduceat"] = segments
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
@@ -358,17 +356,12 @@ def filled_like(function: Any) -> Form:
     return form
 
 
-def fill_with_like(function: Any) -> Form:
-    """``np.zeros(shape, like=x)``"""
-    return lambda layer, shape, *args, **options: wrap_batched(
-        function((layer.size, *whole(shape)), *args, **options), layer
-    )
-
-
 for function in of_kind("likes"):
     FORMS[function] = filled_like(function)
 for function in (NP.zeros, NP.ones, NP.empty, NP.full):
-    FORMS[function] = fill_with_like(function)
+    FORMS[function] = lambda layer, shape, *args, function=function, **options: wrap_batched(
+        function((layer.size, *whole(shape)), *args, **options), layer
+    )
 for function in (NP.arange, NP.identity, NP.eye, NP.tri):
     FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
 # ``np.asarray(x, like=y)``: plain arrays may meet ours as they are.
