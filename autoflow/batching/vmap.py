@@ -25,7 +25,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, users_line
-from .definition import Axes, is_array, mapped_leaves, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -290,7 +290,7 @@ def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:
 
 def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
-    if not is_array(z):
+    if not is_stacked(z):
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
     inner = inner if hasattr(inner, "shape") else np.asarray(inner)

@@ -126,6 +126,8 @@ def look_again(x: Any) -> None:
 
 def write(x: Any, new: Any) -> None:
     """x becomes the value of ``new``, which has its shape and dtype; and so does what it is a view of."""
+    if x.is_number:
+        raise TypeError(f"a {x.dtype} number cannot be written into")
     if getattr(root(x), "borrowed", False):
         raise CompileError(
             f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "

@@ -260,8 +260,6 @@ class Traced(DuckArray):
         write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        if self.is_number:
-            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         write(self, self.tape.set_items(self, index, new))
