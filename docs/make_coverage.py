@@ -66,8 +66,8 @@ matrices: `autoflow/table/facts.py`), by a form of its own (*form*), or as it is
 values; the others are called for *each* example. Under **compile** the shape of a result is *known* from those of the
 arguments, or else compared with the recording in each run. Both hold of usual arguments: what else comes is called for
 each example, and compared. Whatever the engines of compile do not have stays a call of NumPy: **llvm** has *loops* of
-its own, **jax** the function of the same *name* if JAX has it, or one of another convention by a *form*. **javascript** says what
-a program can be written with: a *formula* of numbers, a *move* of elements, a *loop*.
+its own, **jax** the function of the same *name* if JAX has it, or one of another convention by a *form*.
+**javascript** says what a program can be written with: a *formula* of numbers, a *move* of elements, a *loop*.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """

@@ -3,7 +3,7 @@ errors; af.vmap of either, and derivatives of each, too."""
 
 import numpy as np
 import pytest
-from corners import CORNERS
+from corners import CORNERS, CORNERS_OF_TWO
 from support import NIGHTLY
 
 import autoflow as af
@@ -137,3 +137,67 @@ def test_derivatives_of_a_batch_and_of_compiled_functions(way):
         compiled = outcome(af.compile(derivative), X[0].copy(), writable=False)
         if not (isinstance(compiled, type) and isinstance(eager, type)):
             check(f"compile {way}, {name}", compiled, eager, refusable=True)
+
+
+def numbers(*shape):
+    """Small ones, some of them equal."""
+    rng = np.random.default_rng(len(shape))
+    return rng.integers(0, 4, shape) + 0.5 * rng.integers(0, 2, shape)
+
+
+TWO = {  # in_axes, and the two arguments
+    "both": ((0, 0), numbers(3, 3), numbers(3, 3)),
+    "the second is shared": ((0, None), numbers(2, 3), numbers(3)),
+    "the first is shared": ((None, 0), numbers(3), numbers(2, 3)),
+    "other axes": ((1, -1), numbers(3, 2), numbers(3, 2)),
+    "numbers": ((0, 0), numbers(2), numbers(2)),
+    "a matrix and a vector": ((0, 0), numbers(2, 3, 3), numbers(2, 3)),
+    "a vector and a number": ((0, 0), numbers(2, 3), numbers(2)),
+    "matrices": ((0, None), numbers(2, 3, 3), numbers(3, 3)),
+    "the last axis": ((2, None), numbers(3, 3, 2), numbers(3)),
+    "one example": ((0, 0), numbers(1, 3), numbers(1, 3)),
+    "nothing in each": ((0, 0), numbers(2, 0), numbers(2, 0)),
+    "a shared number": ((0, None), numbers(2, 3), np.float64(2.0)),
+    "two precisions": ((0, 0), numbers(2, 3).astype(np.float32), numbers(2, 3)),
+    "integers": ((0, 0), numbers(2, 3).astype(int), numbers(2, 3).astype(int)),
+    "integers and floats": ((0, 0), numbers(2, 3).astype(int), numbers(2, 3)),
+    "bytes": ((0, None), numbers(2, 3).astype(np.uint8), numbers(3).astype(int)),
+    "complex": ((0, 0), numbers(2, 3) + 1j, numbers(2, 3)),
+}
+TWO_BY_DAY = ["the second is shared", "other axes", "numbers", "a matrix and a vector", "two precisions"]
+
+
+@pytest.mark.parametrize("kind", [k for k in TWO if NIGHTLY or k in TWO_BY_DAY])
+@pytest.mark.parametrize("out_axes", [0, -1])
+def test_functions_of_two_arguments(kind, out_axes):
+    in_axes, *given = TWO[kind]
+    size = next(x.shape[axis] for x, axis in zip(given, in_axes, strict=True) if axis is not None)
+
+    def by_loop(f):
+        def of_example(k):
+            rows = [x if axis is None else np.moveaxis(x, axis, 0) for x, axis in zip(given, in_axes, strict=True)]
+            return f(*[row if axis is None else locked(row[k]) for row, axis in zip(rows, in_axes, strict=True)])
+
+        results = [of_example(k) for k in range(size)]
+        columns = [stack(column) for column in zip(*map(pytree.tree_leaves, results), strict=True)]
+        moved = [np.moveaxis(z, 0, out_axes) if isinstance(z, np.ndarray) else z for z in columns]
+        return pytree.tree_unflatten(results[0], moved)
+
+    for name, f in CORNERS_OF_TWO.items():
+        before = [np.array(x) for x in given]
+        mapped = af.vmap(f, in_axes, out_axes, loop="allow")
+        found = outcome(mapped, *given)
+        compiled = outcome(af.compile(mapped), *given, writable=False)
+        assert name.startswith("(y.__setitem__") or all(map(np.array_equal, given, before)), name
+        for x, old in zip(given, before, strict=True):
+            if isinstance(x, np.ndarray):
+                x[...] = old
+        check(f"vmap, {name}", found, outcome(by_loop, f))
+        check(f"compile, {name}", compiled, outcome(by_loop, f, writable=False), refusable=True)
+
+
+def locked(x):
+    """An example, which is read-only."""
+    if isinstance(x, np.ndarray):
+        x.flags.writeable = False
+    return x

@@ -16,11 +16,13 @@ from textwrap import indent
 
 import numpy as np
 
+import autoflow as af
+
 W, TABLE = np.arange(1.0, 4.0), {"a": np.arange(3.0), "b": np.ones(3)}
 SCOPE = {
-    "__name__": "corners", "np": np, "W": W, "TABLE": TABLE, "collections": collections, "contextlib": contextlib,
-    "copy": copy, "functools": functools, "itertools": itertools, "math": math, "operator": operator,
-    "warnings": warnings,
+    "__name__": "corners", "np": np, "af": af, "W": W, "TABLE": TABLE, "collections": collections,
+    "contextlib": contextlib, "copy": copy, "functools": functools, "itertools": itertools, "math": math,
+    "operator": operator, "warnings": warnings,
 }  # fmt: skip
 EXPRESSIONS = """
 x * 2 if type(x) is np.ndarray else x * 3
@@ -757,12 +759,141 @@ except TypeError:
 """
 
 
-def corner(text):
+PAIRS = """
+x + y
+np.outer(x, y)
+(y.__setitem__(0, x[0]), y)[1]
+np.concatenate([x.ravel(), y.ravel()])
+np.where(x.sum() > y.sum(), x.sum(), y.sum())
+y[x.ravel().astype(int) % len(y)]
+np.take(y, x.ravel().astype(int) % 2, axis=0)
+x @ y
+np.dot(x, y)
+np.tensordot(x, y, 1)
+np.tensordot(x, y, 0)
+np.einsum('...i,...i->...', x, y)
+np.cross(x, y)
+np.kron(x, y)
+np.interp(x, [0, 1, 2], y.ravel()[:3])
+np.searchsorted(y.ravel(), x)
+np.isclose(x, y)
+np.maximum(x, y)
+divmod(x, y)
+np.add(x, y, out=np.empty_like(x))
+np.add(x, y, out=np.empty_like(y))
+np.broadcast_arrays(x, y)
+np.stack([x, y])
+np.concatenate([x, y])
+np.choose(x.astype(int) % 2, [x, y])
+np.select([x > 1], [y], 0)
+np.linalg.lstsq(np.outer(x, x).reshape(x.size, x.size) + np.eye(x.size), np.ones(x.size), rcond=None)[0]
+np.linalg.solve(np.eye(x.shape[-1]) * 2, x)
+np.clip(x, y, None)
+np.clip(x, 0, y)
+x.clip(y, 5)
+x ** y
+2 ** y + x
+np.hypot(x, y)
+np.arctan2(x, y)
+(x > 1) & (y > 1)
+x.shape == y.shape
+x is y
+y
+y[:1]
+(x, y, {'a': x})
+x.sum() * y.sum()
+bool(y.sum() > 0) and x
+x * float(y.sum())
+x * len(f'{y.sum():.2f}')
+x * (2 if type(y) is np.ndarray else 3)
+x * (2 if y.flags.writeable else 3)
+np.lexsort((x.ravel(),))
+np.polyval(y.ravel()[:2], x)
+np.vdot(x, y) if x.size == y.size else x
+np.convolve(x.ravel(), y.ravel()[:2])
+np.correlate(x.ravel(), y.ravel()[:2], 'full')
+np.cov(x.ravel(), y.ravel()) if x.size == y.size else x
+np.digitize(x, [0, 1, 2])
+np.average(x, weights=np.ones(x.shape))
+np.quantile(x, [0.2, 0.5])
+np.quantile(W, np.clip(x.ravel() / 9, 0, 1))
+np.insert(x, 1, y.ravel()[0])
+x.reshape(1, -1)[:, ::-1]
+np.roll(x, 1) + 0
+np.mean(x, where=x > -9)
+np.sum(x, where=y > 1)
+np.sum(x, initial=3.0)
+np.max(x, initial=y.ravel()[0])
+x.cumsum()
+x.argmax()
+np.argmax(x, axis=0, keepdims=True)
+np.sort(x, axis=None)
+np.unique(x * 0)
+np.pad(x, 1, constant_values=2)
+np.pad(x, 1, mode='reflect')
+x.reshape(-1, order='F')
+x.ravel('F')
+np.swapaxes(x, 0, -1)
+np.linspace(x, y, 3)
+np.linspace(x, 1, 3, axis=-1)
+np.geomspace(x + 1, y + 1, 3)
+np.full_like(x, y.ravel()[0])
+af.grad(lambda x: np.sum(x * np.sum(y) * x))(x)
+af.vmap(lambda r: r * 2)(x) if x.ndim else x
+af.vmap(lambda r: r * y.sum())(x) if x.ndim else x
+af.vmap(lambda r: r if r.sum() > 2 else -r, loop='allow')(x) if x.ndim else x
+"""
+BODIES_OF_PAIRS = """
+z = x * 1.0
+z[...] = y
+return z
+
+z = x * 1.0
+z += y
+return z
+
+z = x * 1.0
+z += y.T
+return z
+
+z = x * 1.0
+np.putmask(z, z > 1, y)
+return z
+
+z = x * 1.0
+np.place(z, z > 1, y)
+return z
+
+z = x * 1.0
+np.put(z, [0], y)
+return z
+
+z = x * 1.0
+np.copyto(z, y, where=z > 0)
+return z
+
+z = x * 1.0
+np.add.at(z, 0, y)
+return z
+
+z = x * 1.0
+z.fill(y.ravel()[0])
+return z
+
+z = x * 1.0
+z[z > 1] = 0
+return z
+"""
+
+
+def corner(text, arguments="x"):
     """The function with that body."""
     scope = dict(SCOPE)
-    exec(compile("def corner(x):\n" + indent(text, "    "), f"<{text[:60]}>", "exec"), scope)
+    exec(compile(f"def corner({arguments}):\n" + indent(text, "    "), f"<{text[:60]}>", "exec"), scope)
     return scope["corner"]
 
 
 CORNERS = {line: corner(f"return {line}") for line in EXPRESSIONS.strip().splitlines()}
 CORNERS |= {body: corner(body) for body in BODIES.strip().split("\n\n")}
+CORNERS_OF_TWO = {line: corner(f"return {line}", "x, y") for line in PAIRS.strip().splitlines()}
+CORNERS_OF_TWO |= {body: corner(body, "x, y") for body in BODIES_OF_PAIRS.strip().split("\n\n")}

@@ -16,9 +16,8 @@ import numpy as np
 
 from ...base.errors import CompileError
 from ...table.facts import REDUCTIONS
-from ..matching import REDUCE, STACK, VIEW, Value
+from ..matching import REDUCE, STACK, VIEW, Value, written_call
 from ..program import Program
-from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 
 MOST = 5  # reasons in a message
