@@ -42,18 +42,10 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
         layer.open = False
 
 
-def for_all(array: Array) -> Any:
-    """A NumPy array as a Batched one (a seed, a start value), the same for all examples."""
-    return Batched(array, modes().layer, mapped=False)
-
-
-def numbers_for_display(x: Batched) -> Array:
-    """Pictures, texts, and np.put on nodes want numbers."""
-    return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
-
-
+# A NumPy array (a seed, a start value) is the same for all examples; pictures, texts, and np.put on nodes want numbers.
 RUNNING = Registration(
-    Batched, [], from_numpy=for_all, to_numpy=numbers_for_display,
+    Batched, [], from_numpy=lambda x: Batched(x, modes().layer, mapped=False),
+    to_numpy=lambda x: x.refuse_number("what a picture, a text, or a function that looks at numbers wants"),
     call=lambda function, x: x.run_each(function, (x,), {}, ""),
 )  # fmt: skip
 
