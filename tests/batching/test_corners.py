@@ -8,6 +8,8 @@ from support import NIGHTLY
 
 import autoflow as af
 from autoflow.base import pytree
+from autoflow.batching.forms import FORMS
+from autoflow.batching.looping import KNOWN
 from autoflow.errors import BatchError, CompileError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -201,3 +203,26 @@ def locked(x):
     if isinstance(x, np.ndarray):
         x.flags.writeable = False
     return x
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda z: z + 1.0, lambda z: z[:1], lambda z: z.astype(np.float32), lambda z: z.copy(), lambda z: [z],
+    lambda z: np.ones(3),
+])  # fmt: skip
+def test_a_form_that_is_wrong_is_not_used(wrong, monkeypatch):
+    right = FORMS[np.flip]
+    monkeypatch.setitem(FORMS, np.flip, lambda *args, **options: wrong(right(*args, **options)))
+
+    def f(x):
+        y = x * 1.0
+        z = np.flip(y)
+        y[0] = 7.0
+        return z
+
+    try:
+        KNOWN.clear()
+        check("flip", outcome(af.vmap(f, loop="allow"), X.copy()), outcome(loop(f), X.copy()))
+        with pytest.raises(BatchError):
+            af.vmap(f, loop="refuse")(X)
+    finally:
+        KNOWN.clear()

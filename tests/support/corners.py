@@ -883,6 +883,38 @@ return z
 z = x * 1.0
 z[z > 1] = 0
 return z
+
+z = x * 1.0
+z[z > 1] = y.ravel()[:2]
+return z
+
+z = x * 1.0
+z[z.ravel()[:2] > 1] = 0.0
+return z
+
+z = x * 1.0
+z[0] = y
+return z
+
+z = x * 1.0
+z[...] = y[None]
+return z
+
+z = x * 1.0
+z[:1] = y.ravel()[:2]
+return z
+
+z = x * 1.0
+z[[0, 0]] = y
+return z
+
+z = np.outer(x, W)
+z[1:, [0, 2]] = y.ravel()[0]
+return z[[1, 0], :, None][..., [2]]
+
+z = np.multiply.outer(np.outer(x, W), W)
+z[1:, [0, 2], x.ravel()[:1].astype(int) % 3] = y.ravel()[0]
+return z
 """
 
 
