@@ -54,7 +54,8 @@ TESTS = {
     "nn/init.py": ["nn/test_layers.py"],
     "nn/layers.py": ["nn/test_layers.py", "nn/test_attention.py"],
     "nn/losses.py": ["nn/test_functions.py", "nn/test_layers.py"],
-    **{f"batching/{name}.py": ["batching/test_corners.py", "batching/test_definition.py", "batching/test_vmap.py"]
+    **{f"batching/{name}.py": ["batching/test_writes.py", "batching/test_corners.py", "batching/test_definition.py",
+                               "batching/test_vmap.py"]
        for name in ("batched", "definition", "forms", "looping", "places", "products", "shapes", "vmap")},
     **{f"compiler/trace/{name}.py": ["batching/test_corners.py", "compiler/test_doubts.py", "compiler/test_outside.py",
                                      "compiler/test_memory.py", "compiler/test_identity.py"]
