@@ -23,6 +23,11 @@ import scipy.special
 
 import autoflow as af
 from autoflow.batching.vmap import forms
+from autoflow.compiler.jax import lowering
+from autoflow.compiler.jax.table import counterpart
+from autoflow.compiler.llvm import words
+from autoflow.compiler.text import calls, javascript
+from autoflow.compiler.text.forms import FORMS as WRITTEN
 from autoflow.rules import special
 from autoflow.rules.variants import METHODS
 from autoflow.table import facts, outside
@@ -60,7 +65,9 @@ Under **vmap** a function is computed for all examples at once by its *kind* (el
 matrices: `autoflow/table/facts.py`), by a form of its own (*form*), or as it is *composed*, unless that asks for
 values; the others are called for *each* example. Under **compile** the shape of a result is *known* from those of the
 arguments, or else compared with the recording in each run. Both hold of usual arguments: what else comes is called for
-each example, and compared.
+each example, and compared. Whatever the engines of compile do not have stays a call of NumPy: **llvm** has *loops* of
+its own, **jax** the function of the same *name* if JAX has it, or one of another convention by a *form*.
+**javascript** says what a program can be written with: a *formula* of numbers, a *move* of elements, a *loop*.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """
@@ -107,6 +114,21 @@ def ways(function: Any) -> str:
         batched = "composed" if function in COMPOSED else "each"
     views = facts.of_kind("shapes", "permutes", "shows", "asks", "likes")
     return f"{batched} | {'known' if is_ufunc or function in facts.FIXED or function in views else ''}"
+
+
+def engines(function: Any) -> str:
+    """What the engines of ``af.compile`` have for it, for three columns."""
+    summed = facts.REDUCTIONS.get(function)
+    loops = function in words.ROWS or summed in words.REDUCED or function is np.matmul
+    is_form = function in lowering.FORMS or function in lowering.OF_DTYPES
+    by_name = "" if counterpart(function).startswith("left to NumPy") else "name"
+    text = (
+        "loop" if function in calls.CALLS or function in WRITTEN or summed in javascript.REDUCED
+        else "move" if function in javascript.MOVES
+        else "formula" if function in javascript.FORMULAS
+        else ""
+    )  # fmt: skip
+    return f"{'loop' if loops else ''} | {'form' if is_form else by_name} | {text}"
 
 
 def functions(space: ModuleType) -> dict[str, Any]:
@@ -198,14 +220,15 @@ def page() -> str:
         "",
         probe_line(),
         "",
-        f"| function | autoflow | | vmap | compile | {' | '.join(theirs)} |",
-        "|---" * (5 + len(theirs)) + "|",
+        f"| function | autoflow | | vmap | compile | llvm | jax | javascript | {' | '.join(theirs)} |",
+        "|---" * (8 + len(theirs)) + "|",
     ]
     there = {f"{s}.{name}": f for s, space in SPACES.items() for name, f in functions(space).items()}
     for name, kind, remark in found:
         marks = " | ".join("yes" if name in names else "" for names in theirs.values())
         is_seen = f"np.{name}" in there and kind in SEEN and name not in UNTIL
-        mapped = ways(there[f"np.{name}"]) if is_seen else " | "
+        f = there.get(f"np.{name}")
+        mapped = f"{ways(f)} | {engines(f)}" if is_seen else " | " * 4
         lines.append(f"| `np.{name}` | {kind} | {remark.replace('|', chr(92) + '|')} | {mapped} | {marks} |")
     return "\n".join(lines) + "\n" + SCIPY + "\n".join(scipy_section()) + "\n"
 

@@ -93,7 +93,7 @@ def private(name: str, read: Callable[[Any], Any]) -> property:
             raise self.refuse_layout(f"x.{name}")
         return read(self)
 
-    return property(get)
+    return property(get, lambda self, new: self.told_of_shape(new))
 
 
 class DuckArray:
@@ -161,7 +161,14 @@ class DuckArray:
             raise self.refuse_number("a format")
         return repr(self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        if not self.is_asked_by_us("a key"):
+            raise self.refuse_number("a key")
+        return object.__hash__(self)
+
+    def told_of_shape(self, new: Any) -> None:
+        """``x.shape = new``"""
+        raise self.refuse_layout("an array that gets another shape, dtype or memory")
 
     # -- what Python may not know
 

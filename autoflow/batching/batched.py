@@ -349,33 +349,26 @@ class Batched(DuckArray):
 
     # -- facts
 
-    def told_of_shape(self, new: Any) -> None:
-        """``x.shape = new``"""
-        self.refuse_number("an array that gets another shape, dtype or memory")
-
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one example."""
         return self.inner.shape[1:] if self.mapped else self.inner.shape
 
-    shape = shape.setter(told_of_shape)  # type: ignore[attr-defined]
-    dtype = property(lambda self: self.inner.dtype, told_of_shape)
+    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    dtype = property(lambda self: self.inner.dtype, DuckArray.told_of_shape)
 
     # For our own code, as all that follows: questions about memory.
-    strides = private("strides", lambda x: x.inner.strides[x.mapped :]).setter(told_of_shape)
+    strides = private("strides", lambda x: x.inner.strides[x.mapped :])
     base = private("base", lambda x: x._base)  # the Batched whose memory this one shows, as ndarray.base
     flags = private("flags", lambda x: x.flags_of_one())
 
     def flags_of_one(self) -> Any:
         """Those of one example."""
-        whole, known = value_of(self.inner), {"writeable": self.is_writeable()}
+        whole = value_of(self.inner)
+        known = {"writeable": bool(getattr(getattr(whole, "flags", None), "writeable", True))}
         if type(whole) is np.ndarray and self.mapped and len(whole):
             return flags_of(whole[0], **known)
         return flags_of(whole, f_contiguous=False, **known)
-
-    def is_writeable(self) -> bool:
-        """May the batch be written into?"""
-        return bool(getattr(getattr(value_of(self.inner), "flags", None), "writeable", True))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -391,9 +384,6 @@ class Batched(DuckArray):
         return f"<{self.dtype} array of shape {self.shape}, one of a batch of {self.batch_layer.size}>"
 
     __str__ = __repr__
-
-    def __hash__(self) -> int:
-        return object.__hash__(self) if is_ours() else self.refuse_number("a key")
 
     # -- what Python may not know
 

@@ -6,17 +6,13 @@ which axis of each argument and result numbers the examples, and how many there 
 
 from __future__ import annotations
 
-import functools
 import operator
-import types
 from typing import Any
 
 import numpy as np
 
-from ..backprop.snapshots import cell_value
 from ..base import pytree
 from ..base.errors import BatchError, InputError
-from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import value_of
 from .looping import close
 
@@ -98,6 +94,11 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
+def is_stacked(x: Any) -> bool:
+    """Is it a result of which there is one for each example? Python's True and False are, too."""
+    return is_array(x) or type(x) is bool
+
+
 # ---------------------------------------------------------------- the definition, and the comparison with it
 
 
@@ -117,7 +118,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
     def stacked(found: tuple[Any, ...], axis: Any) -> Any:
-        if not is_array(found[0]) or axis is None:
+        if not is_stacked(found[0]) or axis is None:
             if any([not is_same(x, found[0]) for x in found]):
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
@@ -153,31 +154,14 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
     if len(found) != len(single):
         return False
     for z, x, axis in zip(found, single, axes, strict=True):
-        if not is_array(z) or not is_array(x):
+        if not is_stacked(z) or not is_stacked(x):
             if not is_same(z, x) and type(z) is not type(x):
                 return False
             continue
         z, x = value_of(z), value_of(x)
-        if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
+        if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
             continue  # recorded by somebody else
         z = z if axis is None else np.moveaxis(z, axis, 0)[0]
         if np.shape(z) != np.shape(x) or z.dtype != np.result_type(x).newbyteorder("=") or not close(z, x):
             return False
     return True
-
-
-def code_of(f: Any, depth: int = 4) -> Any:
-    """What stands for a function of the user's where a new object of it, with other numbers, means the same code."""
-    if type(f) is types.FunctionType and not f.__closure__ and not f.__defaults__:
-        return f.__code__
-    if isinstance(f, FunctionOfFunction):
-        return type(f), code_of(f.f, depth)
-    if isinstance(f, functools.partial):
-        return code_of(f.func, depth)
-    if isinstance(f, types.MethodType):
-        return code_of(f.__func__, depth), type(f.__self__)
-    if isinstance(f, types.FunctionType):
-        inside = [*map(cell_value, f.__closure__ or ()), *(f.__defaults__ or ())]
-        functions = [v for v in inside if callable(v) and not isinstance(v, np.ndarray)]
-        return f.__code__, *[code_of(v, depth - 1) for v in functions if depth]
-    return f if isinstance(f, (np.ufunc, types.BuiltinFunctionType, type(np.sum))) else type(f)

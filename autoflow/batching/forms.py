@@ -17,6 +17,7 @@ from ..backends.duck_arrays import flat, guard_derivatives, is_ours, run_masked,
 from ..nodes.nodes import Array, NodeRole
 from ..rules import RULES
 from ..rules.variants import METHODS
+from ..table.bodies import with_copies
 from ..table.facts import of_kind
 from ..table.shapes import name_out
 from ..table.table import COMPOSED, Rule
@@ -73,6 +74,12 @@ def written_form(function: Any, written: Any) -> Form:
             layer.written.remove(function)
 
     return form
+
+
+def as_numpy_wrote(*functions: Any) -> None:
+    """The forms of these are NumPy's own code of them, which runs on our arrays."""
+    for function in functions:
+        FORMS[function] = written_form(function, with_copies(function._implementation))
 
 
 def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:

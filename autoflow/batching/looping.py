@@ -19,7 +19,7 @@ from ..backends.duck_arrays import flat, map_leaves
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
-from ..table.facts import of_kind
+from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
 from .batched import Batched, Layer, in_order, open_layer, shares_memory, wrap_batched
 
@@ -89,7 +89,6 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
 MANY = 4096  # kinds of calls that are remembered
 KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
 LOOP: Any = "for each example"
-UNKNOWN: Any = object()
 OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
 UNSET = (np.empty_like, np.empty)  # whose numbers are anything
 FLOATS = (float, complex, np.float64)  # their value decides nothing that is learnt
@@ -150,8 +149,8 @@ def part(x: Any, layer: Layer) -> Any:
     kind = type(x)
     if kind is Batched:
         inner = x.inner
-        strides = inner.strides if type(inner) is np.ndarray else None
-        return inner.shape[1:], inner.dtype, strides and strides[1:], x.is_number, x.mapped, x.batch_layer is layer
+        strides = inner.strides if type(inner) is np.ndarray else getattr(value_of(inner), "strides", ())
+        return inner.shape[1:], inner.dtype, strides[1:], x.is_number, x.mapped, x.batch_layer is layer
     if kind is tuple or kind is list:
         return kind, *[part(v, layer) for v in x]
     if kind is dict:
@@ -172,57 +171,65 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
     if any([callable(x) and not isinstance(x, (type, np.ufunc)) for x in flat([args, options])]):
         return None  # a function of the user's is not called once more than for each example
     plain = {id(x): example(x, layer) for x in arrays}
-    if any([v is UNKNOWN for v in plain.values()]):
-        return None
+    is_known = all([numbers for _, numbers in plain.values()])
 
     def put_in(x: Any) -> Any:
-        return plain.get(id(x), x)
+        return plain[id(x)][0] if id(x) in plain else x
 
-    with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
-        warnings.simplefilter("ignore")
-        one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
     try:
-        return compare(function, result, one, layer, [(x, plain[id(x)]) for x in arrays])
+        with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
+            warnings.simplefilter("ignore")
+            one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
+        return compare(function, result, one, layer, [(x, put_in(x)) for x in arrays], is_known)
     except WrongFormError:
         return LOOP
+    except Exception as error:
+        if is_known:
+            raise
+        return None if function in RAISING or isinstance(error, np.linalg.LinAlgError) else LOOP
 
 
-def example(x: Any, layer: Layer) -> Any:
-    """The numbers of one example of the layer: plain, without nodes and outer layers."""
+def example(x: Any, layer: Layer) -> tuple[Any, bool]:
+    """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. Those of a
+    function that is recorded, or on a device, are not known: then places are 0, and other numbers 1."""
     number = type(x) is Batched and x.batch_layer is layer and x.is_number
     while True:
         if isinstance(x, NodeRole):
             x = value_of(x)
         elif type(x) is Batched:
             if x.mapped and not len(x.inner):
-                return UNKNOWN
+                return np.empty(x.shape, x.dtype), False
             x = x.inner[0, ...] if x.mapped else x.inner
         else:
             break
-    if type(x) is not np.ndarray:
-        return UNKNOWN if not isinstance(x, np.ndarray) else x
-    return x[()] if number else x
+    is_known = isinstance(x, np.ndarray)
+    if not is_known:
+        order = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
+        full = np.full([x.shape[k] for k in order], x.dtype.kind not in "iu", x.dtype)
+        x = full.transpose(np.argsort(order)) if order else full
+    return x[()] if number else x, is_known
 
 
-def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any) -> Any:
+def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_known: bool) -> Any:
     """The manner in which NumPy gives ``one``; WrongFormError if the form's result is of another kind."""
     if isinstance(one, (tuple, list)):
         if not isinstance(result, (tuple, list)) or len(result) != len(one):
             raise WrongFormError
-        return [compare(function, r, v, layer, arrays) for r, v in zip(result, one, strict=True)]
+        return [compare(function, r, v, layer, arrays, is_known) for r, v in zip(result, one, strict=True)]
     if type(result) is not Batched or result.batch_layer is not layer:
         is_plain = type(result) is np.ndarray or isinstance(result, np.generic)
-        if np.shape(result) != np.shape(one) or (is_plain and function not in UNSET and not close(result, one)):
+        if np.shape(result) != np.shape(one) or (
+            is_plain and is_known and function not in UNSET and not close(result, one)
+        ):
             raise WrongFormError
         return None
     if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
         raise WrongFormError
     inner = result.inner
-    mine = example(result, layer)
-    if mine is UNKNOWN:
-        return None
-    if function not in UNSET and not close(mine, one):
-        raise WrongFormError
+    if is_known and function not in UNSET:
+        mine, is_known = example(result, layer)
+        if is_known and not close(mine, one):
+            raise WrongFormError
     if not isinstance(one, np.ndarray):
         return Manner(True, None, False, False)
     is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])

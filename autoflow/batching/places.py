@@ -17,8 +17,8 @@ from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, put_back, put_view, setitem
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align, batched, in_front
-from .looping import one_of, settled
+from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front
+from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
 
 NP: Any = np  # NumPy without its stubs, which reject our duck arrays
@@ -34,9 +34,10 @@ class Index:
 
     def __init__(self, layer: Layer, index: Any, ndim: int, x_mapped: bool) -> None:
         parts = expand_index(index, ndim, layer)
-        places = [k for k, part in enumerate(parts) if is_advanced(part)]
+        # Integers are advanced indices beside arrays; integers alone move no axes.
+        places = [k for k, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
         arrays = [open_layer(parts[k], layer) for k in places]
-        axes = max([axes_of_places(a, mapped) for a, mapped in arrays], default=0)
+        axes = max([getattr(a, "ndim", 0) - mapped for a, mapped in arrays], default=0)
         together = not places or places == list(range(places[0], places[-1] + 1))
         # In the result of one example the axes of the places stand here:
         first = sum([not isinstance(part, (int, np.integer)) for part in parts[: places[0]]]) if places else 0
@@ -92,16 +93,6 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
     return [*parts, *rest] if place is None else [*parts[:place], *rest, *parts[place + 1 :]]
 
 
-def is_advanced(part: Any) -> bool:
-    """Is this part an advanced index? (An integer is one beside arrays; integers alone move no axes.)"""
-    return part is not None and not isinstance(part, slice)
-
-
-def axes_of_places(a: Any, mapped: bool) -> int:
-    """How many axes an array of places gives to the result."""
-    return (a.ndim if hasattr(a, "ndim") else 0) - mapped
-
-
 def is_plain(index: Any) -> bool:
     """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
     parts = index if type(index) is tuple else (index,)
@@ -134,18 +125,13 @@ def read_places(layer: Layer, x: Any, i: Any) -> Any:
     """``x[i]`` with arrays among the indices."""
     inner, mapped = open_layer(x, layer)
     how = Index(layer, i, inner.ndim - mapped, mapped)
-    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or is_mapped(i, layer))
-
-
-def is_mapped(index: Any, layer: Layer) -> bool:
-    """Does the index differ from example to example?"""
-    return any([open_layer(part, layer)[1] for part in (index if type(index) is tuple else (index,))])
+    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or has_mapped(i, layer))
 
 
 def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
     """``x[index] = new``, in the memory of the batch."""
     new_inner, new_mapped = open_layer(new, layer)
-    check_shared(x, new_mapped or is_mapped(index, layer), layer)
+    check_shared(x, new_mapped or has_mapped(index, layer), layer)
     check_history(x.inner, new_inner, layer)
     if not x.mapped:
         x.inner[index] = new_inner
@@ -194,7 +180,8 @@ def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -
     new = new if hasattr(new, "shape") else np.asarray(new)
     if not new.shape:
         return new
-    there = sample_shape(how, x)
+    inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in how.inside])
+    there = how.arranged(np.broadcast_to(np.zeros((), bool), x.shape)[inside]).shape
     one = new.shape[1:] if new_mapped else new.shape
     extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
     if any([n != 1 for n in one[:extra]]) or np.broadcast_shapes(one[extra:], there[1:]) != there[1:]:
@@ -204,13 +191,6 @@ def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -
     elif extra:
         new = new.reshape(one[extra:])
     return new if how.moves is None else how.back(np.broadcast_to(new, there))
-
-
-def sample_shape(how: Index, x: Array) -> tuple[int, ...]:
-    """The shape that reading there would give, behind the batch."""
-    inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in how.inside])
-    z = np.broadcast_to(np.zeros((), bool), x.shape)[inside]
-    return how.arranged(z).shape
 
 
 @batched(put_back)
@@ -280,21 +260,6 @@ def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any
     return wrap_batched(np.take_along_axis(inner, places, shift_axes(axis, inner.ndim - 1)), layer)
 
 
-@batched(np.put_along_axis)
-def put_along_axis(layer: Layer, arr: Any, indices: Any, values: Any, axis: Any) -> Any:
-    """In place."""
-    inner, mapped = open_layer(arr, layer)
-    if not mapped or axis is None:
-        layer.doubt("np.put_along_axis into an array that may be shared, or along no axis,")
-    places = in_front(indices, layer)
-    new, new_mapped = open_layer(values, layer)
-    check_history(inner, new, layer)
-    if new_mapped and new.ndim < inner.ndim:
-        new = new.reshape((layer.size, *(1,) * (inner.ndim - new.ndim), *new.shape[1:]))
-    np.put_along_axis(inner, places, new, shift_axes(axis, inner.ndim - 1))
-    return None
-
-
 @batched(np.copyto)
 def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
     """In place."""
@@ -302,6 +267,9 @@ def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: 
         layer.doubt("np.copyto into an array that may be shared, or of another dtype,")
     dst[...] = src if where is True else np.where(where, src, dst)
     return None
+
+
+as_numpy_wrote(np.put_along_axis)
 
 
 def one_by_one(function: Any) -> Form:

@@ -28,7 +28,7 @@ from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
-from .forms import FORMS, Form, align, batched, in_front, ndim_of
+from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
 PLAIN = frozenset({int, float, bool, str, tuple, type(None), np.ndarray})
@@ -105,16 +105,17 @@ def masks(where: Any, mapped: bool, ndim: int) -> Array:
     return where.reshape((len(where), *(1,) * (max(ndim, 1) - where.ndim + 1), *where.shape[1:]))
 
 
-def of_method(function: Any, whole: bool, *names: str) -> Form:
+def of_method(whole: bool, *names: str) -> Form:
     """The form of a method of a ufunc; ``names``: of its arguments behind the axis."""
-    return along(function, whole, names=("array", "axis", "dtype", *names), axis=0)
+    every = "array", "axis", "dtype", *names
+    return lambda layer, method, *args, **options: along(method, whole, names=every, axis=0)(layer, *args, **options)
 
 
 def segments(layer: Layer, reduceat: Any, x: Any, indices: Any, *args: Any, **options: Any) -> Any:
     """``np.add.reduceat(x, indices)``"""
     if any_batched(indices):
         return NotImplemented
-    return of_method(lambda x, **given: reduceat(x, indices, **given), False)(layer, x, *args, **options)
+    return FORMS["accumulate"](layer, lambda x, **given: reduceat(x, indices, **given), x, *args, **options)
 
 
 for function in of_kind("runs"):
@@ -124,10 +125,7 @@ for function in (*of_kind("reduces"), *NORMS.values()):
 for function in (NP.flip, NP.swapaxes, NP.moveaxis, NP.diagonal, NP.rot90):
     FORMS[function] = along(function, whole=True, view=True, restored=True)
 FORMS[NP.trace], FORMS[NP.roll] = along(NP.trace), along(NP.roll, restored=True)
-FORMS["reduce"] = lambda layer, reduce, *args, **options: of_method(
-    reduce, True, "out", "keepdims", "initial", "where"
-)(layer, *args, **options)
-FORMS["accumulate"] = lambda layer, accumulate, *args, **options: of_method(accumulate, False)(layer, *args, **options)
+FORMS["reduce"], FORMS["accumulate"] = of_method(True, "out", "keepdims", "initial", "where"), of_method(False)
 FORMS["reduceat"] = segments
 FORMS[recur] = lambda layer, x, y: wrap_batched(recur(in_front(x, layer), in_front(y, layer)), layer)
 VECTOR_NORM, MATRIX_NORM = along(norm), along(norm, whole=True)
@@ -223,20 +221,6 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 
-@batched(np.matrix_transpose, np.linalg.matrix_transpose)
-def matrix_transpose(layer: Layer, x: Any, /) -> Any:
-    """The last two axes."""
-    return np.swapaxes(x, -1, -2)
-
-
-@batched(np.rollaxis)
-def rollaxis(layer: Layer, a: Any, axis: int, start: int = 0) -> Any:
-    """``start`` may be one behind the last axis."""
-    n = np.ndim(a)
-    axis, start = axis % n, start + n if start < 0 else start
-    return np.moveaxis(a, axis, start - (axis < start))
-
-
 @batched(np.squeeze)
 def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     """The batch stays, also if there is one example."""
@@ -277,7 +261,7 @@ def of_all(function: Any, view: bool = False) -> Form:
 for function in (*of_kind("elements"), astype):
     FORMS[function] = of_all(function)
 FORMS[np.real], FORMS[np.imag] = of_all(np.real, view=True), of_all(np.imag, view=True)
-FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy())
+FORMS[np.copy] = of_all(lambda inner, order="K", subok=False: inner.copy("K" if order == "K" else "C"))
 FORMS[constant_with_history] = lambda layer, x, y: wrap_batched(
     constant_with_history(open_layer(x, layer)[0], open_layer(y, layer)[0]), layer, open_layer(x, layer)[1]
 )
@@ -292,6 +276,10 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
 
 
+as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud)
+FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
+
+
 def triangle(function: Any) -> Form:
     """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
     form = of_all(function)
@@ -299,9 +287,6 @@ def triangle(function: Any) -> Form:
 
 
 FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
-FORMS[np.fliplr] = lambda layer, m: np.flip(m, 1)
-FORMS[np.flipud] = lambda layer, m: np.flip(m, 0)
-
 
 # -- repeated and padded
 
@@ -371,17 +356,12 @@ def filled_like(function: Any) -> Form:
     return form
 
 
-def fill_with_like(function: Any) -> Form:
-    """``np.zeros(shape, like=x)``"""
-    return lambda layer, shape, *args, **options: wrap_batched(
-        function((layer.size, *whole(shape)), *args, **options), layer
-    )
-
-
 for function in of_kind("likes"):
     FORMS[function] = filled_like(function)
 for function in (NP.zeros, NP.ones, NP.empty, NP.full):
-    FORMS[function] = fill_with_like(function)
+    FORMS[function] = lambda layer, shape, *args, function=function, **options: wrap_batched(
+        function((layer.size, *whole(shape)), *args, **options), layer
+    )
 for function in (NP.arange, NP.identity, NP.eye, NP.tri):
     FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
 # ``np.asarray(x, like=y)``: plain arrays may meet ours as they are.

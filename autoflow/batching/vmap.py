@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, users_line
-from .definition import Axes, code_of, is_array, mapped_leaves, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import SAID
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -41,18 +42,10 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
         layer.open = False
 
 
-def for_all(array: Array) -> Any:
-    """A NumPy array as a Batched one (a seed, a start value), the same for all examples."""
-    return Batched(array, modes().layer, mapped=False)
-
-
-def numbers_for_display(x: Batched) -> Array:
-    """Pictures, texts, and np.put on nodes want numbers."""
-    return x.refuse_number("what a picture, a text, or a function that looks at numbers wants")
-
-
+# A NumPy array (a seed, a start value) is the same for all examples; pictures, texts, and np.put on nodes want numbers.
 RUNNING = Registration(
-    Batched, [], from_numpy=for_all, to_numpy=numbers_for_display,
+    Batched, [], from_numpy=lambda x: Batched(x, modes().layer, mapped=False),
+    to_numpy=lambda x: x.refuse_number("what a picture, a text, or a function that looks at numbers wants"),
     call=lambda function, x: x.run_each(function, (x,), {}, ""),
 )  # fmt: skip
 
@@ -199,7 +192,12 @@ class Batch:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
         if layer.depth > 1:
             return
-        kinds: list[Any] = [code_of(self.f), *[(name, kind_of(x)) for name, x in self.options.items()]]
+        one_of_many = isinstance(self.f, (np.ufunc, types.BuiltinFunctionType, type(np.sum)))
+        kinds: list[Any] = [
+            self.f if one_of_many else type(self.f),
+            before.codes,
+            *[(name, kind_of(x)) for name, x in self.options.items()],
+        ]
         for x, axis in self.leaves:
             if axis is None:
                 kinds.append(kind_of(x))
@@ -284,7 +282,7 @@ def take_out(z: Any, out_axes: Axes, layer: Layer) -> Any:
 
 def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     """A result as the caller gets it: new memory, as np.stack gives it."""
-    if not is_array(z):
+    if not is_stacked(z):
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
     inner = inner if hasattr(inner, "shape") else np.asarray(inner)
@@ -299,18 +297,23 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")
-    if type(inner) is np.ndarray and inner.ndim > 1 and inner.size and not inner.flags.c_contiguous:
+    if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)
     inner = np.moveaxis(inner, 0, axis) if axis else inner
     if type(inner) is not np.ndarray:
-        return np.copy(inner)
+        return np.copy(inner) if inner.dtype.isnative else inner.astype(inner.dtype.newbyteorder("="))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:
         seen.add(id(inner))
         return inner
     return np.array(inner, inner.dtype.newbyteorder("="), subok=False)
 
 
-def in_order_of_stack(inner: np.ndarray) -> np.ndarray:
-    """A copy whose axes lie in memory as np.stack of the examples lays them."""
-    like = np.stack([inner[0]] * min(len(inner), 2))
-    return in_order(inner, sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k])))
+def in_order_of_stack(inner: Array) -> Array:
+    """The array, or a copy whose axes lie in memory as np.stack of the examples lays them."""
+    strides = value_of(inner).strides
+    order = sorted(range(inner.ndim), key=lambda k: -abs(strides[k]))
+    inside = [k - 1 for k in order if k]
+    one = np.empty([min(inner.shape[k + 1], 2) for k in inside]).transpose(np.argsort(inside))
+    like = np.stack([one] * min(len(inner), 2))
+    found = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
+    return inner if found == order and type(inner) is not np.ndarray else in_order(inner, found)

@@ -71,6 +71,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         self.fallback, self.limit = how["fallback"], how["limit"]
         self.entries: OrderedDict[Any, Entry | CompileError | None] = OrderedDict()
         self.latest: Entry | None = None
+        self.refused = False  # once a recording was refused, later ones do not wait for other threads
         self.renewed = 0  # how often something outside had changed
         self.lock = Lock()  # two threads do not record the same
 
@@ -183,8 +184,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             if self.renewed == MANY:
                 warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
         try:
-            entry = Entry(record(self.f, args, options, is_array, self.how["watch"]), args, options, self.how)
+            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
+            entry = Entry(recorded, args, options, self.how)
         except Exception:  # eager code knows whether it is one of the user's
+            self.refused = True
             if not self.fallback:
                 raise
         self.entries[key] = entry

@@ -95,7 +95,7 @@ class Value:
     @property
     def is_dense(self) -> bool:
         """Is its memory that of a fresh result: without gaps, in forward order, each element once?"""
-        if len(self.shape) < 2 or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
+        if not self.shape or not (self.kind in (INPUT, CAPTURED, VIEW) or self.shares):
             return True
         return bool(np.asarray(self.sample).flags.forc)
 
@@ -158,12 +158,19 @@ class Place:
         return f"#{self.k}"
 
 
+def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
+    """The call that a function of ``n`` arrays makes, with a Place for each array.
+
+    >>> written_call(np.multiply, 2)
+    (<ufunc 'multiply'>, (#0, #1), {})
+    """
+    function = getattr(function, "of", function)
+    return getattr(function, "written", (function, tuple(map(Place, range(n))), {}))
+
+
 def call_written(v: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Of a value that is a call: the function, its arguments (values, where arrays stood) and its options."""
-    called = getattr(v.function, "of", v.function)
-    if not hasattr(called, "written"):
-        return called, v.args, {}
-    function, args, options = called.written
+    function, args, options = written_call(v.function, len(v.args))
     return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
 
 

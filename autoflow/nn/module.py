@@ -297,8 +297,6 @@ def stand_ins(model: Module, values: Mapping[str, Any]) -> dict[int, Any]:
                 f"{path!r} is a parameter of {model!r} that has been given another value by another path: give one of "
                 f"them, as model.named_parameters() has it"
             )
-        if hasattr(value_of(value), "tape"):  # inside af.compile: the model's own arrays may change between the calls
-            value_of(value).tape.replaced.add(id(value_of(own[path])))
     return new
 
 

@@ -240,3 +240,19 @@ def test_a_thread_that_looks_at_frames_keeps_nothing():
         sys.setswitchinterval(before)
         found.append(None)
         thread.join()
+
+
+def test_a_function_that_is_refused_again_and_again_waits_for_other_threads_once(monkeypatch):
+    kept, waited, stop = [], [], threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    monkeypatch.setattr(time, "sleep", waited.append)
+    c = af.compile(lambda x, keep=kept.append: [keep(x * 2.0), x + 1.0][1])
+    try:
+        for _ in range(3):
+            with pytest.raises(CompileError, match="keeps 1 of the arrays"):
+                c(X)
+    finally:
+        stop.set()
+        other.join()
+    assert len(waited) == 3  # times of the first call, none of the others

@@ -167,7 +167,68 @@ def test_parameters_that_stand_in_and_decide_nothing():
         model.weight.assign(np.full(model.weight.shape, (-1.0) ** k))
         equal(c(values, np.ones((3, 2))), nn.functional_call(model, values, np.ones((3, 2))))
     assert len(calls) == 1
-    assert "__getattribute__" not in vars(nn.Module)
+
+
+class Scaled(nn.Module):
+    """A model whose own parameters are used in several ways beside those that stand in."""
+
+    def __init__(self):
+        weight = np.ones((2, 3))
+        self.weight, self.frozen = af.Variable(weight), af.Variable(np.full(3, 2.0), requires_grad=False)
+        self.parts, self.mean = [af.Variable(np.ones(3)), nn.Linear(3, 1, rng=np.random.default_rng(0))], np.ones(3)
+        self.twice = self.weight
+
+    def forward(self, x):
+        return self.parts[1]((x @ self.weight + self.twice[0]) * self.frozen + self.parts[0] - self.mean)
+
+
+ALSO = {  # what a function computes of the model itself, beside functional_call
+    "nothing": lambda model, x: 0.0,
+    "its result": lambda model, x: model(x).sum(),
+    "a product": lambda model, x: (x @ model.weight).sum(),
+    "a parameter in a list": lambda model, x: model.parts[0].sum() * x[0, 0],
+    "a constant of parameters": lambda model, x: model.weight * 3.0,
+    "its numbers": lambda model, x: model.weight.value.sum(),
+    "a buffer": lambda model, x: model.mean * x[0, 0],
+    "a decision": lambda model, x: x[0, 0] if model.weight.value[0, 0] > 0 else 0.0,
+    "a decision by a buffer": lambda model, x: x[0, 0] if model.mean[0] > 0 else 0.0,
+    "a decision in a list": lambda model, x: x[0, 0] if float(model.parts[0][0]) > 0 else 0.0,
+    "a decision by its result": lambda model, x: x[0, 0] if model(np.ones((1, 2)))[0, 0] > 0 else 0.0,
+    "a text": lambda model, x: x * len(repr(model.weight.value)),
+    "gradients": lambda model, x: af.grad(lambda w: (w * model.weight).sum())(x[0, 0]),
+}
+
+
+@pytest.mark.parametrize("also", ALSO)
+def test_a_model_that_is_used_beside_its_parameters_that_stand_in(also):
+    model = Scaled()
+    values = {path: p.value.copy() for path, p in model.named_parameters().items()}
+    values.pop("frozen")
+
+    def f(values, x):
+        return nn.functional_call(model, values, x), ALSO[also](model, x)
+
+    c, x = af.compile(f), np.ones((3, 2))
+    for k in range(5):
+        for p in model.parameters():
+            p.assign(np.full(p.shape, (-1.0) ** k * (k + 1)))
+        model.mean[:] = (-1.0) ** k
+        found, expected = c(values, x), f(values, x)
+        assert [np.shape(z) for z in found] == [np.shape(z) for z in expected]
+        for z, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(z), np.asarray(y), rtol=1e-12)
+
+
+def test_gradients_of_a_model_are_not_lost_where_others_stand_in():
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    values = {path: p.value.copy() for path, p in model.named_parameters().items()}
+
+    def f(values, x):
+        (model(x) * nn.functional_call(model, values, x)).sum().backward()
+        return model.weight.grad
+
+    with pytest.raises(CompileError):
+        af.compile(f)(values, np.ones((3, 2)))
 
 
 # -- other state ---------------------------------------------------------------------------------------------------

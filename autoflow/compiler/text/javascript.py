@@ -26,10 +26,10 @@ from ...table.facts import find, of_kind
 from ...table.indexing import put_view
 from ...table.outside import public_name
 from ...table.table import RULES
-from ..matching import CAPTURED, CONSTANT, Value
+from ..matching import CAPTURED, CONSTANT, Value, written_call
 from ..program import Program
 from ..signature import is_array
-from ..trace.memory import flatten, set_items, write_into_copy, written_call
+from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays

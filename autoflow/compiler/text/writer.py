@@ -16,9 +16,8 @@ import numpy as np
 
 from ...base.errors import CompileError
 from ...table.facts import REDUCTIONS
-from ..matching import REDUCE, STACK, VIEW, Value
+from ..matching import REDUCE, STACK, VIEW, Value, written_call
 from ..program import Program
-from ..trace.memory import written_call
 from ..trace.tape import fill_slots
 
 REDUCING: dict[Any, Any] = {ufunc: function for function, ufunc in reversed(REDUCTIONS.items())}  # np.add -> np.sum

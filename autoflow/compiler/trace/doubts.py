@@ -84,7 +84,7 @@ FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "rese
 
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
     "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "adopt", "yields_to", "refuse_number",
-    "refuse_layout", "is_numpys", "is_number", "eager_class", "__class__", "__hash__", "__len__", "__iter__", "__new__",
+    "refuse_layout", "is_numpys", "is_number", "eager_class", "__len__", "__iter__", "__new__",
     "__init_subclass__", "__module__", "__doc__", "__array_namespace__", "is_asked_by_us",
 })  # fmt: skip
 
@@ -93,13 +93,13 @@ def guard_methods(cls: type) -> None:
     """Every method and property of the class, its bases' included, turns what it raises into a doubt."""
     for base in cls.__mro__[:-1]:
         for name, member in list(vars(base).items()):
-            if name in KNOWN or (name in vars(cls) and base is not cls):
+            if name in vars(cls) and base is not cls:
                 continue
-            if isinstance(member, types.FunctionType):
+            if isinstance(member, types.FunctionType) and name not in KNOWN:
                 setattr(cls, name, guarded(member))
-            elif isinstance(member, property):
-                setter = member.fset and guarded(member.fset)
-                setattr(cls, name, property(member.fget and guarded(member.fget), setter))
+            elif isinstance(member, property) and name != "__class__":
+                getter = member.fget if name in KNOWN else member.fget and guarded(member.fget)
+                setattr(cls, name, property(getter, member.fset and guarded(member.fset)))
 
 
 def guarded(method: Callable[..., Any]) -> Callable[..., Any]:

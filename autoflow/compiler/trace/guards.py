@@ -15,6 +15,7 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 
 from __future__ import annotations
 
+import builtins
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -120,7 +121,9 @@ class Guards:
             if not is_ours(x):
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
                 self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                if builtin := reachable.builtins_in(x):
+                # What it finds in Python's own namespace, as long as no global of that name comes up.
+                builtin = {name for name in reachable.names_of(x.__code__).read if hasattr(builtins, name)}
+                if builtin := builtin - x.__globals__.keys():
                     self.others.append((partial(x.__globals__.keys().isdisjoint, builtin), True))
                 self.note_names(x)
         elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
@@ -145,7 +148,7 @@ class Guards:
             if is_at(generator, state):
                 continue
             # If no code of the function's can have drawn, another thread has.
-            if not reachable.is_shared(generator) or reachable.may_have_drawn(self.named, self.reached()):
+            if not any([generator is x for x in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
                 raise CompileError(
                     "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
                     "and pass them as an argument, or say af.compile(f, fallback=True)."
@@ -191,7 +194,11 @@ class Guards:
         ignored = replaced if all_contents else read_by(program) | replaced
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        scopes = {id(c) for c, *_ in self.edges if isinstance(c, types.CellType) or is_scope(c)}
+        scopes = {
+            id(c)
+            for c, *_ in self.edges
+            if isinstance(c, types.CellType) or (isinstance(c, dict) and "__builtins__" in c)
+        }
         whatever = (
             lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}
         )  # in these anything is watched, in attributes numbers, functions and containers
@@ -263,11 +270,6 @@ def leads_to(container: Any, child: Any) -> bool:
 def is_ours(f: types.FunctionType) -> bool:
     """Is it a function of this package, such as af.grad(f)? Only f matters in it."""
     return str(f.__globals__.get("__name__")).startswith("autoflow.")
-
-
-def is_scope(container: Any) -> bool:
-    """The globals of a module?"""
-    return isinstance(container, dict) and "__builtins__" in container
 
 
 def read_by(program: Program) -> set[int]:

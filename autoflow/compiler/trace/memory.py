@@ -29,7 +29,6 @@ import numpy as np
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.indexing import put_view
-from ..matching import Place
 from .doubts import axes_out_of_order
 
 # ---------------------------------------------------------------- calls as data, also those that write
@@ -40,18 +39,6 @@ def write_down(run: Callable[..., Any], function: Any, args: Any, options: Any) 
     run.__name__ = getattr(function, "__name__", "call")
     run.written = function, args, options  # type: ignore[attr-defined]
     return run
-
-
-def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
-    """The call that a function of ``n`` arrays makes.
-
-    >>> written_call(np.multiply, 2)
-    (<ufunc 'multiply'>, (#0, #1), {})
-    >>> written_call(write_down(lambda x: np.sum(x, axis=0), np.sum, (Place(0),), {"axis": 0}), 1)[1:]
-    ((#0,), {'axis': 0})
-    """
-    function = getattr(function, "of", function)
-    return getattr(function, "written", (function, tuple([Place(k) for k in range(n)]), {}))
 
 
 def set_items(x: Array, index: Any, new: Any) -> Array:
@@ -126,6 +113,8 @@ def look_again(x: Any) -> None:
 
 def write(x: Any, new: Any) -> None:
     """x becomes the value of ``new``, which has its shape and dtype; and so does what it is a view of."""
+    if x.is_number:
+        raise TypeError(f"a {x.dtype} number cannot be written into")
     if getattr(root(x), "borrowed", False):
         raise CompileError(
             f"{caller()} writes into an argument of a compiled function, or into an array from outside of it: its "

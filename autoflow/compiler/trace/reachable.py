@@ -122,15 +122,12 @@ def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -
     by any name."""
     if isinstance(module, types.ModuleType) and not is_foreign(module.__name__) and id(module) not in seen:
         seen.add(id(module))
-        known = [name for name in vars(module) if name in names] if names is not None else public_names(module)
-        for name in known:
+        for name in [*vars(module)]:
+            is_known = name in names if names is not None else not (name.startswith("__") and name.endswith("__"))
+            if not is_known:
+                continue
             yield vars(module), name
             yield from edges_of_module(vars(module)[name], names, seen)
-
-
-def public_names(module: types.ModuleType) -> list[str]:
-    """All names but those that Python gives to every module."""
-    return [name for name in vars(module) if not (name.startswith("__") and name.endswith("__"))]
 
 
 class Names(NamedTuple):
@@ -174,11 +171,6 @@ def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from code_in(constant)
-
-
-def builtins_in(f: types.FunctionType) -> set[str]:
-    """The names that a function finds in Python's own namespace, as long as no global of that name comes up."""
-    return {name for name in names_of(f.__code__).read if hasattr(builtins, name)} - f.__globals__.keys()
 
 
 MISSING = object()
@@ -343,11 +335,6 @@ def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
         or any([draws_for_all(x) for x in reached])
         or any([not SHARED_NAMES.isdisjoint(word.split(".")) for word in named])
     )
-
-
-def is_shared(generator: Any) -> bool:
-    """Is it a generator that all threads of the process share?"""
-    return any([generator is x for x in OWN])
 
 
 def draws_for_all(x: Any) -> bool:

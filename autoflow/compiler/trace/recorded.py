@@ -8,11 +8,10 @@ Three things can go wrong beyond what ``traced.py`` refuses, and all three are l
   ours may live on after the recording, so those that do are found.
 * The function changes something, or draws random numbers: ``guards.py``.
 
-The first section is about parameters that a function has seen only because ``nn.functional_call`` has put others in
-their place. An optimiser writes into the model's own parameters between the calls of a compiled step that gets them as
-an argument. That need not matter, but it does if the function also looks at ``model.weight`` itself. So while a
-function is recorded, ``Module`` reports who reads an attribute. A parameter does not matter if it was not read outside
-of ``functional_call``, and if its memory cannot be reached otherwise.
+The first section is about parameters in whose place ``nn.functional_call`` puts others. An optimiser writes into the
+model's own ones between the calls of a compiled step that gets them as an argument. That does not matter as long as
+nothing decides by their numbers. So while the function is recorded they are values of the program, too: who asks for
+their numbers is refused, and the function is recorded once more with the parameters themselves, which are then guards.
 """
 
 from __future__ import annotations
@@ -21,103 +20,71 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...backends.duck_arrays import Registration, guard_derivatives
+from ...backprop.snapshots import GRADIENT
 from ...base import pytree
 from ...base.errors import CompileError
 from ...base.lazy import NN_MODULE
 from ...base.modes import switched
-from ...base.process import Lock
-from ...nodes.nodes import Array, NodeRole, value_of
+from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
 from ..matching import Place, check_result, has_dtype
 from ..program import Program
 from .doubts import Doubt, refuse_number
-from .guards import Guards
+from .guards import Guards, array_in
 from .tape import RECORDINGS, Tape, tape_here
 from .traced import Traced
 
-# ---------------------------------------------------------------- parameters in whose place others were put
-
-LOCK = Lock()
-# Of recordings that run: the thread, the code of functional_call, and the attributes that were read outside of it.
-READERS: list[tuple[int, Any, set[tuple[int, str]]]] = []
+# ---------------------------------------------------------------- parameters in whose place others are put
 
 
-def read_attribute(self: Any, name: str) -> Any:
-    """``Module.__getattribute__`` during a recording."""
-    value = object.__getattribute__(self, name)
-    if name == "__dict__" or isinstance(value, (NodeRole, np.ndarray)):
-        here = threading.get_ident()
-        for thread, inside, seen in READERS:
-            if thread == here and not is_running(inside):
-                seen.add((id(self), name))
-    return value
+class Parameters:
+    """The parameters and buffers of all modules that a function reaches, if it calls ``nn.functional_call``.
+
+    ids : of their arrays.
+    """
+
+    def __init__(self, guards: Guards) -> None:
+        self.nn: Any = sys.modules[NN_MODULE]
+        found = [*guards.reached()]
+        if "functional_call" not in guards.named and not any([x is self.nn.functional_call for x in found]):
+            found = []
+        self.modules = [x for x in found if isinstance(x, self.nn.Module)]
+        self.own: dict[str, Any] = self.nn.entries({"parts": self.modules}) if self.modules else {}
+        self.ids = {id(value_of(x)) for x in self.own.values()}
+
+    def hidden(self, tape: Tape, f: Callable[[], Any]) -> Any:
+        """``f()``, to which their numbers are values of the program."""
+        new: dict[int, Any] = {}
+        for x in self.own.values():
+            if id(x) not in new:
+                y = tape.borrow(tape.value(value_of(x)))
+                new[id(x)] = Variable(y, copy=False, requires_grad=x.requires_grad) if isinstance(x, NodeRole) else y
+        whole = self.nn.Module()
+        whole.parts, whole.forward = self.modules, f
+        result = self.nn.functional_call(whole, {path: new[id(x)] for path, x in self.own.items()})
+        if any([getattr(x, slot, None) is not None for x in new.values() for slot in GRADIENT]):
+            raise CompileError("the parameters of a module get gradients, which would happen in the first call only")
+        return result
+
+    def deciding_nothing(self, edges: list[Any]) -> set[int]:
+        """The ids of the arrays that are hidden wherever the function can reach their memory."""
+        inside = {id(vars(x)) for x in self.modules} - {id(child) for *_, child, _ in edges}
+        found = [(array_in(child), id(container) in inside) for container, _, child, _ in edges]
+        seen = [a for a, is_inside in found if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
+        others = {id(owner_of(a)) for a in seen}
+        return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
 
-def is_running(code: Any) -> bool:
-    """Is one of the calls around us a call of that code?"""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
-    return frame is not None
-
-
-@contextmanager
-def noting_readers() -> Iterator[set[tuple[int, str]] | None]:
-    """Note the attributes of modules that are read; None if there are no modules in this process."""
-    file = sys.modules.get(NN_MODULE)
-    if file is None:
-        yield None
-        return
-    reader: Any = (threading.get_ident(), file.functional_call.__code__, set())
-    with LOCK:
-        READERS.append(reader)
-        file.Module.__getattribute__ = read_attribute
-    try:
-        yield reader[2]
-    finally:
-        with LOCK:
-            READERS[:] = [other for other in READERS if other is not reader]
-            if not READERS:
-                del file.Module.__getattribute__
-
-
-def only_stood_in(edges: list[Any], replaced: set[int], seen: Any) -> set[int]:
-    """The ids of replaced arrays that decide nothing: reachable only as an attribute that was not read."""
-    if seen is None or not replaced:
-        return set()
-    Module = sys.modules[NN_MODULE].Module  # noqa: N806 - a class
-    plain: Any = object.__getattribute__
-    modules = {id(vars(x)): x for *_, x, _ in edges if isinstance(x, Module)}
-    modules |= {id(vars(x)): x for x in (getattr(c, "__self__", None) for c, *_ in edges) if isinstance(x, Module)}
-    reached = {id(child) for *_, child, _ in edges}
-    fine: dict[int, set[int]] = {}  # the owner of memory -> ids of arrays in it
-    others: set[int] = set()
-    for container, key, child, _ in edges:
-        array = getattr(child, "_value", None) if isinstance(child, NodeRole) else child
-        if not isinstance(array, np.ndarray):
-            continue
-        owner, module = id(owner_of(array)), modules.get(id(container))
-        read = (
-            module is None
-            or type(module).__getattribute__ is not plain
-            or {(id(module), key), (id(module), "__dict__")} & seen
-        )
-        if id(array) in replaced and not read and id(container) not in reached:
-            fine.setdefault(owner, set()).add(id(array))
-        else:
-            others.add(owner)
-    return {array for owner, arrays in fine.items() if owner not in others for array in arrays}
-
-
-ASKING = frozenset({"type", "id", "is_", "is_not"})  # for the class or the identity of an array
+# For the class, the identity or the attributes of an array.
+ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir"})
 
 
 # ---------------------------------------------------------------- the recording, and what must not be left of it
@@ -129,7 +96,7 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    asks : may it ask for the class or the id of an array?
+    asks : may it ask for the class, the id or the attributes of an array?
     outside : the ids of arrays outside.
     """
 
@@ -139,16 +106,42 @@ class Recorded:
 
 
 def record(
-    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True
-) -> Recorded:
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True,
+    patient: bool = True,
+) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    waits = WAITS if patient else ()
+    parameters = Parameters(guards) if NN_MODULE in sys.modules else None
+    ignored: set[int] = set()
+    if parameters is None or not parameters.own:
+        program, tree = run_once(f, args, options, is_input, guards, waits)
+    else:
+        ignored = parameters.ids
+        try:
+            program, tree = run_once(f, args, options, is_input, guards, waits, parameters.hidden)
+            if watch:
+                ignored = parameters.deciding_nothing(guards.edges)
+        except Exception:
+            program, tree = run_once(f, args, options, is_input, guards, waits)
+            if watch:
+                ignored = set()
+    asks = not ASKING.isdisjoint(guards.named)
+    outside = frozenset(guards.contents)
+    guards.watch(program, ignored, watch)
+    return Recorded(program, tree, guards, asks, outside)
+
+
+def run_once(
+    f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, guards: Guards,
+    waits: Iterable[float], around: Callable[[Tape, Callable[[], Any]], Any] | None = None,
+) -> tuple[Program, Any]:  # fmt: skip
+    """The program, and what the function returned, with Places for arrays. ``around``: what makes the call."""
     tape = Tape(guards.named)
     program = tape.program
-
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
 
     def entering(x: Any) -> Any:
@@ -157,14 +150,13 @@ def record(
         value = program.input(value_of(x))
         return entered.setdefault(id(x), tape.borrow(value))
 
+    def call() -> Any:
+        return f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
+
     try:
-        with (
-            RECORDING.needed_by(tape),
-            switched(wrap_open_record=guard_derivatives(partial(derive, tape))),
-            noting_readers() as seen,
-        ):
+        with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
             try:
-                result = f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
+                result = call() if around is None else around(tape, call)
             except (Doubt, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
@@ -178,12 +170,8 @@ def record(
         tape.open = False
         entered.clear()
     guards.check_unchanged()
-    asks = not ASKING.isdisjoint(guards.named)
-    outside = frozenset(guards.contents)
-    check_nothing_stays(tape)
-    stood_in = only_stood_in(guards.edges, tape.replaced, seen)
-    guards.watch(program, stood_in if watch else tape.replaced, watch)
-    return Recorded(program, tree, guards, asks, outside)
+    check_nothing_stays(tape, waits)
+    return program, tree
 
 
 def add_output(tape: Tape, x: Any) -> Any:
@@ -221,12 +209,12 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
 WAITS = (0.001, 0.01, 0.1)  # seconds: a thread that looks at what others run (debuggers, proofs) holds their variables
 
 
-def check_nothing_stays(tape: Tape) -> None:
+def check_nothing_stays(tape: Tape, waits: Iterable[float]) -> None:
     """Raise CompileError if an array of the recording is still alive: something outside keeps it."""
     if not any([r() is not None for r in tape.alive]):
         return
     gc.collect()
-    for seconds in WAITS if threading.active_count() > 1 else ():
+    for seconds in waits if threading.active_count() > 1 else ():
         if any([r() is not None for r in tape.alive]):
             time.sleep(seconds)
     left = [x for r in tape.alive if (x := r()) is not None]

@@ -55,9 +55,9 @@ def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     return slice(*fill_slots((x.start, x.stop, x.step), arrays)) if kind is slice else x
 
 
-def holds_traced(x: Any) -> bool:
-    """Is something in it computed anew in every run, so that an index may be out of range there?"""
-    return any([isinstance(v, Traced) for v in flat(x)])
+def holds(x: Any, kind: type) -> bool:
+    """Is there a Traced in it, which is computed anew in every run, or a Place of one?"""
+    return any([isinstance(v, kind) for v in flat(x)])
 
 
 SAME_ORDER, PERMUTING = of_kind("shapes"), of_kind("permutes")
@@ -76,16 +76,11 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
     if isinstance(function, np.ufunc):
         return function.signature is None or not options
     if function is np.einsum:
-        return not isinstance(args[0], Place) and not holds_place(options)
+        return not isinstance(args[0], Place) and not holds(options, Place)
     if function not in FIXED or (function is np.where and len(args) < 3):
         return False
     rest = [v for name, v in options.items() if name not in ARRAY_OPTIONS]
-    return not holds_place(args[FIXED[function] :]) and not holds_place(rest)
-
-
-def holds_place(x: Any) -> bool:
-    """Is there a placeholder of an array in it?"""
-    return any([isinstance(v, Place) for v in flat(x)])
+    return not holds(args[FIXED[function] :], Place) and not holds(rest, Place)
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
@@ -96,7 +91,7 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
     """
     parts = index if type(index) is tuple else (index,)
     return all([
-        arrays[p.k].dtype.kind in "iu" if isinstance(p, Place) else not holds_place(p) for p in parts
+        arrays[p.k].dtype.kind in "iu" if isinstance(p, Place) else not holds(p, Place) for p in parts
     ])  # fmt: skip
 
 
@@ -121,7 +116,6 @@ class Tape:
         self.thread = get_ident()
         self.writes = 0  # into arrays of ours
         self.alive: list[Any] = []  # weak references to all arrays of ours
-        self.replaced: set[int] = set()  # ids of arrays in whose place others were used: see nn.functional_call
 
     def doubt(self, error: Exception) -> BaseException:
         """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
@@ -242,11 +236,11 @@ class Tape:
         """Write down ``x[index]``, where it is no view."""
         found: list[Any] = []
         fixed = has_fixed_places(strip(index, found), found)
-        return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds_traced(index))
+        return self.call(operator.getitem, (x, index), fixed=fixed, raises=holds(index, Traced))
 
     def set_items(self, x: Traced, index: Any, new: Any) -> Any:
         """Write down ``x[index] = new``, on a copy."""
-        return self.call(set_items, (x, index, new), fixed=True, raises=holds_traced(index))
+        return self.call(set_items, (x, index, new), fixed=True, raises=holds(index, Traced))
 
     def view(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """Write down a function that most often returns a view, in the form that the program can simplify."""

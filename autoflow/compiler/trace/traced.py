@@ -135,6 +135,9 @@ class Traced(DuckArray):
         """As of any array."""
         return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
 
+    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    dtype = dtype.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
 
@@ -257,8 +260,6 @@ class Traced(DuckArray):
         write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        if self.is_number:
-            raise TypeError(f"'numpy.{self.dtype.name}' object does not support item assignment")
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         write(self, self.tape.set_items(self, index, new))
