@@ -325,7 +325,7 @@ class Registration:
             self.users.append(user)
             if self.types is None:
                 self.types = join(self.cls, from_numpy=self.how["from_numpy"], to_numpy=self.how["to_numpy"])
-                vars(self.types).update(self.how)
+                vars(self.types).update(self.how, has_numbers=False)
             else:
                 NODE_TYPES[self.cls] = self.types
                 families_changed()

@@ -57,6 +57,7 @@ class NodeTypes:
     View: Any
     to_numpy: Callable[[Array], Array]
     from_numpy: Callable[[Array], Array]
+    has_numbers = True  # that can be read: those that vmap and compile compute with have none
 
     def __init__(self, array_type: type, roles: dict[str, type], slots: tuple[str, ...]) -> None:
         """``roles``: the classes that hold the methods, by name; the one that all share comes first."""

@@ -410,7 +410,8 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     """What nodes show in their memory while ``modes().shadow`` is n (see ``transforms/shadow.py``). 1: their numbers,
     in memory of their own. More: others of the same signs and in the same order, changed by 2**-n of their size and, as
     ratios have to change too, the larger ones by up to half as much again."""
-    if type(array) not in NODE_TYPES or array.dtype.kind not in "fc":
+    family = NODE_TYPES.get(type(array))
+    if family is None or not family.has_numbers or array.dtype.kind not in "fc":
         return array
     n = n or modes().shadow
     if n == TRUE:

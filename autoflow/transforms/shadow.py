@@ -51,7 +51,7 @@ OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, 
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
 # The same by the id of the function or its code, with its globals and what it names.
 PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], Named, Proofs]] = {}
-INNER: ContextVar[list[Any] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
+INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
     "knows no nodes, such as cupy.where, read the memory of a node and ask nobody. Use af.array([...]), np.stack, "
@@ -69,11 +69,11 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
-    inside = switches.depth > 1 or switches.layer is not None or switches.wrap_open_record is not None
-    if switches.shadow or (inside and not always):
+    refuse = switches.layer is not None or switches.wrap_open_record is not None  # arrays that can't be read past us
+    if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
-        if inside and not always and (found := INNER.get()) is not None:
-            found.extend(numbers_with_gradient(result[0]))
+        if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
+            found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
@@ -203,15 +203,18 @@ def checked_run(run: Run, *roots: Any) -> Any:
                else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
         return result
-    expected = [*numbers_with_gradient(result), *inner]
+    expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
     alike = functools.partial(same, rounding=not is_on_host(result))
     after = Snapshot(*roots)
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore()
         with switched(**{"listeners": (), **changes}, shadow=shadow):
-            result, inner = gathered(run)
-            return [*numbers_with_gradient(result), *inner]
+            result, found = gathered(run)
+        numbers = numbers_with_gradient(result)
+        for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
+            numbers += found[key] if len(found.get(key, ())) == len(values) else values
+        return numbers
 
     def numbers(shadow: int) -> list[Any] | None:
         with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
@@ -241,12 +244,13 @@ def checked_run(run: Run, *roots: Any) -> Any:
     return result
 
 
-def gathered(run: Run) -> tuple[Any, list[Any]]:
+def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:
     """The result of ``run()``, and the numbers with a gradient that functions inside it returned to transforms of their
-    own: by the numbers of a gradient alone one would not see what the function read past us."""
-    before = INNER.set([])
+    own, by the id of their proofs: by the numbers of a gradient alone one would not see what the function read past
+    us."""
+    before = INNER.set({})
     try:
-        return run(), INNER.get() or []
+        return run(), INNER.get() or {}
     finally:
         INNER.reset(before)
 
