@@ -51,7 +51,8 @@ class Memory:
         """The picture, each card with the bytes that it keeps, and below it what is known of the whole. ``options`` are
         those of ``node.graph()``; the picture's ``table(memory=True)`` has the bytes as a column."""
         drawn = self.picture(**options)
-        nodes = [replace(v, notes=(*v.notes, f"{v.kept:,} bytes kept")) if v.kept else v for v in drawn.nodes]
+        weighed = drawn.weighed().nodes if drawn.weighed else ()
+        nodes = [replace(v, notes=(*v.notes, f"{v.kept:,} bytes kept")) if v.kept else v for v in weighed]
         return replace(drawn, nodes=tuple(nodes), notes=(*drawn.notes, *self.sums()))
 
     def sums(self) -> list[str]:

@@ -68,10 +68,11 @@ class Graph(GraphData):
     """
 
     again: Callable[[Any], Graph] | None = field(default=None, repr=False, compare=False)  # for other inputs
+    weighed: Callable[[], GraphData] | None = field(default=None, repr=False, compare=False)  # with the bytes of each
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {field.name for field in fields(self)} | {"drawn"}
-        return {name: x for name, x in self.__dict__.items() if name in kept} | {"again": None}
+        return {name: x for name, x in self.__dict__.items() if name in kept} | {"again": None, "weighed": None}
 
     @property
     def drawn(self) -> Graph:
@@ -91,9 +92,7 @@ class Graph(GraphData):
         >>> [v.value.elements for v in g.replay({x: 4.0}).nodes]
         [(4.0,), (16.0,)]
         """
-        if self.again is None:
-            raise ValueError("this picture is a copy or was unpickled, so it has no nodes: draw it again, node.graph()")
-        return self.again(inputs)
+        return of_nodes(self.again)(inputs)
 
     def open(self, *names: str) -> Graph:
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
@@ -115,7 +114,7 @@ class Graph(GraphData):
         """
         from .render.cards import table
 
-        return table(self, ascii=ascii, memory=memory)
+        return table(of_nodes(self.weighed)() if memory else self, ascii=ascii, memory=memory)
 
     def summary(self) -> str:
         """One sentence for readers who cannot see the picture."""
@@ -209,6 +208,14 @@ class Graph(GraphData):
 
 
 Kind = TypeVar("Kind", bound="Graph")
+Way = TypeVar("Way", bound=Callable[..., Any])
+
+
+def of_nodes(way: Way | None) -> Way:
+    """What a picture can do while it has its nodes."""
+    if way is None:
+        raise ValueError("this picture is a copy or was unpickled, so it has no nodes: draw it again, node.graph()")
+    return way
 
 
 def facade(data: GraphData, kind: type[Kind] = Graph, **more: Any) -> Kind:  # type: ignore[assignment]
@@ -285,20 +292,20 @@ def graph(
         shown = picture.gradients or gradients
         return replace(graph(**{**words, **there, "node": new, "gradients": shown}), again=again)
 
-    return facade(picture, again=again)
+    return facade(picture, again=again, weighed=lambda: build_picture(**words, memory=True))
 
 
 def build_picture(
     node: Any, detail: str | None, direction: str | None, constants: str, legend: bool, theme: str | None,
     engine: str | None, gradients: bool | None, limit: int | None, depth: int | None, open: str | Sequence[str],
-    around: Any, radius: int, highlight: Any, merge: bool, fold: bool | Callable[[str], bool],
+    around: Any, radius: int, highlight: Any, merge: bool, fold: bool | Callable[[str], bool], memory: bool = False,
 ) -> GraphData:  # fmt: skip
     """What :func:`graph` returns, as plain data."""
     theme, engine = theme or modes().theme, engine or "built-in"
     check_words(detail=detail, direction=direction, constants=constants, theme=theme, engine=engine)
     roots = check_nodes(node)
     opened = (open,) if isinstance(open, str) else tuple(open)
-    walk = Walk(roots, constants == "nodes", limit or LIMIT)
+    walk = Walk(roots, constants == "nodes", limit or LIMIT, memory)
     if around is not None:
         walk.keep(around, radius)
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):

@@ -33,8 +33,9 @@ def function_around(activation: Any) -> Any:
 
 
 def expression_of(x: Any) -> Expression | None:
-    """The expression that made a record or a leaf. (Records of derivatives of derivatives have no place.)"""
-    place, last = (x.place, x.last) if hasattr(x, "place") else getattr(x, "_place", (None, 0))[:2]
+    """The expression that made a record, which has a ``last``, or a leaf. (Records of derivatives of derivatives have
+    no place.)"""
+    place, last = (x.place, x.last) if hasattr(x, "last") else getattr(x, "_place", (None, 0))[:2]
     return None if place is None else find(place.code if type(place) is Activation else place, last)
 
 
@@ -42,9 +43,9 @@ class Program:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
     def __init__(self, nodes: Iterable[Any]) -> None:
-        found = sorted([x for x in nodes if hasattr(x, "place") or hasattr(x, "_place")], key=lambda x: int(x.number))
-        self.records = [x for x in found if hasattr(x, "place") and x.place is not None]
-        self.leaves = [x for x in found if not hasattr(x, "place") and x._place[0] is not None]
+        found = sorted([x for x in nodes if hasattr(x, "last") or hasattr(x, "_place")], key=lambda x: int(x.number))
+        self.records = [x for x in found if hasattr(x, "last") and x.place is not None]
+        self.leaves = [x for x in found if not hasattr(x, "last") and x._place[0] is not None]
         self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
         self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
@@ -113,7 +114,7 @@ class Program:
         seen: set[int] = set()
         found: dict[Any, Activation] = {}
         for x in (*self.leaves, *self.records):
-            a = x.place if hasattr(x, "place") else x._place[0]
+            a = x.place if hasattr(x, "last") else x._place[0]
             while type(a) is Activation and id(a) not in seen:
                 seen.add(id(a))
                 above = a.parent and function_around(a.parent)

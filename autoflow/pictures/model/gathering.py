@@ -174,8 +174,8 @@ class Outputs:
 class Walk:
     """The records behind some nodes, and what a picture shows of each."""
 
-    def __init__(self, roots: Sequence[Any], literals: bool, limit: int) -> None:
-        self.literals = literals
+    def __init__(self, roots: Sequence[Any], literals: bool, limit: int, memory: bool = False) -> None:
+        self.literals, self.memory = literals, memory
         sources = [(x, identity_of(x)) for x in roots]
         self.records = [r for _, r in sources if r is not None]
         self.lonely = [x for x, r in sources if r is None]  # Constants
@@ -334,7 +334,7 @@ class Walk:
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
-            kept=self.kept.get(id(x), 0),
+            kept=self.kept.get(id(x), 0) if self.memory else 0,
         )  # fmt: skip
 
     @cached_property
@@ -441,31 +441,31 @@ def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
     """For each record (its id) of a graph, the bytes that it keeps for the way back and no earlier record keeps. Arrays
     that are there without the graph are not counted: those of leaves, and plain operands that something else holds."""
     order = sorted(order, key=creation_number)
-    constants = [c for r in order if r.parents and r.extra is not None for c in r.extra.constants.values()]
-    seen = {id(owner_of(x.value)) for x in (*[x for x in order if not x.parents], *constants)}
-    uses = Counter([id(owner_of(v)) for r in order if r.parents for v in r.saved if type(v) is np.ndarray])
+    seen, uses = set(), Counter[int]()
+    for r in order:
+        constants = r.extra.constants.values() if r.parents and r.extra is not None else ()
+        for x in constants if r.parents else (r,):
+            seen.add(id(x.value if x.value.base is None else owner_of(x.value)))
+        for v in r.saved if r.parents else ():
+            if type(v) is np.ndarray:
+                uses[id(v if v.base is None else owner_of(v))] += 1
     found: dict[int, int] = {}
     for r in order:
         for k, x in enumerate(r.saved if r.parents else ()):
             for v in x if isinstance(x, tuple) else (x,):
-                if type(v) is not np.ndarray or id(owner := owner_of(v)) in seen:
+                if type(v) is not np.ndarray or id(owner := v if v.base is None else owner_of(v)) in seen:
                     continue
                 seen.add(id(owner))
                 is_data = k < len(r.parents) and r.parents[k] is None
-                if not (is_data and references(owner) > ALONE + uses[id(owner)] + 3 * (v is owner)):
+                if not (is_data and getrefcount(owner) > ALONE + uses[id(owner)] + 3 * (v is owner)):
                     found[id(r)] = found.get(id(r), 0) + owner.nbytes
     return found
 
 
-def references(array: Array) -> int:
-    """How many references there are to an array, those of this call and its caller among them."""
-    return getrefcount(array)
-
-
 def references_of_one() -> int:
-    """The same of an array that one variable holds."""
+    """How many references there are to an array that one variable holds, with that of the call that asks."""
     array = np.zeros(1)
-    return references(array)
+    return getrefcount(array)
 
 
 ALONE = references_of_one()
