@@ -11,7 +11,7 @@ from typing import Any
 
 from .names import FRAMES, Program, caller_of
 from .places import Activation
-from .source import find, loop_text, source_of
+from .source import find, loop_text, source_of, start_of
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]
@@ -89,7 +89,8 @@ class Boxes:
         """An instruction was run once more, directly in the innermost box."""
         if path:
             seen = self.boxes[path[-1]].seen
-            seen[id(place), last] = seen.get((id(place), last), 0) + 1
+            where = id(place), start_of(getattr(place, "code", place), last)
+            seen[where] = seen.get(where, 0) + 1
 
     def at(self, place: Any, last: int) -> Path:
         """The boxes around an instruction of an activation."""

@@ -418,14 +418,19 @@ def caller_of(call: Activation) -> Expression | None:
 
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None."""
+    given = argument_node(call, name)
+    return written(given) if given is not None and is_path(given) else None
+
+
+def argument_node(call: Activation, name: str) -> Any:
+    """The expression that the caller has given for a parameter; None if that cannot be told."""
     code, found = call.code, caller_of(call)
     if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
         return None
     k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")
     args = found.node.args
     given = args[k] if 0 <= k < len(args) and not any([isinstance(a, ast.Starred) for a in args]) else None
-    given = next((x.value for x in found.node.keywords if x.arg == name), given)
-    return written(given) if given is not None and is_path(given) else None
+    return next((x.value for x in found.node.keywords if x.arg == name), given)
 
 
 def ending(path: str, n: int) -> str:

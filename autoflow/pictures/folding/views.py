@@ -22,7 +22,7 @@ import numpy as np
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
-from .choose import MANY, by_creation, choose, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
+from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
 from .results import inline_constants, tidy
 
@@ -252,6 +252,7 @@ class Contraction:
             operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
+            turns=common(*[self.vertex(k).turns for k in self.members[card] if self.skeleton.words[k]]),
         )  # fmt: skip
 
     def told(self, card: Card) -> tuple[str, ...]:

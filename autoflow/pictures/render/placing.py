@@ -135,8 +135,8 @@ WIDER = 0.3  # how much wider than the page the picture may be for that, or if i
 
 
 def fit_picture(graph: Picture) -> Picture:
-    """The picture in the direction that reads best. If it is larger than the page then, its cards do without values;
-    if that is not enough, sequences and boxes in it fold further. A picture without boxes of the program would be cut
+    """The picture in the direction that reads best, with images of matrices if there is room for them. If it is larger
+    than the page, its cards do without values; if that is not enough, sequences and boxes in it fold further. A picture without boxes of the program would be cut
     into sections, which is worse than a page that scrolls a little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
@@ -144,6 +144,9 @@ def fit_picture(graph: Picture) -> Picture:
     if may and (over or way == "boxes" or has_sequence(shown)):
         graph = with_look(graph, compact=True)
         way, over = best_way(visible_picture(graph))
+    elif may and any([x is not None and x.image for v in shown.nodes for x in (v.value, v.gradient)]):
+        tried = with_look(graph, images=True)
+        graph = tried if best_way(visible_picture(tried)) == (way, over) else graph
     whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
     if over and may:
         allowed = 0.0 if any([v.scope for v in graph.nodes]) else FAR

@@ -1,0 +1,140 @@
+"""The turns of loops: ``for t in range(5)`` had its third one, with t = 2, when a record was made.
+
+Nobody watches the loops. But in one turn an expression is computed once at most. So if it was computed as often as the
+loops around it can go round, it was computed in each of their turns, in their order, whatever else the program does.
+How often that is stands in the program: ``range`` of numbers, of names that are given once, of arguments; a tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+from .names import FRAMES, Program, argument_node, caller_of, function_around
+from .places import Activation
+from .source import Loop, called, find, is_module, loop_text, source_of, start_of, written
+
+
+RUN = ", recorded run "  # which turn it was is not certain
+
+
+class Turns:
+    """The turns that the records of a graph were made in."""
+
+    def __init__(self, program: Program, records: Iterable[Any]) -> None:
+        self.program = program
+        self.runs: Counter[tuple[int, int]] = Counter()  # by call and instruction: how often it was run
+        self.nth: dict[int, int] = {}  # ids of records and of calls -> which run of its instruction each is
+        self.indirect: set[tuple[int, int]] = set()  # instructions that may make several calls in one run
+        for r in sorted(records, key=lambda r: int(r.number)):
+            self.count(id(r), getattr(r, "place", None), r.last, id(r) not in program.parts)
+
+    def count(self, key: int, place: Any, last: int, new: bool = True) -> None:
+        """Count a run, and the calls that it is in, if they are not known yet."""
+        while type(place) is Activation:
+            where = id(place), start_of(place.code, last)
+            self.runs[where] += new
+            self.nth[key] = self.runs[where] - 1
+            if id(place) in self.nth or place.parent is None:
+                return
+            if not is_direct(place):
+                self.indirect.add((id(place.parent), start_of(place.parent.code, place.call)))
+            key, place, last, new = id(place), place.parent, place.call, True
+
+    def of(self, record: Any) -> tuple[str, ...]:
+        """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
+        certain, how often the innermost was recorded."""
+        place, last, key = getattr(record, "place", None), record.last, id(record)
+        found: list[str] = []
+        if type(place) is Activation and not self.is_known(place, last):
+            found = self.beside(record)
+            place, last, key = (place.parent, place.call, id(place)) if found else (place, last, key)
+        while type(place) is Activation and key in self.nth:
+            found[:0] = self.in_call(place, last, self.nth[key])
+            key, place, last = id(place), place.parent, place.call
+        return tuple([text for text in found if RUN not in text] or found[-1:])
+
+    def beside(self, record: Any) -> list[str]:
+        """The turns of a record whose expression was not always recorded, from one in it or around it that was."""
+        users = [user for user, _ in self.program.users.get(id(record), ())]
+        for x in (*users, *record.parents):
+            if getattr(x, "place", None) is record.place and id(x) in self.nth and self.is_known(x.place, x.last):
+                one, other = [find(r.place.code, r.last) for r in (record, x)]
+                if one and other and (one.is_in(other) or other.is_in(one)):
+                    return self.in_call(x.place, x.last, self.nth[id(x)])
+        return []
+
+    def is_known(self, place: Activation, last: int) -> bool:
+        """Was this instruction run in each turn of the loops of its function?"""
+        where, source = (id(place), start_of(place.code, last)), source_of(place.code)
+        loops = own_loops(place, last) if source is not None and where not in self.indirect else []
+        return bool(loops) and prod([len(values_of(x, place, source)) for x in loops]) == self.runs[where]
+
+    def in_call(self, place: Activation, last: int, n: int) -> list[str]:
+        """The same of the ``n``-th run of an instruction, for the loops of its function."""
+        where, loops, source = (id(place), start_of(place.code, last)), own_loops(place, last), source_of(place.code)
+        if not loops or source is None or where in self.indirect:
+            return []
+        if not self.is_known(place, last):
+            told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[where]}"
+            return [told] if self.runs[where] > 1 else []
+        found = []
+        for loop in reversed(loops):
+            known = values_of(loop, place, source)
+            n, k = divmod(n, len(known))
+            name = written(getattr(loop, "target", loop))
+            found.append(f"{name} = {known[k]}, " * (name != "_") + f"iteration {k + 1} of {len(known)}")
+        return found[::-1]
+
+
+def is_direct(call: Activation) -> bool:
+    """Does the instruction call just this function, and once? ``map(f, xs)`` calls f often."""
+    found = caller_of(call)
+    if found is None or not found.is_call:
+        return call.code.co_name in FRAMES
+    function = found.node.func
+    name = called(found.node) if isinstance(function, (ast.Name, ast.Attribute)) else ""
+    by_name = name == call.code.co_name
+    is_foreign = hasattr(builtins, name) or is_module(function, found.source.imported)
+    return by_name or (call.code.co_name in ("__call__", "__init__") and not is_foreign)
+
+
+def own_loops(place: Activation, last: int) -> list[Loop]:
+    """The loops around an instruction in its own function, the outermost first. A comprehension may be one."""
+    found = find(place.code, last)
+    loops = list(found.loops()) if found is not None else []
+    if found is not None and loops and place.code.co_name in FRAMES:
+        loops = [loop for loop in loops if found.source.above[loop] is found.source.above[loops[0]]]
+    return loops[::-1]
+
+
+def values_of(loop: Loop, place: Activation, source: Any) -> Sequence[Any]:
+    """The values of a loop's variable, as far as the program says them, else nothing."""
+    match getattr(loop, "iter", None):
+        case ast.Tuple(elts=items) | ast.List(elts=items) if not any([isinstance(x, ast.Starred) for x in items]):
+            return [written(x) for x in items]
+        case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
+            numbers = [integer(x, place, source) for x in args]
+            known = [n for n in numbers if n is not None]
+            return range(*known) if len(known) == len(args) and 0 not in known[2:] else ()
+    return ()
+
+
+def integer(node: Any, place: Activation, source: Any) -> int | None:
+    """The number that an argument of ``range`` is: written there, or in the call, or in the one statement that gives
+    the name in the same function or the module."""
+    if isinstance(node, ast.Name):
+        call = function_around(place)
+        named = [x for x in ast.walk(source.tree) if isinstance(x, ast.Name) and x.id == node.id]
+        stores = [x for x in named if not isinstance(x.ctx, ast.Load)]
+        if node.id in call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]:
+            node = None if stores else argument_node(call, node.id)
+        elif len(stores) == 1 and isinstance(above := source.above[stores[0]], ast.Assign):
+            homes = [source.function(x) for x in (stores[0], node)]
+            node = above.value if homes[0] in (homes[1], source.tree) else None
+    known = isinstance(node, ast.Constant) and type(node.value) is int
+    return int(node.value) if known else None
