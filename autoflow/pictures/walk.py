@@ -319,7 +319,8 @@ def build_picture(
         may, closed = False, tuple([box for box, title in titles.items() if fold(title)])
     look = Look(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), may, depth, opened,
-        closed=closed, images=detail == "arrays" and not chosen, compact=None if chosen and constants == "inline" else False,
+        closed=closed, images=detail == "arrays" and not chosen,
+        compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,

@@ -18,16 +18,17 @@ from typing import Any
 from .places import Activation
 from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
 
-FRAMES = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>"})
+COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
+FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
 SHORT = 8  # characters of a value that a write is shown with
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
 
-def function_around(activation: Any) -> Any:
+def function_around(activation: Any, frames: frozenset[str] = FRAMES) -> Any:
     """The function or module around comprehensions, generator expressions and lambdas."""
-    while activation.code.co_name in FRAMES and activation.parent is not None:
+    while activation.code.co_name in frames and activation.parent is not None:
         activation = activation.parent
     return activation
 
@@ -144,7 +145,7 @@ class Program:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
         target = found.target
         if target is RETURNED:
-            outer = function_around(activation)
+            outer = function_around(activation, COMPREHENSIONS)
             above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
@@ -299,7 +300,7 @@ class Program:
     def returned(self, activation: Any, depth: int = 0) -> tuple[str | None, Any]:
         """What the caller does with the value of a call: the target, and the call that has it; else the call's own
         text."""
-        called = function_around(activation)
+        called = function_around(activation, COMPREHENSIONS)
         above = caller_of(called)
         if not above or depth > DEEPEST:
             return None, None

@@ -264,7 +264,7 @@ class Expression:
             case ast.Subscript() | ast.Attribute():
                 return [node.value]
             case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
-                args = flat(node.args)
+                args = [a for a in flat(node.args) if not (isinstance(a, ast.Constant) and isinstance(a.value, str))]
                 if isinstance(function, ast.Attribute) and not is_module(function.value, self.source.imported):
                     return [function.value, *args]
                 return args

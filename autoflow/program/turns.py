@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from .names import FRAMES, Program, argument_node, caller_of, function_around
+from .names import COMPREHENSIONS, FRAMES, Program, argument_node, caller_of, function_around
 from .places import Activation
 from .source import Loop, called, find, is_module, loop_text, source_of, start_of, written
 
-
+Run = tuple[int, int, int]
 RUN = ", recorded run "  # which turn it was is not certain
 
 
@@ -27,34 +27,36 @@ class Turns:
 
     def __init__(self, program: Program, records: Iterable[Any]) -> None:
         self.program = program
-        self.runs: Counter[tuple[int, int]] = Counter()  # by call and instruction: how often it was run
+        self.runs: Counter[Run] = Counter()  # how often each was
         self.nth: dict[int, int] = {}  # ids of records and of calls -> which run of its instruction each is
-        self.indirect: set[tuple[int, int]] = set()  # instructions that may make several calls in one run
+        self.runs_of: dict[int, Run] = {}  # ids of records and of calls -> what was run
+        self.indirect: set[Run] = set()  # those that may make several calls in one run
         for r in sorted(records, key=lambda r: int(r.number)):
-            self.count(id(r), getattr(r, "place", None), r.last, id(r) not in program.parts)
+            if (place := getattr(r, "place", None)) is not None:
+                self.count(id(r), place, run_of(place, r.last), id(r) not in program.parts)
 
-    def count(self, key: int, place: Any, last: int, new: bool = True) -> None:
+    def count(self, key: int, place: Any, run: Run, new: bool = True) -> None:
         """Count a run, and the calls that it is in, if they are not known yet."""
         while type(place) is Activation:
-            where = id(place), start_of(place.code, last)
-            self.runs[where] += new
-            self.nth[key] = self.runs[where] - 1
+            self.runs[run] += new
+            self.runs_of[key], self.nth[key] = run, self.runs[run] - 1
             if id(place) in self.nth or place.parent is None:
                 return
+            key, run, new = id(place), run_of(place.parent, place.call, place.code), True
             if not is_direct(place):
-                self.indirect.add((id(place.parent), start_of(place.parent.code, place.call)))
-            key, place, last, new = id(place), place.parent, place.call, True
+                self.indirect.add(run)
+            place = place.parent
 
     def of(self, record: Any) -> tuple[str, ...]:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
         certain, how often the innermost was recorded."""
-        place, last, key = getattr(record, "place", None), record.last, id(record)
+        place, last, key = getattr(record, "place", None), getattr(record, "last", -1), id(record)
         found: list[str] = []
-        if type(place) is Activation and not self.is_known(place, last):
+        if type(place) is Activation and key in self.nth and not self.is_known(place, last, key):
             found = self.beside(record)
             place, last, key = (place.parent, place.call, id(place)) if found else (place, last, key)
         while type(place) is Activation and key in self.nth:
-            found[:0] = self.in_call(place, last, self.nth[key])
+            found[:0] = self.in_call(place, last, key)
             key, place, last = id(place), place.parent, place.call
         return tuple([text for text in found if RUN not in text] or found[-1:])
 
@@ -62,26 +64,30 @@ class Turns:
         """The turns of a record whose expression was not always recorded, from one in it or around it that was."""
         users = [user for user, _ in self.program.users.get(id(record), ())]
         for x in (*users, *record.parents):
-            if getattr(x, "place", None) is record.place and id(x) in self.nth and self.is_known(x.place, x.last):
+            if (
+                getattr(x, "place", None) is record.place
+                and id(x) in self.nth
+                and self.is_known(x.place, x.last, id(x))
+            ):
                 one, other = [find(r.place.code, r.last) for r in (record, x)]
                 if one and other and (one.is_in(other) or other.is_in(one)):
-                    return self.in_call(x.place, x.last, self.nth[id(x)])
+                    return self.in_call(x.place, x.last, id(x))
         return []
 
-    def is_known(self, place: Activation, last: int) -> bool:
-        """Was this instruction run in each turn of the loops of its function?"""
-        where, source = (id(place), start_of(place.code, last)), source_of(place.code)
-        loops = own_loops(place, last) if source is not None and where not in self.indirect else []
-        return bool(loops) and prod([len(values_of(x, place, source)) for x in loops]) == self.runs[where]
+    def is_known(self, place: Activation, last: int, key: int) -> bool:
+        """Was this run in each turn of the loops of its function?"""
+        run, source = self.runs_of[key], source_of(place.code)
+        loops = own_loops(place, last) if source is not None and run not in self.indirect else []
+        return bool(loops) and prod([len(values_of(x, place, source)) for x in loops]) == self.runs[run]
 
-    def in_call(self, place: Activation, last: int, n: int) -> list[str]:
-        """The same of the ``n``-th run of an instruction, for the loops of its function."""
-        where, loops, source = (id(place), start_of(place.code, last)), own_loops(place, last), source_of(place.code)
-        if not loops or source is None or where in self.indirect:
+    def in_call(self, place: Activation, last: int, key: int) -> list[str]:
+        """The turns of a run of an instruction in the loops of its function."""
+        n, run, loops, source = self.nth[key], self.runs_of[key], own_loops(place, last), source_of(place.code)
+        if not loops or source is None or run in self.indirect:
             return []
-        if not self.is_known(place, last):
-            told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[where]}"
-            return [told] if self.runs[where] > 1 else []
+        if not self.is_known(place, last, key):
+            told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[run]}"
+            return [told] if self.runs[run] > 1 else []
         found = []
         for loop in reversed(loops):
             known = values_of(loop, place, source)
@@ -91,16 +97,21 @@ class Turns:
         return found[::-1]
 
 
+def run_of(place: Any, last: int, called: Any = None) -> Run:
+    """What is counted as a run: an instruction of a call, and the code of the function that it calls."""
+    return id(place), start_of(getattr(place, "code", place), last), id(called)
+
+
 def is_direct(call: Activation) -> bool:
     """Does the instruction call just this function, and once? ``map(f, xs)`` calls f often."""
     found = caller_of(call)
     if found is None or not found.is_call:
-        return call.code.co_name in FRAMES
+        return call.code.co_name in COMPREHENSIONS
     function = found.node.func
     name = called(found.node) if isinstance(function, (ast.Name, ast.Attribute)) else ""
     by_name = name == call.code.co_name
     is_foreign = hasattr(builtins, name) or is_module(function, found.source.imported)
-    return by_name or (call.code.co_name in ("__call__", "__init__") and not is_foreign)
+    return by_name or (call.code.co_name in ("__call__", "__init__", "<lambda>") and not is_foreign)
 
 
 def own_loops(place: Activation, last: int) -> list[Loop]:

@@ -141,7 +141,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
         [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told, objects=graph.objects,
-        places=[v.place for v in graph.nodes],
+        places=[v.place for v in graph.nodes], turns=[v.turns for v in graph.nodes],
     )  # fmt: skip
 
 
@@ -289,7 +289,7 @@ class Contraction:
                 flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 r = known[place] if place < len(known) else Operand(0, "", a, flows)
                 if found is None:
-                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
+                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None, rule="")
                     sent[source] = []
                 else:
                     rows[source] = replace(found, flows=found.flows or r.flows)

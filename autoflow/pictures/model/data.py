@@ -388,6 +388,7 @@ class Vertex:
     fold: Fold | None = None  # of a folded box
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
     write: str = ""  # the statement that writes it into an array: "f[1:] −= …"
+    goes_on: bool = False  # with the execution of its expression that another node began: the terms of sum(...)
     results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
     turns: tuple[str, ...] = ()  # of the loops around it, the outermost first: "t = 2, iteration 3 of 5"
 

@@ -16,6 +16,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
@@ -72,7 +73,9 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         gradient = mark_noise(summary(g), g, large) if large else summary(g)
         if len(shown) <= FEW:
             gradient = replace(gradient, image=image_of(g))
-        summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
+        summaries = tuple([numbers(part) for part in parts]) if summed else ()
+        if len(summaries) > rows:
+            summaries = tuple(nlargest(rows, summaries, key=lambda part: part.rms or 0.0))
         if not record.parents:
             answer[record] = Flow(gradient, summaries, len(parts), **stored_gradient(record, g))
             continue
@@ -334,6 +337,7 @@ class Walk:
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
             equals=self.equals(x) if record else None, turns=self.turns.of(x) if around else (),
+            goes_on=record and id(x) in self.titles.program.parts,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
         )  # fmt: skip
 

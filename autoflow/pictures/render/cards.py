@@ -304,15 +304,18 @@ def gradient_line(
     left = [span(name, "partial")]
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
         told, whole = "", gradient.text(digits)
-        if graph.look.detail == "lesson" and of:
-            told, whole = sum_text(of[:PARTS], of_parts, gradient, digits)
+        if graph.look.detail == "lesson" and of and (gradient.scalar or not graph.look.compact):
+            told, whole = sum_text(of, of_parts, gradient, digits)
         return CardLine("foot", tuple(left), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: int) -> tuple[str, str]:
-    """``5.89 − 0.54 + … =`` and the total: numbers added up, arrays in brackets; just how many if that gets long."""
+    """``5.89 − 0.54 + … =`` and the total: numbers added up, of many the largest, arrays in brackets; just how many if
+    that gets long."""
+    if of_parts > PARTS:
+        parts = sorted(parts, key=lambda part: -(part.rms or 0.0))[:PARTS]
     words, sign, whole = add_up(parts, total, digits)
     if of_parts > len(parts):
         words, sign, whole = [*[p.text(digits) for p in parts], "…"], sign.replace("≈", "="), total.text(digits)

@@ -119,7 +119,7 @@ def centre(c: Card, slot: int) -> float:
 MARGIN = 18.0  # around the picture, and below it
 LEGEND = 460.0  # the legend of a small picture may be that wide
 SIDES = 40.0  # pixels from left to right that an open box takes
-SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
+SURE = (PAGE[0] - 2 * MARGIN - 100.0, 780.0)  # a picture of that size fits, with most gaps and most legends
 TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
 STEP = 8  # one in that many cards less is tried then
 FEWEST = 4  # cards of a picture in which nothing is folded only for the page,
@@ -131,13 +131,14 @@ NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
-WIDER = 0.3  # how much wider than the page the picture may be for that, or if it has no boxes that could fold
+WIDER = 0.3  # how much wider than the page the picture may be for that
 
 
 def fit_picture(graph: Picture) -> Picture:
     """The picture in the direction that reads best, with images of matrices if there is room for them. If it is larger
-    than the page, its cards do without values; if that is not enough, sequences and boxes in it fold further. A picture without boxes of the program would be cut
-    into sections, which is worse than a page that scrolls a little."""
+    than the page then, its cards do without values; if that is not enough, sequences and boxes in it fold further. A
+    picture without boxes of the program would be cut into sections, which is worse than a page that scrolls a
+    little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
     way, over = best_way(shown)
@@ -206,7 +207,7 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     extra -= TIME * sequence
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     _, _, *size = with_legend(turned, wide, high)
-    page = PAGE[0] * (1.0 + WIDER * (sequence or not drawn.frames)), PAGE[1]
+    page = PAGE[0] * (1.0 + WIDER * sequence), PAGE[1]
     over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
 
