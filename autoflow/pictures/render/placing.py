@@ -131,7 +131,7 @@ NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
-WIDER = 0.3  # how much wider than the page the picture may be for that
+WIDER = 0.3  # how much wider than the page the picture may be for that, if the sequence is in no box
 
 
 def fit_picture(graph: Picture) -> Picture:
@@ -203,11 +203,11 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
     down = direction == "down"
     extra = NUMBERED * (down or direction == "boxes")
-    sequence = direction == "boxes" and has_sequence(drawn)
-    extra -= TIME * sequence
+    extra -= TIME * (direction == "boxes" and has_sequence(drawn))
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     _, _, *size = with_legend(turned, wide, high)
-    page = PAGE[0] * (1.0 + WIDER * sequence), PAGE[1]
+    wider = direction == "boxes" and any([v.fold.sequence and not v.entered for v in drawn.nodes if v.fold])
+    page = PAGE[0] * (1.0 + WIDER * wider), PAGE[1]
     over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
 
