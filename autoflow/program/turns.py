@@ -139,13 +139,18 @@ def integer(node: Any, place: Activation, source: Any) -> int | None:
     """The number that an argument of ``range`` is: written there, or in the call, or in the one statement that gives
     the name in the same function or the module."""
     if isinstance(node, ast.Name):
-        call = function_around(place)
-        named = [x for x in ast.walk(source.tree) if isinstance(x, ast.Name) and x.id == node.id]
-        stores = [x for x in named if not isinstance(x.ctx, ast.Load)]
-        if node.id in call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]:
-            node = None if stores else argument_node(call, node.id)
-        elif len(stores) == 1 and isinstance(above := source.above[stores[0]], ast.Assign):
-            homes = [source.function(x) for x in (stores[0], node)]
-            node = above.value if homes[0] in (homes[1], source.tree) else None
+        call, own, name = function_around(place), source.function(node), node.id
+        named = [x for x in ast.walk(source.tree) if name in (getattr(x, "id", None), *getattr(x, "names", ()))]
+        stores = [x for x in named if not isinstance(getattr(x, "ctx", None), ast.Load)]
+        inner = [x for x in stores if not isinstance(x, ast.Name) or source.function(x) is own]  # global, nonlocal
+        node = None
+        if name in call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]:
+            node = None if inner else argument_node(call, name)
+        elif (
+            name not in call.code.co_freevars
+            and len(found := inner or [x for x in stores if source.function(x) is source.tree]) == 1
+        ):
+            above = source.above[found[0]]
+            node = above.value if isinstance(above, ast.Assign) else None
     known = isinstance(node, ast.Constant) and type(node.value) is int
     return int(node.value) if known else None
