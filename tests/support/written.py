@@ -223,8 +223,8 @@ def dataclasses():
 def convolution_by_einsum():
     img = np.arange(36.0).reshape(6, 6)
     kernel = af.Variable(np.ones((3, 3)) / 9)
-    windows = np.lib.stride_tricks.sliding_window_view(img, (3, 3))
-    acc = np.einsum("ijkl,kl->ij", windows, kernel)
+    view = np.lib.stride_tricks.sliding_window_view(img, (3, 3))
+    acc = np.einsum("ijkl,kl->ij", view, kernel)
     loss = np.maximum(acc, 0).sum()
     return loss
 

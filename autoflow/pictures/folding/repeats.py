@@ -301,7 +301,9 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
             continue
         groups = list(items.values())
         divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
-        new |= put_in_boxes(graph, path, divided, titles) if titles or is_chain(graph, divided) else set()
+        new |= (
+            put_in_boxes(graph, path, divided, titles) if is_chain(graph, divided) or (titles and is_crowded) else set()
+        )
     return new
 
 

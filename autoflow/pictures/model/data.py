@@ -38,12 +38,7 @@ class Image:
 
     levels: tuple[tuple[int | None, ...], ...]
     top: float  # the largest magnitude
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """The ends of its scale: zero, where it has elements of one sign only."""
-        found = [level for row in self.levels for level in row if level]
-        return -LEVELS * (min(found, default=0) < 0), LEVELS * (max(found, default=0) > 0)
+    range: tuple[int, int]  # the ends of its scale: zero, where all numbers have the other sign
 
 
 def image_of(array: Any) -> Image | None:
@@ -68,8 +63,9 @@ def image_of(array: Any) -> Image | None:
         return None
     levels = np.rint(extreme / top * LEVELS).astype(int)
     known = reduce(np.minimum, finite.astype(int))
-    return Image(tuple([tuple([x if k else None for x, k in zip(*row, strict=True)])
-                        for row in zip(levels.tolist(), known.tolist(), strict=True)]), top)  # fmt: skip
+    rows = zip(levels.tolist(), known.tolist(), strict=True)
+    cells = tuple([tuple([x if k else None for x, k in zip(*row, strict=True)]) for row in rows])
+    return Image(cells, top, (-LEVELS * bool(low.min() < 0), LEVELS * bool(high.max() > 0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def centre(c: Card, slot: int) -> float:
 MARGIN = 18.0  # around the picture, and below it
 LEGEND = 460.0  # the legend of a small picture may be that wide
 SIDES = 40.0  # pixels from left to right that an open box takes
-SURE = (PAGE[0] - 2 * MARGIN - 100.0, 780.0)  # a picture of that size fits, with most gaps and most legends
+SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
 TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
 STEP = 8  # one in that many cards less is tried then
 FEWEST = 4  # cards of a picture in which nothing is folded only for the page,
@@ -131,7 +131,7 @@ NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
-WIDER = 0.3  # how much wider than the page the picture may be for that, if the sequence is in no box
+WIDER = 0.3  # how much wider than the page the picture may be for that, as cards of arrays are wide; or without boxes
 
 
 def fit_picture(graph: Picture) -> Picture:
@@ -203,11 +203,12 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
     down = direction == "down"
     extra = NUMBERED * (down or direction == "boxes")
-    extra -= TIME * (direction == "boxes" and has_sequence(drawn))
+    sequence = direction == "boxes" and has_sequence(drawn)
+    extra -= TIME * sequence
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     _, _, *size = with_legend(turned, wide, high)
-    wider = direction == "boxes" and any([v.fold.sequence and not v.entered for v in drawn.nodes if v.fold])
-    page = PAGE[0] * (1.0 + WIDER * wider), PAGE[1]
+    wide_cards = sequence and drawn.look.detail == "arrays"
+    page = PAGE[0] * (1.0 + WIDER * (wide_cards or not drawn.frames)), PAGE[1]
     over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
 
