@@ -4,12 +4,15 @@ import math
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import eyes
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+import written
 from gallery import DEAR, NAMES, make, picture
+from hypothesis import given
 from seeds import by_day, by_night
 
 import autoflow as af
@@ -336,3 +339,57 @@ def test_six_alike_are_drawn_and_seven_are_folded():
     x = af.Variable(make.spread(9), name="x")
     parallel = [np.sin(x[k]) for k in range(9)]
     assert not [v for v in sum(parallel).graph().drawn.nodes if v.fold]  # beside each other, no sequence
+
+
+# ------------------------------------------------------------------ crossings and stubs
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=5), max_size=12), st.data()
+)
+def test_crossings_are_counted_as_pair_by_pair(paths, data):
+    sources = [data.draw(st.integers(0, 4)) for _ in paths]
+
+    def side(a, b, p):
+        return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
+
+    def cross(one, other):
+        (a, b), (c, d) = one, other
+        return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+
+    met = {
+        (sources[i], sources[j], paths[i][-1], paths[j][-1])
+        for i, j in combinations(range(len(paths)), 2)
+        if sources[i] != sources[j]
+        and any([cross(one, other) for one in pairwise(paths[i]) for other in pairwise(paths[j])])
+    }
+    assert crossings(paths, sources) == len(met)
+
+
+def heads(seed):
+    """Projections of one array by weights of their own, some of them late: their arrows begin anew in other rows."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(3, 4))
+    h = x @ af.Variable(np.eye(4), name="W0")
+    for k in range(1, int(rng.integers(3, 6))):
+        h = (np.sin(h) if rng.integers(2) else np.tanh(h) * 2.0) + h
+        late = (x if rng.integers(2) else h) @ af.Variable(np.eye(4), name=f"W{k}")
+        h = h @ late.T @ late if rng.integers(2) else h * late
+    return (h**2).mean()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
+    loss = heads(seed) if seed else written.attention()
+    root = eyes.root_of(af.graph(loss, gradients=True))
+    found = eyes.arrows(root)
+    names = [t for t in root.iter(eyes.SVG + "text") if t.get("class") == "parts" and not t.get("text-anchor")]
+    begins = [(float(t.get("x")), float(t.get("y")) + 5) for t in names if t.get("data-goto")]
+    for left, line in begins:
+        (end, target), *_ = [
+            (points[-1][0], key[1]) for key, points in found.items() if math.dist(points[0], (left, line)) < 1
+        ]
+        for key, points in found.items():
+            over = [(a[1] - line) * (b[1] - line) < 0 and left < a[0] < end for a, b in pairwise(points)]
+            assert key[1] != target or not any(over)
+    assert begins or seed

@@ -1,4 +1,4 @@
-"""Matrices as small images on their cards: cells have the colours of their numbers, in all formats, and a true scale."""
+"""Matrices as small images on cards: cells have the colours of their numbers, in all formats, and a true scale."""
 
 import hypothesis.extra.numpy as arrays
 import hypothesis.strategies as st
