@@ -50,11 +50,13 @@ class Turns:
     def of(self, record: Any) -> tuple[str, ...]:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
         certain, how often the innermost was recorded."""
-        place, last, key = getattr(record, "place", None), getattr(record, "last", -1), id(record)
+        place: Any = getattr(record, "place", None)
+        last, key = getattr(record, "last", -1), id(record)
         found: list[str] = []
         if type(place) is Activation and key in self.nth and not self.is_known(place, last, key):
             found = self.beside(record)
-            place, last, key = (place.parent, place.call, id(place)) if found else (place, last, key)
+            if found:
+                key, place, last = id(place), place.parent, place.call
         while type(place) is Activation and key in self.nth:
             found[:0] = self.in_call(place, last, key)
             key, place, last = id(place), place.parent, place.call
@@ -64,11 +66,8 @@ class Turns:
         """The turns of a record whose expression was not always recorded, from one in it or around it that was."""
         users = [user for user, _ in self.program.users.get(id(record), ())]
         for x in (*users, *record.parents):
-            if (
-                getattr(x, "place", None) is record.place
-                and id(x) in self.nth
-                and self.is_known(x.place, x.last, id(x))
-            ):
+            here = getattr(x, "place", None) is record.place and id(x) in self.nth
+            if here and self.is_known(x.place, x.last, id(x)):
                 one, other = [find(r.place.code, r.last) for r in (record, x)]
                 if one and other and (one.is_in(other) or other.is_in(one)):
                     return self.in_call(x.place, x.last, id(x))

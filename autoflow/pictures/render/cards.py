@@ -98,9 +98,9 @@ class CardLine:
     @property
     def room(self) -> float:
         """The width that it needs."""
-        pieces = [*self.left, *self.right, *self.images]
+        pieces = [s.room for s in (*self.left, *self.right)] + [image.room for image in self.images]
         air = AIR if self.left and self.right else 0.0
-        return 2 * PAD + math.fsum([s.room for s in pieces]) + SPACE * max(0, len(pieces) - 1) + air
+        return 2 * PAD + math.fsum(pieces) + SPACE * max(0, len(pieces) - 1) + air
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
 def images(node: Vertex, digits: int) -> tuple[Cells, ...]:
     """The images of its value and of its gradient, as far as they are matrices."""
     kinds = [(node.value, ("warm", "cold"), "numbers"), (node.gradient, ("more", "less"), "partial")]
-    return tuple([Cells(x.image, *how, digits) for x, *how in kinds if x is not None and x.image is not None])
+    return tuple([Cells(x.image, colours, style, digits) for x, colours, style in kinds if x and x.image])
 
 
 def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
