@@ -245,14 +245,15 @@ class Contraction:
         repeat = self.skeleton.repeats.get(card[1])
         between = repeat is not None and repeat.between is not None
         fold = replace(fold, exits=len(exits), box=card[1], sequence=between, told=self.told(card))
-        members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
+        inside = [self.vertex(k) for k in self.members[card]] if self.gathered else []
+        members = [m for v in inside for m in (v.members or (v.id,))]
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
             only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
             operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
-            turns=common(*[self.vertex(k).turns for k in self.members[card] if self.skeleton.words[k]]),
+            turns=common(*[v.turns for v in inside if v.operands]),
         )  # fmt: skip
 
     def told(self, card: Card) -> tuple[str, ...]:
