@@ -184,7 +184,7 @@ def hostile(**options: Any) -> Graph:
             total = af.Variable(k + 1.0, name=name) * total + 1.0
     total.name = HOSTILE[0]
     total.backward()
-    return af.graph(total, **{"fold": False, **options})
+    return af.graph(total, **options)
 
 
 def gradient(**options: Any) -> Graph:

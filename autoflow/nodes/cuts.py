@@ -141,7 +141,7 @@ def shown_operand(record: Any, k: int) -> str:
     """An operand of a record as the program names it; empty if it does not."""
     from ..program.names import Program
 
-    return (Program([record]).operand_text(record, k) if hasattr(record, "place") else None) or ""
+    return (Program([record]).operand_text(record, k) if hasattr(record, "last") else None) or ""
 
 
 def name_before(call: str, frame: Any) -> str:

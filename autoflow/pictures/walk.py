@@ -251,8 +251,9 @@ def graph(
     """The picture of how ``node`` (or each of a list of nodes) was computed, and of one backward pass from it.
 
     detail : how much a node shows. "names"; "values"; "lesson": also the local derivative and the product sent
-        back on every arrow; "arrays": shapes and statistics. None decides: "arrays" if something has more than 6
-        elements, "lesson" after ``backward()``, else "values".
+        back on every arrow; "arrays": shapes and statistics, and matrices of at least 4 × 4 as small images. None
+        decides: "arrays" if something has more than 6 elements (with images if there is room), "lesson" after
+        ``backward()``, else "values".
     direction : "right", "down", "rows" (to the right, in several rows), or "boxes" (the same, but downwards inside
         boxes). None: right if that fits on a page, else whichever is easiest to read.
     constants : "inline" writes plain numbers into the operand's row, "nodes" draws them as nodes.
@@ -328,7 +329,8 @@ def build_picture(
         may, closed = False, tuple([box for box, title in titles.items() if fold(title)])
     look = Look(
         detail, direction or "", bool(legend), theme, engine, modes().digits, bool(merge), may, depth, opened,
-        closed=closed, compact=None if chosen and constants == "inline" else False,
+        closed=closed, images=detail == "arrays" and not chosen,
+        compact=None if chosen and constants == "inline" else False,
     )  # fmt: skip
     picture = GraphData(
         nodes, outputs, walk.title(), bool(walk.flow), tuple(notes), look, hidden=walk.hidden,

@@ -6,12 +6,14 @@ one of its turns ends, but the same instruction again in one call is a later tur
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .names import FRAMES, Program, caller_of
 from .places import Activation
-from .source import find, loop_text, source_of
+from .source import loop_text, source_of
+from .turns import Run, is_direct, own_loops, run_of
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]
@@ -28,7 +30,7 @@ class Box:
         self.kind, self.title = kind, title  # kind: call, loop, scope
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
-        self.seen: dict[tuple[int, int], int] = {}  # instructions directly in it -> how often each was run
+        self.seen: Counter[Run] = Counter()  # instructions directly in it -> how often each was run
         self.content: set[Any] = set()  # keys of boxes in it, ids of records
 
     @property
@@ -82,14 +84,13 @@ class Boxes:
             n = place_of_scope(before, path)
             path = (*path[:n], key, *path[n:])
         if place is not None and id(record) not in self.program.parts:
-            self.count(path, place, record.last)
+            self.count(path, run_of(place, record.last))
         return path
 
-    def count(self, path: Path, place: Any, last: int) -> None:
+    def count(self, path: Path, run: Run) -> None:
         """An instruction was run once more, directly in the innermost box."""
         if path:
-            seen = self.boxes[path[-1]].seen
-            seen[id(place), last] = seen.get((id(place), last), 0) + 1
+            self.boxes[path[-1]].seen[run] += 1
 
     def at(self, place: Any, last: int) -> Path:
         """The boxes around an instruction of an activation."""
@@ -99,8 +100,7 @@ class Boxes:
         if found is None:
             path = self.call(place)
             source: Any = source_of(place.code)
-            expression = find(place.code, last)
-            for loop in reversed(list(expression.loops()) if expression is not None else []):
+            for loop in own_loops(place, last):
                 key: Key = ("loop", id(place), id(loop), len(path))
                 if key not in self.boxes:
                     self.boxes[key] = Box("loop", loop_text(loop, source))
@@ -120,7 +120,8 @@ class Boxes:
 
     def new_call(self, call: Activation, path: Path) -> Path:
         """The same of a call that is met first, in these boxes."""
-        self.count(path, call.parent, call.call)
+        if is_direct(call):
+            self.count(path, run_of(call.parent, call.call, call.code))
         if call.code.co_name in FRAMES or call.code.co_name == "<module>":
             return path
         origin = path, call.call, id(call.code)

@@ -18,16 +18,17 @@ from typing import Any
 from .places import Activation
 from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
 
-FRAMES = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>"})
+COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
+FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
 SHORT = 8  # characters of a value that a write is shown with
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
 
-def function_around(activation: Any) -> Any:
+def function_around(activation: Any, frames: frozenset[str] = FRAMES) -> Any:
     """The function or module around comprehensions, generator expressions and lambdas."""
-    while activation.code.co_name in FRAMES and activation.parent is not None:
+    while activation.code.co_name in frames and activation.parent is not None:
         activation = activation.parent
     return activation
 
@@ -86,7 +87,7 @@ class Program:
 
     def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
-        found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "place") else None)
+        found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "last") else None)
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
         return found.operand_text(slot) if found is not None and fits else None
 
@@ -145,7 +146,7 @@ class Program:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
         target = found.target
         if target is RETURNED:
-            outer = function_around(activation)
+            outer = function_around(activation, COMPREHENSIONS)
             above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
@@ -300,7 +301,7 @@ class Program:
     def returned(self, activation: Any, depth: int = 0) -> tuple[str | None, Any]:
         """What the caller does with the value of a call: the target, and the call that has it; else the call's own
         text."""
-        called = function_around(activation)
+        called = function_around(activation, COMPREHENSIONS)
         above = caller_of(called)
         if not above or depth > DEEPEST:
             return None, None
@@ -419,14 +420,19 @@ def caller_of(call: Activation) -> Expression | None:
 
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None."""
+    given = argument_node(call, name)
+    return written(given) if given is not None and is_path(given) else None
+
+
+def argument_node(call: Activation, name: str) -> Any:
+    """The expression that the caller has given for a parameter; None if that cannot be told."""
     code, found = call.code, caller_of(call)
     if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
         return None
     k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")
     args = found.node.args
     given = args[k] if 0 <= k < len(args) and not any([isinstance(a, ast.Starred) for a in args]) else None
-    given = next((x.value for x in found.node.keywords if x.arg == name), given)
-    return written(given) if given is not None and is_path(given) else None
+    return next((x.value for x in found.node.keywords if x.arg == name), given)
 
 
 def ending(path: str, n: int) -> str:

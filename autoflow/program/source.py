@@ -115,6 +115,12 @@ class Source:
                 return False
         return module is not None
 
+    def function(self, node: Any) -> Any:
+        """The function, class or module that a node is directly in."""
+        while not isinstance(node := self.above[node], FUNCTIONS):
+            pass
+        return node
+
     def verifies(self, code: CodeType) -> bool:
         """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
         key = code.co_name, code.co_firstlineno
@@ -194,6 +200,14 @@ def look(code: CodeType, last: int) -> Expression | None:
     return Expression(nodes[-1], source, stores) if nodes else None
 
 
+@functools.cache
+def start_of(code: CodeType, last: int) -> int:
+    """Where an instruction begins. (A method in Python may be called from what Python keeps behind it.)"""
+    while last > 0 and dis.opname[code.co_code[last]] == "CACHE":
+        last -= 2
+    return last
+
+
 class Count:
     """In a target: which one it is that a comprehension makes."""
 
@@ -220,6 +234,11 @@ class Expression:
     def place(self) -> Place:
         """The same as plain data."""
         return Place(self.source.file, *self.span, self.text)
+
+    def is_in(self, other: Expression) -> bool:
+        """Is it a part of the other, or the same?"""
+        a, b = self.span, other.span
+        return (b.line, b.column) <= (a.line, a.column) and (a.end_line, a.end_column) <= (b.end_line, b.end_column)
 
     @property
     def is_write(self) -> bool:
@@ -252,7 +271,7 @@ class Expression:
             case ast.Subscript() | ast.Attribute():
                 return [node.value]
             case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
-                args = flat(node.args)
+                args = [a for a in flat(node.args) if not (isinstance(a, ast.Constant) and isinstance(a.value, str))]
                 if isinstance(function, ast.Attribute) and not is_module(function.value, self.source.imported):
                     return [function.value, *args]
                 return args

@@ -182,7 +182,7 @@ def test_many_nodes_fold_by_themselves_from_the_deepest():
                 h = np.tanh(h)
     g = graph(np.sum(h)).drawn
     assert len(g.nodes) <= 40
-    assert [v.title for v in g.nodes if v.fold] == ["part 1", "+10 alike", "+18 alike", "+10 alike"]
+    assert [v.title for v in g.nodes if v.fold] == ["iteration 1 of 12", "+10 alike", "+18 alike", "+10 alike"]
     assert "242 nodes; showing 8: 1 scope and 3 sequences folded" in g.notes[0]
     assert len(graph(np.sum(h), fold=False).drawn.nodes) == 242
 
@@ -195,7 +195,7 @@ def test_loops_without_scopes_fold_into_repeats():
     (box,) = [v for v in g.nodes if v.fold]
     assert box.title == "+148 alike"
     assert (box.fold.operations, box.fold.variables) == (296, 0)
-    assert box.fold.told == ("part 2 … part 149", "all with the same w")
+    assert box.fold.told == ("iteration 2 of 150 … iteration 149 of 150", "all with the same w")
     assert "+148 alike" in str(graph(np.sum(h)))
 
 

@@ -263,13 +263,14 @@ def test_a_folded_picture_is_stepped_box_by_box():
     z = np.sum(y)
     data = data_of(fragment(graph(z, depth=0, gradients=True)))
     told = [step["caption"] for step in data["steps"] if step["phase"] in ("forward", "backward")]
+    turns = [f'name = "{name}", iteration {k} of 2:   ' for k, name in enumerate("ab", 1)]
     assert told == [
-        "a: 3 operations compute [1.523, 1.905]",
-        "b: 3 operations compute [1.991, 3]",
+        f"{turns[0]}a: 3 operations compute [1.523, 1.905]",
+        f"{turns[1]}b: 3 operations compute [1.991, 3]",
         "z = sum(b) = 4.991",
         "z has gradient 1, sends back   to b: [1, 1]",
-        "b: 3 operations send back   to a: [0.03598, 0.0003901];   to w: [1.023, 1]",
-        "a: 3 operations send back   to w: [0.04252, 0.0004223]   so far [1.065, 1.001]",
+        f"{turns[1]}b: 3 operations send back   to a: [0.03598, 0.0003901];   to w: [1.023, 1]",
+        f"{turns[0]}a: 3 operations send back   to w: [0.04252, 0.0004223]   so far [1.065, 1.001]",
     ]
     np.testing.assert_allclose(af.gradients(z, [w])[w], [1.065, 1.001], rtol=1e-3)
     backward = [step for step in data["steps"] if step["phase"] == "backward"]

@@ -100,3 +100,19 @@ def test_a_debugger_draws_no_second_call():
     path = boxes.around(a.grad_fn)
     assert path == boxes.around(b.grad_fn) == boxes.around(d.grad_fn)
     assert boxes.note(path[-1][1]) == "continued under a debugger"
+
+
+def test_turns_are_not_counted_from_calls_within_one_run():
+    """``sum`` of a generator, and ``map``, call often in one turn; a record of the same instruction is no other run."""
+
+    def model(filters):
+        found = []
+        for f in filters:
+            found.append(sum(f * k for k in range(3)) + sum(map(twice, [f, f, f])))
+        return sum(found)
+
+    z = model([af.Variable(1.0), af.Variable(2.0)]) * 1.0
+    records = [r for r in ancestors(z.grad_fn) if r.parents]
+    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    told = {boxes.note(key) for r in records for title, key in boxes.around(r) if "for f in filters" in title}
+    assert told == {"at least 2 turns"}

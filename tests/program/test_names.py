@@ -237,3 +237,32 @@ def test_deep_recursion():
     records = [r for r in ancestors(deep(af.Variable(2.0), 400).grad_fn) if r.parents]
     boxes = Boxes(Program(records), records)
     assert max([len(boxes.around(r)) for r in records]) == 399
+
+
+def test_the_value_of_a_lambda_has_not_the_name_of_what_its_author_returns():
+    def model(w):
+        act = lambda z: np.tanh(z) * 2.0  # noqa: E731 - as people write it
+        return 1.0 + act(w)
+
+    loss = model(af.Variable(0.5))
+    assert [v.title for v in loss.graph(merge=False).nodes][-2:] == ["act(w)", "loss"]
+
+
+def test_a_text_is_no_operand():
+    def model(kernel, image):
+        return np.einsum("ij,ij->", image, kernel)
+
+    out = model(af.Variable(np.eye(3)), np.ones((3, 3)))
+    assert [row.title for row in out.graph().nodes[-1].operands] == ["image", "kernel"]
+
+
+def test_calls_of_one_function_are_not_merged_into_one_card():
+    def fib(n, x):
+        return x if n < 2 else fib(n - 1, x) + fib(n - 2, x)
+
+    x = af.Variable(1.5)
+    y = fib(4, x) * 1.0
+    cards = [v for v in y.graph(fold=False).drawn.nodes if v.word == "add"]
+    assert [len(v.operands) for v in cards] == [2, 2, 2, 2]
+    total = sum([x * 2.0, x * 3.0, x * 4.0])  # one call, one card
+    assert len(total.graph().drawn.nodes[-1].operands) == 4

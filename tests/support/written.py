@@ -220,6 +220,15 @@ def dataclasses():
     return loss
 
 
+def convolution_by_einsum():
+    img = np.arange(36.0).reshape(6, 6)
+    kernel = af.Variable(np.ones((3, 3)) / 9)
+    view = np.lib.stride_tricks.sliding_window_view(img, (3, 3))
+    acc = np.einsum("ijkl,kl->ij", view, kernel)
+    loss = np.maximum(acc, 0).sum()
+    return loss
+
+
 PROGRAMS = [
     micrograd,
     lstm,
@@ -227,6 +236,7 @@ PROGRAMS = [
     newton,
     diffusion,
     convolution,
+    convolution_by_einsum,
     attention,
     recursion,
     generator,

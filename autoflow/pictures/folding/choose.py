@@ -20,7 +20,8 @@ import heapq
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from typing import Any
 
 from ..model.data import ALIKE, FEW
 from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
@@ -30,16 +31,13 @@ from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, 
 MANY = 200  # of more cards, which nobody wanted, only the nearest to the output are drawn
 
 
-def common(a: Path, b: Path) -> Path:
-    """The boxes that contain both.
+def common(*paths: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What all of them begin with: the boxes that contain all.
 
     >>> common((1, 2, 3), (1, 2, 4))
     (1, 2)
     """
-    same = 0
-    while same < min(len(a), len(b)) and a[same] == b[same]:
-        same += 1
-    return a[:same]
+    return tuple([x[0] for x in takewhile(lambda x: len(set(x)) == 1, zip(*paths, strict=False))])
 
 
 def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:

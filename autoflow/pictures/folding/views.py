@@ -22,7 +22,7 @@ import numpy as np
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
-from .choose import MANY, by_creation, choose, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
+from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
 from .results import inline_constants, tidy
 
@@ -141,7 +141,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
         [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told, objects=graph.objects,
-        places=[v.place for v in graph.nodes],
+        places=[v.place for v in graph.nodes], turns=[v.turns for v in graph.nodes],
     )  # fmt: skip
 
 
@@ -245,13 +245,15 @@ class Contraction:
         repeat = self.skeleton.repeats.get(card[1])
         between = repeat is not None and repeat.between is not None
         fold = replace(fold, exits=len(exits), box=card[1], sequence=between, told=self.told(card))
-        members = [m for k in self.members[card] for m in (self.vertex(k).members or (k,))] if self.gathered else ()
+        inside = [self.vertex(k) for k in self.members[card]] if self.gathered else []
+        members = [m for v in inside for m in (v.members or (v.id,))]
         return Vertex(
             self.number[card], "Scope", self.title(card[1]), self.skeleton.names[card[1]], fold.what,
             only.value if only else Numbers((), "float64"), gradient or (only.gradient if only else None),
             operands=tuple(self.arrows(card)), output=any([k in self.skeleton.outputs for k in exits]),
             entered=path, scope=tuple([self.skeleton.names[box] for box in path]), fold=fold,
             members=tuple(members),
+            turns=common(*[v.turns for v in inside if v.operands]),
         )  # fmt: skip
 
     def told(self, card: Card) -> tuple[str, ...]:
@@ -288,7 +290,7 @@ class Contraction:
                 flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 r = known[place] if place < len(known) else Operand(0, "", a, flows)
                 if found is None:
-                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None)
+                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None, rule="")
                     sent[source] = []
                 else:
                     rows[source] = replace(found, flows=found.flows or r.flows)

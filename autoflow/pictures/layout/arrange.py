@@ -36,13 +36,14 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import fsum
 
+import numpy as np
+
 from .layers import DOWN, GAP, LARGE, SWEEPS, Box, Layers, Line, Plan, Point, Value, reorder
 
 # ---------------------------------------------------------------- cost: how easy a layout is to read
 
 PAGE = (1280.0, 900.0)  # what a reader sees without scrolling
 SMALLER, CROSSING, LENGTH, STUB, EMPTY = 2.0, 0.15, 0.25, 0.1, 0.5  # prices, in screens
-Segment = tuple[Point, Point]
 
 
 def cost(plan: Plan, sources: Sequence[int], covered: float, down: bool) -> float:
@@ -67,30 +68,30 @@ def crossings(paths: Sequence[Sequence[Point]], sources: Sequence[int]) -> int:
     >>> crossings([[(0, 0), (2, 2)], [(0, 2), (2, 0)], [(0, 3), (2, 3)]], [0, 1, 2])
     1
     """
-    pieces = sorted(
-        [
-            (min(a[0], b[0]), max(a[0], b[0]), min(a[1], b[1]), max(a[1], b[1]), i, (a, b))
-            for i, path in enumerate(paths)
-            for a, b in pairwise(path)
-            if a != b
-        ]
-    )
+    shared: dict[tuple[int, Point, Point], list[int]] = {}  # arrows of one node run together
+    for i, path in enumerate(paths):
+        for a, b in pairwise(path):
+            if a != b:
+                shared.setdefault((sources[i], a, b), []).append(i)
+    pieces = sorted(shared, key=lambda piece: min(piece[1][0], piece[2][0]))
+    source, ax, ay, bx, by = np.array([(k, *a, *b) for k, a, b in pieces]).reshape(-1, 5).T
+    left, low, high = np.minimum(ax, bx), np.minimum(ay, by), np.maximum(ay, by)
     found = set()
-    for k, (_, right, low, high, i, one) in enumerate(pieces):
-        for left, _, bottom, top, j, other in pieces[k + 1 :]:
-            if left > right:
-                break
-            if bottom <= high and low <= top and sources[i] != sources[j] and meet(one, other):
-                found.add((min(i, j), max(i, j)))
+    for k, end in enumerate(np.searchsorted(left, np.maximum(ax, bx), side="right")):
+        later = slice(k + 1, end)  # those that begin before this piece ends
+        near = (low[later] <= high[k]) & (low[k] <= high[later]) & (source[later] != source[k])
+        for other in [pieces[k + 1 + place] for place in np.flatnonzero(near)]:
+            if meet(pieces[k][1:], other[1:]):
+                found.update([(min(i, j), max(i, j)) for i in shared[pieces[k]] for j in shared[other]])
     return len({(sources[i], sources[j], paths[i][-1], paths[j][-1]) for i, j in found})
 
 
-def meet(one: Segment, other: Segment) -> bool:
+def meet(one: Sequence[Point], other: Sequence[Point]) -> bool:
     """Do two pieces cross, each strictly inside the other?"""
     return side(one, other[0]) * side(one, other[1]) < 0 and side(other, one[0]) * side(other, one[1]) < 0
 
 
-def side(piece: Segment, point: Point) -> float:
+def side(piece: Sequence[Point], point: Point) -> float:
     """On which side of a piece a point is: the sign tells."""
     (ax, ay), (bx, by) = piece
     return (bx - ax) * (point[1] - ay) - (by - ay) * (point[0] - ax)

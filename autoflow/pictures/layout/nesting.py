@@ -385,6 +385,7 @@ class Rows:
             (x, y), r = self.corners[k], self.row[k]
             passing = {path[0][0]: path[j] for path in self.paths for j in range(len(path)) if path[j][1] < r}
             above = [p[1] + LANE for p, row in passing.values() if row == r - 1 and p[1] < y]
+            above += [p[1] - out for p, out in self.stubs_before(k, r)]
             top = min([self.corners[j][1] for j, row in enumerate(self.row) if row == r and not self.late[j]])
             raised = min(y, max([top, low.get(r, -math.inf), *above]))
             self.corners[k] = x, raised
@@ -393,6 +394,14 @@ class Rows:
                 if line.source == k:
                     self.paths[i] = [((a, b + raised - y) if n < 2 else (a, b), q)
                                      for n, ((a, b), q) in enumerate(self.paths[i])]  # fmt: skip
+
+    def stubs_before(self, k: int, r: int) -> list[tuple[Point, float]]:
+        """The ends of stubs in row r that an arrow of leaf k from higher up would cross, as it ends below them at the
+        same card; and where that arrow leaves the leaf."""
+        ends = [self.paths[j][-1][0] for j in self.stubs if self.paths[j][-1][1] == r]
+        own = [self.paths[i] for i, line in enumerate(self.strip.lines) if line.source == k and i not in self.stubs]
+        return [(p, path[0][0][1] - self.corners[k][1]) for path in own for p in ends
+                if abs(p[0] - path[-1][0][0]) < 1.0 and p[1] < path[-1][0][1]]  # fmt: skip
 
     def key(self, path: Sequence[tuple[Point, int]]) -> Point:
         """The same for arrows that start at one place, which run together."""

@@ -23,8 +23,49 @@ from ...base.types import Array as Array
 # ---------------------------------------------------------------- numbers: what a picture needs of an array
 
 FEW_NUMBERS = 6  # arrays of at most this many elements are printed in full
+LEAST_SIDE, MOST_SIDE = 4, 16  # rows and columns of a matrix that is drawn as an image, and cells of the image
+LEVELS = 6  # of one sign in an image
 NOISE = "≈ 0"
 LEAST = 0.02  # of a part of a sum may get lost in its rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A matrix as an image of few cells: from −6 to 6 sixths of ``top``, or None where something is not finite.
+
+    Each cell of a larger matrix has the element of a block that is furthest from zero, so none is overlooked.
+    """
+
+    levels: tuple[tuple[int | None, ...], ...]
+    top: float  # the largest magnitude
+    range: tuple[int, int]  # the ends of its scale: zero, where all numbers have the other sign
+
+
+def image_of(array: Any) -> Image | None:
+    """The image of a matrix with at least four rows and columns, in which something is not zero; else None.
+
+    >>> image_of(np.diag([1.0, 2.0, 3.0, -6.0])).levels[3]
+    (0, 0, 0, -6)
+    """
+    fits = isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "fiub"
+    if not fits or min(array.shape) < LEAST_SIDE:
+        return None
+    finite = np.isfinite(array)
+    wide = np.where(finite, array, 0).astype(np.float64)
+    starts = [np.arange(0, n, -(-n // MOST_SIDE)) for n in array.shape]
+
+    def reduce(f: Any, x: Any) -> Any:
+        return f.reduceat(f.reduceat(x, starts[0], axis=0), starts[1], axis=1)
+
+    high, low = reduce(np.maximum, wide), reduce(np.minimum, wide)
+    extreme = np.where(high >= -low, high, low)
+    if not (top := float(abs(extreme).max())):
+        return None
+    levels = np.rint(extreme / top * LEVELS).astype(int)
+    known = reduce(np.minimum, finite.astype(int))
+    rows = zip(levels.tolist(), known.tolist(), strict=True)
+    cells = tuple([tuple([x if k else None for x, k in zip(*row, strict=True)]) for row in rows])
+    return Image(cells, top, (-LEVELS * bool(low.min() < 0), LEVELS * bool(high.max() > 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +86,7 @@ class Numbers:
     nans: int = 0
     infinite: int = 0
     noise: float = 0.0  # amounts up to that are what rounding has left of larger ones that cancel
+    image: Image | None = None  # of a matrix that may be drawn as one
 
     @property
     def size(self) -> int:
@@ -342,8 +384,10 @@ class Vertex:
     fold: Fold | None = None  # of a folded box
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
     write: str = ""  # the statement that writes it into an array: "f[1:] −= …"
+    goes_on: bool = False  # with the execution of its expression that another node began: the terms of sum(...)
     results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
     kept: int = 0  # bytes that it keeps for the way back, and no earlier one does
+    turns: tuple[str, ...] = ()  # of the loops around it, the outermost first: "t = 2, iteration 3 of 5"
 
     def carried(self, result: int | None) -> Vertex | Result:
         """The value that an arrow from here carries: that result, or the only one."""
@@ -395,6 +439,7 @@ class Look:
     alike: int = ALIKE  # equal parts beside each other that are all drawn; of more the first and the last
     few: int = FEW  # cards above which boxes fold by themselves
     closed: tuple[int, ...] | None = None  # the numbers of the folded boxes, which a reader of the page clicked
+    images: bool = False  # are matrices drawn as images?
     compact: bool | None = False  # cards without values, since the picture would be large; None: where that helps
 
 

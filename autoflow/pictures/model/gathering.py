@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import nlargest
 from operator import itemgetter
 from sys import getrefcount
 from typing import Any
@@ -32,7 +33,8 @@ from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
 from ...program.names import BASES
 from ...program.source import taken_out
-from .data import ROWS, Numbers, Operand, Several, Vertex, numbers
+from ...program.turns import Turns
+from .data import FEW, ROWS, Numbers, Operand, Several, Vertex, image_of, numbers
 from .names import TITLE, Call, calls_of, titles_of, word
 from .style import clean, clip
 
@@ -72,7 +74,11 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
         summed = len(parts) > 1 and not hasattr(g, "grads")
         large = [] if hasattr(g, "grads") else [*terms.pop(record, []), *(parts if summed else [])]
         gradient = mark_noise(summary(g), g, large) if large else summary(g)
-        summaries = tuple([numbers(part) for part in parts[:rows]]) if summed else ()
+        if len(shown) <= FEW:
+            gradient = replace(gradient, image=image_of(g))
+        summaries = tuple([numbers(part) for part in parts]) if summed else ()
+        if len(summaries) > rows:
+            summaries = tuple(nlargest(rows, summaries, key=lambda part: part.rms or 0.0))
         if not record.parents:
             answer[record] = Flow(gradient, summaries, len(parts), **stored_gradient(record, g))
             continue
@@ -289,7 +295,8 @@ class Walk:
 
     def enter(self, shown: Sequence[Any]) -> None:
         """Find the boxes, and give numbers to those around what is shown."""
-        self.boxes = Boxes(self.titles.program, [r for r in self.everything if r.parents])
+        records = [r for r in self.everything if r.parents]
+        self.boxes, self.turns = Boxes(self.titles.program, records), Turns(self.titles.program, records)
         self.entered: dict[Any, int] = {}
         for x in shown:
             for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
@@ -313,7 +320,7 @@ class Walk:
         if record and id(x) not in self.titles.known:
             self.titles.add(x)
         kind = "Operation" if record else "Variable" if isinstance(x, Variable) else "Constant"
-        value = numbers(x.value, x.shape, x.dtype)
+        value = self.with_image(numbers(x.value, x.shape, x.dtype), x.value)
         flow = self.flow.get(x) if record or kind == "Variable" else None
         around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
@@ -332,7 +339,8 @@ class Walk:
             scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
-            equals=self.equals(x) if record else None,
+            equals=self.equals(x) if record else None, turns=self.turns.of(x) if around else (),
+            goes_on=record and id(x) in self.titles.program.parts,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
             kept=self.kept.get(id(x), 0) if self.memory else 0,
         )  # fmt: skip
@@ -341,6 +349,11 @@ class Walk:
     def kept(self) -> dict[int, int]:
         """The bytes that each record keeps."""
         return kept_bytes(self.everything)
+
+    def with_image(self, value: Numbers, x: Any) -> Numbers:
+        """The numbers of a value with its image, in pictures that may have room for one."""
+        image = image_of(x) if len(self.shown) <= FEW else None
+        return value if image is None else replace(value, image=image)
 
     def equals(self, record: Any) -> int | None:
         """The id of the node that a record is 1 times of."""
@@ -396,6 +409,7 @@ class Walk:
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
         value = numbers(x.reference(), x.shape, x.dtype) if isinstance(x, FreedArray) else numbers(x)
+        value = self.with_image(value, x)
         return Vertex(self.ids[place], "Constant", self.called[place], "", "Constant", value, notes=("no gradient",))
 
     def operand(self, record: Any, slot: int, x: Any) -> Operand:

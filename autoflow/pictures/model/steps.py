@@ -76,7 +76,16 @@ def steps_of(graph: GraphData) -> list[Step]:
         sums = Sums(graph)
         found += [one for k in graph.outputs if graph.nodes[k].gradient for one in seeds(graph, graph.nodes[k])]
         found += [backward(graph, v, sums) for v in engine_order(graph) if v.kind in STEPPED and (v.gradient or v.fold)]
-    return [replace(step, number=place) for place, step in enumerate([*found, end(graph)])]
+    return [in_turn(replace(step, number=place), graph) for place, step in enumerate([*found, end(graph)])]
+
+
+def in_turn(step: Step, graph: GraphData) -> Step:
+    """The step, with the turns of the loops that its operation was computed in."""
+    turns = "" if step.node is None else "; ".join(graph.nodes[step.node].turns)
+    if not turns:
+        return step
+    question = f"{turns}:   {step.question}" if step.question else ""
+    return replace(step, caption=f"{turns}:   {step.caption}", question=question)
 
 
 def engine_order(graph: GraphData) -> list[Vertex]:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
-from ..model.data import CIRCLED, Fold, GraphData, Numbers, Result, Vertex, add_up, number, signed_sum
+from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
-from .display import Circle, Path, Shape, Text, step, tenth
+from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
 # ---------------------------------------------------------------- cards: the lines of each node
 
@@ -27,6 +28,7 @@ AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
 TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0, "note": 16.0, "body": 18.0}  # in large pictures
 PARTS = 3  # contributions that are written out
+EDGE, RAMP = 4.0, 6.0  # beside an image, and of its scale
 BLOCK_SIDES = (("h", 6.0), ("l", -2.0, 7.0), ("h", -6.0), ("z",))
 WIDE = 26  # characters of an array that is printed in full on a line with other text
 
@@ -41,6 +43,41 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Cells:
+    """An image of a matrix, with its scale to the right of it."""
+
+    image: Image
+    colours: tuple[str, str]  # the roles of cells above zero, and below
+    style: str  # of the numbers of the scale
+    digits: int
+
+    @property
+    def side(self) -> int:
+        """Of a cell, in pixels."""
+        return max(3, min(8, 64 // max(len(self.image.levels), len(self.image.levels[0]))))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The width and the height of all cells."""
+        return self.side * len(self.image.levels[0]), self.side * len(self.image.levels)
+
+    @property
+    def height(self) -> float:
+        """Two numbers of the scale need some."""
+        return max(26.0, self.size[1])
+
+    @property
+    def ends(self) -> list[str]:
+        """The lowest and the highest number of the scale."""
+        return [number(end / LEVELS * self.image.top, min(3, self.digits)) for end in self.image.range]
+
+    @property
+    def room(self) -> float:
+        """The width that it needs."""
+        return self.size[0] + 2 * EDGE + RAMP + max([width(text, self.style) for text in self.ends])
+
+
+@dataclass(frozen=True, slots=True)
 class CardLine:
     """One line: spans from the left, spans from the right."""
 
@@ -49,18 +86,21 @@ class CardLine:
     right: tuple[Span, ...] = ()
     blocks: int = 0  # how many of the six blocks are full, where there is a span of them
     tight: bool = False
+    images: tuple[Cells, ...] = ()
 
     @property
     def height(self) -> float:
         """In pixels."""
+        if self.images:
+            return 2 * EDGE + max([image.height for image in self.images])
         return (TIGHT if self.tight else HEIGHTS)[self.kind]
 
     @property
     def room(self) -> float:
         """The width that it needs."""
-        pieces = [*self.left, *self.right]
+        pieces = [s.room for s in (*self.left, *self.right)] + [image.room for image in self.images]
         air = AIR if self.left and self.right else 0.0
-        return 2 * PAD + math.fsum([s.room for s in pieces]) + SPACE * max(0, len(pieces) - 1) + air
+        return 2 * PAD + math.fsum(pieces) + SPACE * max(0, len(pieces) - 1) + air
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +164,8 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
     if flags := node.value.flags():
         lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
+    if graph.look.images and (found := images(node, digits)):
+        lines.append(CardLine("body", images=found))
     if node.gradient is not None:
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
@@ -133,6 +175,12 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         for text in node.notes
         if graph.gradients or text != "no gradient"
     ]
+
+
+def images(node: Vertex, digits: int) -> tuple[Cells, ...]:
+    """The images of its value and of its gradient, as far as they are matrices."""
+    kinds = [(node.value, ("warm", "cold"), "numbers"), (node.gradient, ("more", "less"), "partial")]
+    return tuple([Cells(x.image, colours, style, digits) for x, colours, style in kinds if x and x.image])
 
 
 def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
@@ -256,15 +304,18 @@ def gradient_line(
     left = [span(name, "partial")]
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
         told, whole = "", gradient.text(digits)
-        if graph.look.detail == "lesson" and of:
-            told, whole = sum_text(of[:PARTS], of_parts, gradient, digits)
+        if graph.look.detail == "lesson" and of and (gradient.scalar or not graph.look.compact):
+            told, whole = sum_text(of, of_parts, gradient, digits)
         return CardLine("foot", tuple(left), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
     bar = span("", "blocks")
     return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: int) -> tuple[str, str]:
-    """``5.89 − 0.54 + … =`` and the total: numbers added up, arrays in brackets; just how many if that gets long."""
+    """``5.89 − 0.54 + … =`` and the total: numbers added up, of many the largest, arrays in brackets; just how many if
+    that gets long."""
+    if of_parts > PARTS:
+        parts = sorted(parts, key=lambda part: -(part.rms or 0.0))[:PARTS]
     words, sign, whole = add_up(parts, total, digits)
     if of_parts > len(parts):
         words, sign, whole = [*[p.text(digits) for p in parts], "…"], sign.replace("≈", "="), total.text(digits)
@@ -308,6 +359,9 @@ def flow_levels(graph: GraphData) -> list[float | None]:
 def draw_line(line: CardLine, middle: float, wide: float) -> list[Shape]:
     """The spans of a line; ``middle`` is its height."""
     shapes, x = [], PAD
+    for image in line.images:
+        shapes += draw_cells(image, x, middle)
+        x += image.room + SPACE
     for s in line.left:
         shapes += draw_span(s, x, middle, line, "start")
         x += s.room + SPACE
@@ -316,6 +370,38 @@ def draw_line(line: CardLine, middle: float, wide: float) -> list[Shape]:
         shapes += draw_span(s, x, middle, line, "end")
         x -= s.room + SPACE
     return shapes
+
+
+def draw_cells(cells: Cells, x: float, middle: float) -> list[Shape]:
+    """An image, its scale, and the numbers at the ends of that. Equal cells beside each other are one stroke."""
+    side, (wide, high), (low, top) = cells.side, cells.size, cells.image.range
+    left, upper = tenth(x), tenth(middle - high / 2)
+    found: dict[int | None, list[Step]] = {}
+    for k, row in enumerate(cells.image.levels):
+        begin = left
+        for level, run in groupby(row):
+            long = side * len(list(run))
+            if level != 0:
+                found.setdefault(level, []).extend([step("M", begin, upper + (k + 0.5) * side), step("h", long)])
+            begin += long
+    shapes: list[Shape] = [Rect("ground", left, upper, wide, high)]
+    shapes += [stroke(cells, level, steps, side) for level, steps in found.items()]
+    ramp, bottom, piece = left + wide + EDGE, tenth(middle + cells.height / 2), cells.height / (top - low + 1)
+    shapes.append(Rect("ground", tenth(ramp), tenth(bottom - cells.height), RAMP, cells.height))
+    for k, level in enumerate(range(low, top + 1)):
+        if level:
+            line = [step("M", ramp, bottom - (k + 0.5) * piece), step("h", RAMP)]
+            shapes.append(stroke(cells, level, line, piece))
+    for text, y in zip(cells.ends, (bottom - 1, bottom - cells.height + 9), strict=True):
+        shapes.append(Text(cells.style, None, tenth(ramp + RAMP + EDGE), tenth(y), text))
+    return shapes
+
+
+def stroke(cells: Cells, level: int | None, steps: Sequence[Step], wide: float) -> Path:
+    """Cells of one level."""
+    if level is None:
+        return Path("void", tuple(steps), f"{wide:g}")
+    return Path(cells.colours[level < 0], tuple(steps), f"{wide:.4g}", f"{abs(level) / LEVELS:.2f}")
 
 
 def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> list[Shape]:

@@ -52,6 +52,7 @@ class Path:
     role: str
     d: tuple[Step, ...]
     stroke_width: str = ""
+    stroke_opacity: str = ""
 
     def outline(self) -> tuple[list[Point], list[int]]:
         """Its points, and matplotlib's codes: 1 move, 2 line, 4 curve, 79 close.
@@ -144,6 +145,10 @@ def tag_of(item: Item) -> str:
 # ---------------------------------------------------------------- what they look like
 
 
+# The cells of images: of values and of gradients, above zero and below, and what is not finite.
+CELLS = {"warm": "op-line", "cold": "var-line", "more": "grad", "less": "con-line", "void": "warn"}
+
+
 def all_rules() -> Iterator[Rule]:
     """Later ones win."""
     yield ("text",), {"font-family": SANS}
@@ -167,6 +172,9 @@ def all_rules() -> Iterator[Rule]:
     yield ("ring",), {"fill": "none", "stroke": "sub"}
     yield ("full",), {"fill": "grad"}
     yield ("empty",), {"fill": "none", "stroke-width": ".7", "stroke": "sub"}
+    for key, colour in CELLS.items():
+        yield (key,), {"stroke": colour, "shape-rendering": "crispEdges"}
+    yield ("ground",), {"fill": "bg", "stroke": "sub", "stroke-width": ".7"}
     yield ("fixed", "path"), {"stroke-dasharray": "6 4"}
     for key, colour in [("plain", "edge"), ("fixed", "con-line"), *[(f"f{i}", f"flow{i}") for i in range(5)]]:
         yield (key, "path"), {"stroke": colour}
@@ -181,8 +189,8 @@ def hide(state: str, *roles: str) -> list[Rule]:
 RULES = list(all_rules())
 STEPS: list[Rule] = [  # of one step: what waits is pale, numbers to come are hidden, the card at work is outlined
     (("wait",), {"opacity": ".38"}),
-    *hide("wait", "value", "numbers", "local"),
-    *hide("dry", "gradient", "parts", "partial", "full", "empty"),
+    *hide("wait", "value", "numbers", "local", "warm", "cold"),
+    *hide("dry", "gradient", "parts", "partial", "full", "empty", "more", "less"),
     *hide("partly", "parts"),
     (("act", "box"), {"stroke-width": "4.2"}),
 ]
@@ -219,5 +227,7 @@ def resolve_group(
             look = look_of(tag_of(item), item.role, states, theme)
             if isinstance(item, Path) and item.stroke_width:
                 look = {"stroke-width": item.stroke_width, **look}
+            if isinstance(item, Path) and item.stroke_opacity:
+                look = {**look, "opacity": f"{float(look['opacity']) * float(item.stroke_opacity):g}"}
             if "visibility" not in look:
                 yield item, at, look

@@ -234,7 +234,7 @@ def table(c: Card, theme: Theme) -> str:
     rows = []
     for i, one in enumerate(c.lines):
         rows += ["<HR/>"] if c.short == "op" and one.kind == ("result" if c.node.results else "foot") else []
-        rows.append(row(c, i, one, theme))
+        rows += [] if one.images else [row(c, i, one, theme)]  # Graphviz draws no images of cells
     return (
         f'<TABLE PORT="card" BORDER="{border}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4" COLOR="{line}" '
         f'BGCOLOR="{theme[c.short + "-fill"]}"{shape}>{"".join(rows)}</TABLE>'

@@ -131,19 +131,23 @@ NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
-WIDER = 0.3  # how much wider than the page the picture may be for that, or if it has no boxes that could fold
+WIDER = 0.3  # how much wider than the page the picture may be for that, as cards of arrays are wide; or without boxes
 
 
 def fit_picture(graph: Picture) -> Picture:
-    """The picture in the direction that reads best. If it is larger than the page then, its cards do without values;
-    if that is not enough, sequences and boxes in it fold further. A picture without boxes of the program would be cut
-    into sections, which is worse than a page that scrolls a little."""
+    """The picture in the direction that reads best, with images of matrices if there is room for them. If it is larger
+    than the page then, its cards do without values; if that is not enough, sequences and boxes in it fold further. A
+    picture without boxes of the program would be cut into sections, which is worse than a page that scrolls a
+    little."""
     graph, may = replace(graph, look=replace(graph.look, compact=False)), graph.look.compact is None
     shown = visible_picture(graph)
     way, over = best_way(shown)
     if may and (over or way == "boxes" or has_sequence(shown)):
         graph = with_look(graph, compact=True)
         way, over = best_way(visible_picture(graph))
+    elif may and any([x is not None and x.image for v in shown.nodes for x in (v.value, v.gradient)]):
+        tried = with_look(graph, images=True)
+        graph = tried if best_way(visible_picture(tried)) == (way, over) else graph
     whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
     if over and may:
         allowed = 0.0 if any([v.scope for v in graph.nodes]) else FAR
@@ -203,7 +207,8 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     extra -= TIME * sequence
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     _, _, *size = with_legend(turned, wide, high)
-    page = PAGE[0] * (1.0 + WIDER * (sequence or not drawn.frames)), PAGE[1]
+    wide_cards = sequence and drawn.look.detail == "arrays"
+    page = PAGE[0] * (1.0 + WIDER * (wide_cards or not drawn.frames)), PAGE[1]
     over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
 

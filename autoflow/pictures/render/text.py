@@ -208,7 +208,7 @@ class Tree:
         if carried.gradient is None:
             return Row(text)
         gradient = carried.gradient
-        of, told, whole = carried.parts[:3], "", gradient.text(self.digits)
+        of, told, whole = carried.parts, "", gradient.text(self.digits)
         if of and self.lesson():
             told, whole = sum_text(of, carried.of_parts, gradient, self.digits)
             told = f"{told[-1] if told[-1] in '=≈' else ''} {told.rstrip(' =≈')}".strip()
