@@ -25,6 +25,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
@@ -234,6 +235,26 @@ class Library(ModuleType):
         return found
 
 
+@kernel
+def steps(xs: Any, of: Any = None) -> Any:
+    """A function that is constant between its jumps."""
+    return of(*xs)
+
+
+rule(steps, "*xs | of=None", "steps", r"\operatorname{steps}($xs)", xs=lambda g, k, xs_shape: np.zeros(xs_shape[k]))
+
+
+def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
+    """The method of SciPy's, whose result moves with ``loc`` only."""
+
+    def run(self: Any, q: Any, *args: Any, **options: Any) -> Any:
+        shapes, loc, _ = self._parse_args(*args, **options)
+        dist = replaced(self, type(self).__bases__[-1], lambda v: v)
+        return steps([as_array(x) for x in (q, *shapes)], of=functools.partial(theirs, dist)) + loc
+
+    return run
+
+
 class SciPysCopies(Copies):
     """What stands for what is SciPy's: also for its classes, and objects of them."""
 
@@ -245,7 +266,9 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
+            if x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
+                self[id(x)] = quantile_of_counts(x)
+            elif home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
                 names = x.__globals__
                 self.add_function(x, self.setdefault(id(names), Space(names)))
         elif isinstance(x, type):

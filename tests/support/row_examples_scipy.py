@@ -13,6 +13,7 @@ from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
+from autoflow.scipy.bodies import steps
 from autoflow.scipy.fft import orthogonal
 from autoflow.scipy.sparse import product
 from autoflow.scipy.sparse.linalg import sparse_solve
@@ -37,6 +38,7 @@ TWO = (of((2, 1), (3,)), of((), ()))  # each time all of them, and broadcasting
 THREE = (of((2, 1), (), (3,)), of((), (), ()))
 
 EXAMPLES: dict[Any, tuple[Example, ...]] = {
+    steps: (of((3,), (2, 1), of=lambda x, y: np.floor(x) + np.floor(y)),),
     # special
     zeta: at(s=2.0),
     special.radian: (of((3,), (3,), (3,)), of((), (2,), ())),
