@@ -273,7 +273,8 @@ class Continuous(Distribution):
                 return value + (power if low == 0 else -power) * further
 
             safe = [(x, self._middle), (loc, 0), (scale, 1), *[(v, 0.5) for v in shapes]]
-            flat = functools.partial(self._flat, method, exact if method == "_pdf" else at, [numbers_of(v) for v in shapes])
+            plain = [numbers_of(v) for v in shapes]
+            flat = functools.partial(self._flat, method, exact if method == "_pdf" else at, plain)
             return with_limits(compute, safe, inside, otherwise, ok, flat)
 
     def _point(self, d: Array, scale: Any) -> Array:
