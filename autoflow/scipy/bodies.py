@@ -75,7 +75,7 @@ def check_precision(*arrays: Any) -> None:
 
 def is_copy(x: Any) -> bool:
     """Is it an object of a class that is a copy?"""
-    return type(x).__module__ == __name__ and hasattr(x, "__dict__") and not isinstance(x, ModuleType)
+    return "is_a_copy" in vars(type(x)) and hasattr(x, "__dict__")
 
 
 def in_copies(x: Any) -> Any:
@@ -301,7 +301,7 @@ class SciPysCopies(Copies):
         members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
         bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
         if members or bases:
-            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"__module__": __name__})
+            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True})
             for name, f in members.items():
                 setattr(new, name, MEMBERS[type(f)](f))
 

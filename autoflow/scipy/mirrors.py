@@ -21,7 +21,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
-from .bodies import COPIES, OWN, attributes, in_copies, is_ours, replaced, with_attributes
+from .bodies import COPIES, MAKERS, OWN, attributes, in_copies, is_copy, is_ours, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
@@ -59,21 +59,25 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         return made
 
     OWN[home] = [name for name in functions if name in names]
-    names.update(
-        {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
-    )
+    names.update({name: with_plain(names[name], theirs, name) for name in OWN[home]})
     return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 
 def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
     """Our function for nodes, SciPy's for plain arrays."""
-    known = set(inspect.signature(ours).parameters)
+    parameters = inspect.signature(ours).parameters
+    takes_all = any([p.kind is p.VAR_KEYWORD for p in parameters.values()])
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
-        return ours(*args, **{k: v for k, v in options.items() if k in known or k not in HOW})
+        options = {k: v for k, v in options.items() if k in parameters or k not in HOW}
+        if not takes_all and (others := [k for k in options if k not in parameters]):
+            raise NoRuleError(
+                f"{ours.__module__}.{name} of a node has no derivative with {', '.join(others)}=: {ADVICE}"
+            )
+        return ours(*args, **options)
 
     return run
 
@@ -103,9 +107,9 @@ class Methods:
         if name[0] == "_":
             raise AttributeError(name)
         is_plain = not has_node([*self.args, *self.kwds.values()])
-        found = getattr(self.scipys, name)
+        found = getattr(self.scipys if is_plain else self.theirs, name)
         if not callable(found):
-            return found if is_plain else getattr(self.theirs, name)
+            return found
         if not (self.args or self.kwds):
             self.made[name] = self.made.get(name) or on_nodes(found, f"{self.path}.{name}")
             return self.made[name]
@@ -195,6 +199,7 @@ def never_lost(kind: type, refused: str = "") -> type:
     """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
     NoRuleError if they give numbers alone; or, with the name of a class that is ``refused``, in any case."""
     (base,) = kind.__bases__[-1:]
+    kind.__module__ = f"autoflow.{base.__module__.partition('._')[0]}"  # where pickle finds it
 
     def checked(method: Any, name: str) -> Any:
         @functools.wraps(method)
@@ -220,6 +225,7 @@ def never_lost(kind: type, refused: str = "") -> type:
 
         return run
 
+    kind.__reduce__ = pickled  # type: ignore[method-assign]
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
@@ -232,14 +238,29 @@ def never_lost(kind: type, refused: str = "") -> type:
     return kind
 
 
+def pickled(x: Any) -> Any:
+    """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
+    if not is_copy(x):  # it refuses nodes; its class may have no name that pickle finds
+        base = type(x).__bases__[-1]
+        known = base.__module__.startswith("scipy.")
+        return (in_ours, (replaced(x, base, lambda v: v),)) if known else object.__reduce_ex__(x, 2)
+    theirs = {id(COPIES.get(id(f))): f for f in [*COPIES.held, *[getattr(np, name) for name in MAKERS]]}
+    found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
+    return unpickled, (type(x), {**attributes(x), **found}, [*found])
+
+
+def unpickled(kind: type, state: dict[str, Any], functions: list[str]) -> Any:
+    """The object."""
+    return with_attributes(object.__new__(kind), {**state, **{name: COPIES.find(state[name]) for name in functions}})
+
+
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
 def refusing_class(kind: type, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
-    home = name.rpartition(".")[0]
     try:
-        return never_lost(type(kind)(kind.__name__, (kind,), {"__module__": f"autoflow.{home}"}), name)
+        return never_lost(type(kind)(kind.__name__, (kind,), {}), name)
     except TypeError:  # it may have no classes derived from it
         return kind
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import NoRuleError
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import primitive, rule
@@ -65,8 +66,9 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
      x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:
-    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts. ``return_sign``: the pair of
+    log |Σ b eᵃ| and the sign of the sum, of real numbers.
 
     >>> import autoflow as af
     >>> from autoflow import special
@@ -75,7 +77,15 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     >>> x.grad
     array([0.5, 0.5])
     """
-    return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
+    a, b = as_array(a), None if b is None else as_array(b)
+    if not return_sign:
+        return sum_of_exponentials(a, b, axis, keepdims)
+    if "c" in (a.dtype.kind, getattr(b, "dtype", a.dtype).kind):
+        raise NoRuleError("af.special.logsumexp of complex nodes does not take return_sign: the sign has a derivative")
+    plain = None if b is None else numbers_of(b)
+    _, sign = scipy_special.logsumexp(numbers_of(a), axis=axis, b=plain, keepdims=True, return_sign=True)
+    z = sum_of_exponentials(a, sign if b is None else b * sign, axis, keepdims)
+    return z, np.reshape(sign, z.shape)
 
 
 # ---------------------------------------------------------------- gamma
@@ -104,7 +114,7 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
     >>> special.lambertw([0.0, np.e])
     array([0.+0.j, 1.+0.j])
     """
-    return lambert(as_array(z), k, tol)
+    return lambert(as_array(z), k if isinstance(k, int) else np.asarray(numbers_of(k), np.dtype("long")), tol)
 
 
 # ---------------------------------------------------------------- others

@@ -137,7 +137,7 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
         of((3, 3), (3, 2), prepare=dominant, trans=1),
         of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True),
         of((2, 2, 2), (2, 2, 3), prepare=dominant)),
-    cholesky: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
+    cholesky.__wrapped__: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
     banded: (of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
         of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)),
     packed_lu: (of((3, 3), prepare=dominant), of((1, 1), prepare=dominant)),

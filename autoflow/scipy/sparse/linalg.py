@@ -14,6 +14,8 @@ from scipy import sparse
 from scipy.sparse import linalg as theirs
 
 from ...base.errors import ConvergenceError, NoRuleError
+from ...batching.batched import open_layer, wrap_batched
+from ...batching.forms import batched
 from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
@@ -51,6 +53,17 @@ rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "Aâ
      data=solve_data,
      b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
      )  # fmt: skip
+
+
+@batched(sparse_solve)
+def solve_batch(
+    layer: Any, data: Any, b: Any, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
+) -> Any:  # fmt: skip
+    """One matrix is factored once for all vectors."""
+    values, moves = open_layer(data, layer)
+    if moves or method or np.ndim(b) == 2:
+        return NotImplemented
+    return wrap_batched(sparse_solve(values, open_layer(b, layer)[0].T, rows, columns).T, layer)
 
 
 def elements(matrix: Any) -> tuple[Any, Any, Any]:

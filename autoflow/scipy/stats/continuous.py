@@ -82,7 +82,8 @@ class Distribution:
         values = {**dict(self._defaults), **values, **named}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in map(values.get, names)])
+        given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
+        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in given])
 
 
 class Frozen:

@@ -1,0 +1,129 @@
+"""Keywords of all functions that give gradients, drawn at random: values, bits and slopes are SciPy's, or an error is
+raised.
+
+Each public function of SciPy's is called with arguments that it takes (those of ``docs/make_scipy.py``) and with
+keywords that fit their defaults, or are words in its docstring; each array in turn is a node. What is drawn depends on
+a seed: by night it is 0, and then the date.
+"""
+
+import datetime
+import importlib
+import inspect
+import random
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+import autoflow as af  # noqa: E402
+
+sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
+import make_scipy  # noqa: E402
+
+SECONDS = 60.0  # for a module, at most
+# Keywords that do not say what is computed, or that are of other calls.
+LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "overwrite_a", "overwrite_b", "n_resamples"}
+# What SciPy leaves open: signs and phases of vectors, and what iterations or draws find.
+OPEN = make_scipy.OPEN | {"sparse.linalg.eigs", "sparse.linalg.lobpcg", "sparse.linalg.onenormest"}
+
+
+def candidates(default, words):
+    """Values that a keyword with this default may have."""
+    if isinstance(default, bool):
+        return [True, False]
+    if isinstance(default, str):
+        return [default, *words]
+    if isinstance(default, int):
+        return [default, 0, 1, 2, 3, -1]
+    if isinstance(default, float):
+        return [default, 0.0, 0.3, 1.7]
+    if isinstance(default, tuple):
+        return [default]
+    return [
+        None,
+        None,
+        0,
+        1,
+        -1,
+        2,
+        0.4,
+        True,
+        (0, 1),
+        *words[:3],
+        np.array([0.7, 1.1, 0.4, 0.9]),
+        np.linspace(0.5, 1.5, 6),
+    ]
+
+
+def drawn_calls(module, name, rng, most):
+    """Positional arguments that SciPy's function takes, and keywords."""
+    theirs = getattr(importlib.import_module(f"scipy.{module}"), name)
+    try:
+        parameters = list(inspect.signature(theirs).parameters.values())
+    except (ValueError, TypeError):
+        return
+    words = sorted(set(re.findall(r"['\"`‘]([a-zA-Z_-]{2,16})['\"`’]", theirs.__doc__ or "")))
+    fitting = rng.sample(make_scipy.ARGUMENTS, len(make_scipy.ARGUMENTS))
+    for _ in range(most):
+        for args in fitting:
+            rest = [p for k, p in enumerate(parameters) if p.default is not p.empty and p.name not in LEFT_OUT
+                    and (k >= len(args) or p.kind is p.KEYWORD_ONLY)]  # fmt: skip
+            if not rest:
+                continue
+            chosen = rng.sample(rest, min(len(rest), rng.choice((1, 1, 2, 3))))
+            options = {p.name: rng.choice(candidates(p.default, words)) for p in chosen}
+            try:
+                with np.errstate(all="ignore"):
+                    found = theirs(*args, **options)
+            except Exception:
+                continue
+            if make_scipy.parts(found):
+                yield args, options
+                break
+        rng.shuffle(fitting)
+
+
+def wrong_calls(module, names, seed, most, seconds):
+    """What is wrong in the calls that a seed draws, and how many of them have a gradient."""
+    ours, theirs = [importlib.import_module(f"{home}.{module}") for home in ("autoflow.scipy", "scipy")]
+    end, wrong, right = time.monotonic() + seconds, [], 0
+    for name in names:
+        f, g = getattr(theirs, name), getattr(ours, name)
+        if hasattr(f, "rvs") or make_scipy.takes_function(f) or f"{module}.{name}" in OPEN or name[:7] == "binary_":
+            continue  # (SciPy's binary_dilation ends the process for some keywords)
+        for args, options in drawn_calls(module, name, random.Random(f"{seed} {module} {name}"), most):
+            for k, x in enumerate(args):
+                if isinstance(x, np.ndarray) and (k == 0 or x.ndim) and time.monotonic() < end:  # the rest are options
+                    calls = [lambda v, h=h, k=k: h(*args[:k], v, *args[k + 1 :], **options) for h in (f, g)]  # noqa: B023
+                    try:
+                        right += make_scipy.outcome(*calls, x) == "gradient"
+                    except AssertionError as error:
+                        shapes = [np.shape(v) or v for v in args]
+                        wrong.append(
+                            f"{module}.{name} {shapes} by {k}, {options}: {' '.join(str(error).split())[:150]}"
+                        )
+    return wrong, right
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, datetime.date.today().strftime("%Y%m%d")], ids=["fixed", "of the day"])
+@pytest.mark.parametrize("module", make_scipy.MODULES)
+def test_keywords(module, seed):
+    names = make_scipy.public_names(module)[0]
+    random.Random(f"{seed}").shuffle(names)
+    wrong, _ = wrong_calls(module, names, seed, 3, SECONDS)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_some_keywords():
+    names = {"fft": ["rfft", "dct"], "special": ["logsumexp"], "signal": ["detrend"], "linalg": ["norm"]}
+    found = [wrong_calls(module, some, 0, 2, SECONDS) for module, some in names.items()]
+    assert not sum([wrong for wrong, _ in found], [])
+    assert sum([right for _, right in found]) > 5
