@@ -268,6 +268,8 @@ class SciPysCopies(Copies):
         elif kind is FunctionType:
             if x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
                 self[id(x)] = quantile_of_counts(x)
+            elif home.startswith("scipy.optimize.") and is_search(x):
+                self[id(x)] = with_memory(x)
             elif home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
                 names = x.__globals__
                 self.add_function(x, self.setdefault(id(names), Space(names)))
@@ -322,6 +324,11 @@ MEMBERS: dict[Any, Callable[[Any], Any]] = {
 }
 
 
+def is_search(x: Any) -> bool:
+    """Does it look for a root or a minimum? The derivative of its steps would lag behind."""
+    return x.__name__[:5] != "rosen" and getattr(import_module("scipy.optimize"), x.__name__, None) is x
+
+
 def is_in_c(x: Any, home: str) -> bool:
     """Is it a function of SciPy's in C, Cython or Fortran?"""
     kind = type(x).__name__
@@ -338,7 +345,9 @@ def with_memory(f: Any, ours: Any = None) -> Any:
         if not is_ours([*args, options]):
             return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
         if ours is None:
-            raise NoRuleError(f"{getattr(f, '__name__', f)} of a node is SciPy's in C, and has no derivative here")
+            raise NoRuleError(
+                f"{getattr(f, '__name__', f)} of a node is SciPy's, in C or by steps, and has no derivative here"
+            )
         return ours(*args, **options)
 
     return run

@@ -402,8 +402,8 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     array([[1., 3., 4.],
            [2., 1., 3.]])
     """
-    c = as_array(c)
-    r = np.conjugate(c) if r is None else as_array(r)
+    c = np.atleast_1d(as_array(c))
+    r = np.conjugate(c) if r is None else np.atleast_1d(as_array(r))
     n, m = c.shape[-1], r.shape[-1]
     stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))

@@ -64,20 +64,28 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
 
 
 def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
-    """Our function for nodes, SciPy's for plain arrays."""
-    parameters = inspect.signature(ours).parameters
-    takes_all = any([p.kind is p.VAR_KEYWORD for p in parameters.values()])
+    """Our function for nodes, with SciPy's order of arguments; SciPy's for plain arrays."""
+    signature = inspect.signature(ours)
+    known = signature.parameters.values()
+    names = None if any([p.kind is p.VAR_KEYWORD for p in known]) else {p.name for p in known}
+    scipys = functools.cache(lambda: inspect.signature(getattr(theirs(), name)))
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
-        options = {k: v for k, v in options.items() if k in parameters or k not in HOW}
-        if not takes_all and (others := [k for k in options if k not in parameters]):
+        given = scipys().bind(*args, **options).arguments
+        for p in scipys().parameters.values():
+            if p.name in given and p.kind is p.VAR_KEYWORD:
+                given |= given.pop(p.name)
+            elif p.name in given and (p.name in HOW or given[p.name] is p.default) and p.name not in (names or ()):
+                del given[p.name]
+        if others := [k for k in given if names is not None and k not in names]:
             raise NoRuleError(
                 f"{ours.__module__}.{name} of a node has no derivative with {', '.join(others)}=: {ADVICE}"
             )
-        return ours(*args, **options)
+        bound = signature.bind(**given)
+        return ours(*bound.args, **bound.kwargs)
 
     return run
 

@@ -62,7 +62,7 @@ def pdist(X: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N8
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: N803
     """From the distances of pairs, as of :func:`pdist`, to the symmetric matrix, and back."""
-    x = as_array(X)
+    x = np.atleast_1d(as_array(X))
     theirs.squareform(numbers_of(x), force, checks)  # it raises SciPy's own errors
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
