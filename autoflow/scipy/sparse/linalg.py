@@ -96,6 +96,8 @@ def iterative(name: str) -> Callable[..., Any]:
     """A solver by iteration. With a node in A or b, ``x0``, ``M`` and ``callback`` are not known."""
 
     def solve(A: Any, b: Any, **options: Any) -> tuple[Any, int]:  # noqa: N803
+        if unknown := {"x0", "M", "callback"} & options.keys():
+            raise NoRuleError(f"scipy.sparse.linalg.{name} of a node does not know {', '.join(sorted(unknown))}=")
         data, rows, columns = elements(A)
         return sparse_solve(data, as_array(b), rows, columns, name, options), 0
 
