@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -21,7 +22,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
-from .bodies import COPIES, MAKERS, OWN, attributes, in_copies, is_copy, is_ours, replaced, with_attributes
+from .bodies import COPIES, MAKERS, OWN, attributes, in_copies, is_ours, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
@@ -115,7 +116,7 @@ class Methods:
         if name[0] == "_":
             raise AttributeError(name)
         is_plain = not has_node([*self.args, *self.kwds.values()])
-        found = getattr(self.scipys if is_plain else self.theirs, name)
+        found = getattr(self.scipys if is_plain or name in UNFROZEN else self.theirs, name)
         if not callable(found):
             return found
         if not (self.args or self.kwds):
@@ -147,6 +148,7 @@ class Methods:
         return f"<af.{self.path}>"
 
 
+UNFROZEN = "fit", "fit_loc_scale", "freeze", "nnlf"  # methods that a distribution with parameters has not
 FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
 
 
@@ -199,7 +201,10 @@ def in_ours(x: Any) -> Any:
         ours = functools.reduce(getattr, rest, import_module(f"autoflow.{first}"))
         found: Any = getattr(ours, kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
-        return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
+        made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
+        if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
+            made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
+        return replaced(x, made, lambda v: v)
     return x
 
 
@@ -233,7 +238,8 @@ def never_lost(kind: type, refused: str = "") -> type:
 
         return run
 
-    kind.__reduce__ = pickled  # type: ignore[method-assign]
+    if not refused:
+        kind.__reduce__ = pickled  # type: ignore[method-assign]
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
@@ -248,10 +254,6 @@ def never_lost(kind: type, refused: str = "") -> type:
 
 def pickled(x: Any) -> Any:
     """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
-    if not is_copy(x):  # it refuses nodes; its class may have no name that pickle finds
-        base = type(x).__bases__[-1]
-        known = base.__module__.startswith("scipy.")
-        return (in_ours, (replaced(x, base, lambda v: v),)) if known else object.__reduce_ex__(x, 2)
     theirs = {id(COPIES.get(id(f))): f for f in [*COPIES.held, *[getattr(np, name) for name in MAKERS]]}
     found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
     return unpickled, (type(x), {**attributes(x), **found}, [*found])

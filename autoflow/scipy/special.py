@@ -11,7 +11,6 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,20 +18,20 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
-from ..table.table import primitive, rule
+from ..table.table import COMPOSED, primitive, rule
+from .bodies import COPIES
 from .mirrors import mirrored
 
 try:
     from scipy import special as scipy_special
 except ImportError as error:
     raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
-from ..rules import bessel
-from ..rules.special import lambertw as lambert
+from ..rules import bessel as bessel
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = [  # noqa: F822 - four of them are SciPy's own bodies
+__all__ = [  # noqa: F822 - most of them are SciPy's own bodies
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
@@ -107,32 +106,9 @@ def multigammaln(a: Any, d: int) -> Node:
     return z
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
-    """The k-th branch of the inverse of w eʷ; complex.
-
-    >>> from autoflow import special
-    >>> special.lambertw([0.0, np.e])
-    array([0.+0.j, 1.+0.j])
-    """
-    return lambert(as_array(z), k if isinstance(k, int) else np.asarray(numbers_of(k), np.dtype("long")), tol)
-
-
 # ---------------------------------------------------------------- others
 
-
-def _spherical(function: Any) -> Callable[[Any, Any], Node]:
-    """A spherical Bessel function with SciPy's order of arguments."""
-
-    def spherical(n: Any, z: Any) -> Node:
-        return function(as_array(z), n)
-
-    spherical.__name__ = spherical.__qualname__ = function.__name__
-    spherical.__doc__ = f"The spherical Bessel function of order n, as ``scipy.special.{function.__name__}``."
-    return spherical
-
-
-spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
-spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
-
-
+COPIES |= {
+    id(f): COMPOSED[f] for f in [getattr(scipy_special, f"spherical_{kind}") for kind in ("jn", "yn", "in", "kn")]
+}
 __getattr__, __dir__ = mirrored(globals(), __all__)

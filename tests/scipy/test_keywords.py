@@ -33,8 +33,8 @@ LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "overw
 OPEN = make_scipy.OPEN | {"sparse.linalg.eigs", "sparse.linalg.lobpcg", "sparse.linalg.onenormest"}
 
 
-def candidates(default, words):
-    """Values that a keyword with this default may have."""
+def candidates(default, words, said):
+    """Values that a keyword with this default may have; ``said``: "array" or "float", if its docstring says so."""
     if isinstance(default, bool):
         return [True, False]
     if isinstance(default, str):
@@ -45,20 +45,10 @@ def candidates(default, words):
         return [default, 0.0, 0.3, 1.7]
     if isinstance(default, tuple):
         return [default]
-    return [
-        None,
-        None,
-        0,
-        1,
-        -1,
-        2,
-        0.4,
-        True,
-        (0, 1),
-        *words[:3],
-        np.array([0.7, 1.1, 0.4, 0.9]),
-        np.linspace(0.5, 1.5, 6),
-    ]
+    return [None, None, *KINDS_OF_NONE.get(said, [0, 1, -1, 2, True, (0, 1), *words[:3]])]
+
+
+KINDS_OF_NONE = {"array": [np.array([0.7, 1.1, 0.4, 0.9]), np.linspace(0.5, 1.5, 6)], "float": [0.4, 1.3]}
 
 
 def differentiated(module):
@@ -82,7 +72,9 @@ def drawn_calls(module, name, rng, most):
         fitting = [tuple([x + np.linspace(0, 0.1, x.size).reshape(x.shape) if np.ndim(x) else x for x in args])
                    for args in fitting]  # fmt: skip
     needed = len([p for p in parameters if p.default is p.empty])
-    fitting = [args for args in fitting if not any([np.ndim(x) for x in args[needed:]])]  # an option is no array
+    spoiling = [k for k, p in enumerate(parameters) if p.name.startswith("overwrite")]
+    fitting = [args for args in fitting  # an option is no array, and arguments stay as they are
+               if not any([np.ndim(x) for x in args[needed:]]) and len(args) <= min(spoiling, default=9)]  # fmt: skip
     for _ in range(most):
         for args in fitting:
             rest = [p for k, p in enumerate(parameters) if p.default is not p.empty and p.name not in LEFT_OUT
@@ -90,7 +82,8 @@ def drawn_calls(module, name, rng, most):
             if not rest:
                 continue
             chosen = rng.sample(rest, min(len(rest), rng.choice((1, 1, 2, 3))))
-            options = {p.name: rng.choice(candidates(p.default, words)) for p in chosen}
+            said = {p.name: re.search(rf"\b{p.name} ?: [^\n]*?(array|float)", theirs.__doc__ or "") for p in chosen}
+            options = {p.name: rng.choice(candidates(p.default, words, (said[p.name] or [0, ""])[1])) for p in chosen}
             try:
                 with np.errstate(all="ignore"):
                     found = theirs(*args, **options)

@@ -288,10 +288,11 @@ class Continuous(Distribution):
         if self._order is None or (method == "_logpdf" and self._powers is not None):
             return None
         if self._support[0] == 0:
-            found = at == tiny if method == "_logcdf" else False
+            ends = {"_logcdf": at == tiny}
         else:
-            found = {"_logcdf": at == -huge, "_logsf": at == huge, "_logpdf": abs(at) == huge}.get(method, False)
-        return found if not is_on_host(found) or np.any(found) else None
+            ends = {"_logcdf": at == -huge, "_logsf": at == huge, "_logpdf": np.absolute(at) == huge}
+        found = ends.get(method)
+        return None if found is None or (is_on_host(found) and not np.any(found)) else found
 
     def _standard_form(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
         """The method of the standard form at z. A density, or its logarithm, is that at d = scale z: a power of z is
