@@ -239,7 +239,7 @@ def never_lost(kind: type, refused: str = "") -> type:
         return run
 
     if not refused:
-        kind.__reduce__ = pickled  # type: ignore[method-assign]
+        kind.__reduce__ = pickled  # type: ignore[assignment,method-assign]
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
