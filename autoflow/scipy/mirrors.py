@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -71,10 +72,18 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
     names = None if any([p.kind is p.VAR_KEYWORD for p in known]) else {p.name for p in known}
     scipys = functools.cache(lambda: inspect.signature(getattr(theirs(), name)))
 
+    @functools.cache
+    def alike() -> int:
+        """How many of the first arguments have the same names."""
+        pairs = zip(scipys().parameters, signature.parameters, strict=False)
+        return len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
+
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
+        if not options and len(args) <= alike():
+            return ours(*args)
         given = scipys().bind(*args, **options).arguments
         for p in scipys().parameters.values():
             if p.name in given and p.kind is p.VAR_KEYWORD:
