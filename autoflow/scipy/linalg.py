@@ -82,6 +82,8 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     elif kind not in ("None", "gen", "general", "banded"):
         known = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
         raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {known}")
+    if x.ndim == 0:
+        return np.atleast_1d(y) / x
     return general(x.mT if transposed else x, y, assume_a, lower, bool(transposed))
 
 

@@ -25,12 +25,15 @@ import autoflow as af
 sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
 import make_scipy
 
+from autoflow.scipy.sparse.linalg import ITERATIVE
+
 SECONDS = 60.0  # for a module, at most
 # Keywords that do not say what is computed, how far iterations go, and with which SciPy ends the process.
-LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "overwrite_a", "overwrite_b", "n_resamples",
-            "rtol", "atol", "maxiter", "structure", "footprint"}  # fmt: skip
-# What SciPy leaves open: signs and phases of vectors, and what iterations or draws find.
-OPEN = make_scipy.OPEN | {"sparse.linalg.eigs", "sparse.linalg.lobpcg", "sparse.linalg.onenormest"}
+LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "n_resamples", "rtol", "atol", "maxiter",
+            "structure", "footprint", "overwrite_x", "overwrite_a", "overwrite_b"}  # fmt: skip
+# What SciPy leaves open: signs and phases of vectors, what iterations or draws find; and the kinks of a median.
+OPEN = {*make_scipy.OPEN, *[f"sparse.linalg.{name}" for name in (*ITERATIVE, "eigs", "lobpcg", "onenormest")],
+        "interpolate.barycentric_interpolate", "stats.median_abs_deviation"}  # fmt: skip
 
 
 def candidates(default, words, said):
@@ -68,8 +71,8 @@ def drawn_calls(module, name, rng, most):
         return
     words = sorted(set(re.findall(r"['\"`‘]([a-zA-Z_-]{2,16})['\"`’]", theirs.__doc__ or "")))
     fitting = rng.sample(make_scipy.ARGUMENTS, len(make_scipy.ARGUMENTS))
-    if module == "stats":  # ranks and extremes have kinks at ties
-        fitting = [tuple([x + np.linspace(0, 0.1, x.size).reshape(x.shape) if np.ndim(x) else x for x in args])
+    if module in ("stats", "ndimage"):  # ranks and extremes have kinks at ties
+        fitting = [tuple([x + np.linspace(0, 0.0913, x.size).reshape(x.shape) if np.ndim(x) else x for x in args])
                    for args in fitting]  # fmt: skip
     needed = len([p for p in parameters if p.default is p.empty])
     spoiling = [k for k, p in enumerate(parameters) if p.name.startswith("overwrite")]
