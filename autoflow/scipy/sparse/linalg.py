@@ -34,7 +34,7 @@ def sparse_solve(
     check_precision(data, b)
     matrix = sparse.csc_array((data, (rows, columns)), shape=(b.shape[0],) * 2)
     if not method:
-        return np.reshape(theirs.spsolve(matrix, b), b.shape)
+        return np.reshape(theirs.spsolve(matrix, b, **(options or {})), b.shape)
     z, failed = getattr(theirs, method)(matrix, b, **(options or {}))
     if failed:
         raise ConvergenceError(
@@ -63,7 +63,7 @@ def solve_batch(
     values, moves = open_layer(data, layer)
     if moves or method or np.ndim(b) == 2:
         return NotImplemented
-    return wrap_batched(sparse_solve(values, open_layer(b, layer)[0].T, rows, columns).T, layer)
+    return wrap_batched(sparse_solve(values, open_layer(b, layer)[0].T, rows, columns, "", options).T, layer)
 
 
 def elements(matrix: Any) -> tuple[Any, Any, Any]:
@@ -88,7 +88,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     array([1., 4.])
     """
     data, rows, columns = elements(A)
-    z = sparse_solve(data, as_array(b), rows, columns)
+    options = {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
+    z = sparse_solve(data, as_array(b), rows, columns, "", options if permc_spec is not None else None)
     return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
 
 
