@@ -88,7 +88,12 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         for p in scipys().parameters.values():
             if p.name in given and p.kind is p.VAR_KEYWORD:
                 given |= given.pop(p.name)
-            elif p.name in given and (p.name in HOW or given[p.name] is p.default) and p.name not in (names or ()):
+            elif (
+                p.name in given
+                and (p.name in HOW or given[p.name] is p.default)
+                and not has_node(given[p.name])
+                and p.name not in (names or ())
+            ):
                 del given[p.name]
         if others := [k for k in given if names is not None and k not in names]:
             raise NoRuleError(
