@@ -80,6 +80,11 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
             from .inplace import write_composed
 
             return write_composed(ufunc, inputs, options)
+        if options and not hasattr(np, ufunc.__name__):
+            raise NoRuleError(
+                f"scipy.special.{ufunc.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
+                "without, or leave the graph on purpose with x.value."
+            )
         return COMPOSED[ufunc](*inputs, **options)
     if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
         return recorded_ufunc(self, ufunc, method, inputs, options)

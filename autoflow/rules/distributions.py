@@ -606,8 +606,8 @@ def side(upper: bool) -> int:
 
 
 rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", elementwise=True, domain=(0.5, 2.0),
-     a=lambda g, a, x, upper, z: g * (
-         side(upper) * over(gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) * gamma_score(a, x)),
+     a=lambda g, a, x, upper, z: g * np.where(z == -np.inf, np.log(x), side(upper) * over(
+         gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) * gamma_score(a, x)),
      x=lambda g, a, x, upper, z: g * (
          side(upper) * over(log_gamma_density(x, a), z, lambda x: x * gamma_mass(a, x, upper), x, 1.0)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,

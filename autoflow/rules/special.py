@@ -283,6 +283,12 @@ def complete_d(m: Array) -> Array:
     )  # fmt: skip
 
 
+def slope_of_k(z: Array, m: Array, rest: Array) -> Array:
+    """dK/dm = (K − D)/(2 (1 − m)) of z = K(m) and 1 − m; ∞ at the pole, where both are."""
+    pole = numbers_of(rest) == 0
+    return np.where(pole, np.inf, (z - complete_d(np.where(pole, 0.5, m))) / (2 * np.where(pole, 1, rest)))
+
+
 def incomplete_d(x: Array, m: Array) -> Array:
     """D(φ, m) = (F − E)/m, for φ instead of π/2: the integrals of sin²ᵏ follow from one another."""
     small = np.absolute(m) < SMALL
@@ -308,9 +314,9 @@ def slope_in_m(x: Array, m: Array, z: Array) -> Array:
 
 # fmt: off
 PARAMETER = (-0.8, 0.8)
-rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m, z: g * ((z - complete_d(m)) / (2 * (1 - m))),
+rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m, z: g * slope_of_k(z, m, 1 - m),
      domain=PARAMETER)
-rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x, z: g * ((complete_d(1 - x) - z) / (2 * x)),
+rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x, z: g * -slope_of_k(z, 1 - x, x),
      domain=(0.2, 1.8))
 rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0.5 * complete_d(m)),
      domain=PARAMETER)

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..rules import kernel, rule
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
@@ -74,7 +75,7 @@ def check_precision(*arrays: Any) -> None:
 
 def is_copy(x: Any) -> bool:
     """Is it an object of a class that is a copy?"""
-    return type(x).__module__ == __name__ and hasattr(x, "__dict__") and not isinstance(x, ModuleType)
+    return "is_a_copy" in vars(type(x)) and hasattr(x, "__dict__")
 
 
 def in_copies(x: Any) -> Any:
@@ -234,6 +235,26 @@ class Library(ModuleType):
         return found
 
 
+@kernel
+def steps(xs: Any, of: Any = None) -> Any:
+    """A function that is constant between its jumps."""
+    return of(*xs)
+
+
+rule(steps, "*xs | of=None", "steps", r"\operatorname{steps}($xs)", xs=lambda g, k, xs_shape: np.zeros(xs_shape[k]))
+
+
+def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
+    """The method of SciPy's, whose result moves with ``loc`` only."""
+
+    def run(self: Any, q: Any, *args: Any, **options: Any) -> Any:
+        shapes, loc, _ = self._parse_args(*args, **options)
+        dist = replaced(self, type(self).__bases__[-1], lambda v: v)
+        return steps([as_array(x) for x in (q, *shapes)], of=functools.partial(theirs, dist)) + loc
+
+    return run
+
+
 class SciPysCopies(Copies):
     """What stands for what is SciPy's: also for its classes, and objects of them."""
 
@@ -245,7 +266,11 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
+            if x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
+                self[id(x)] = quantile_of_counts(x)
+            elif home.startswith("scipy.optimize.") and is_search(x):
+                self[id(x)] = with_memory(x)
+            elif home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
                 names = x.__globals__
                 self.add_function(x, self.setdefault(id(names), Space(names)))
         elif isinstance(x, type):
@@ -278,7 +303,7 @@ class SciPysCopies(Copies):
         members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
         bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
         if members or bases:
-            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"__module__": __name__})
+            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True})
             for name, f in members.items():
                 setattr(new, name, MEMBERS[type(f)](f))
 
@@ -299,6 +324,11 @@ MEMBERS: dict[Any, Callable[[Any], Any]] = {
 }
 
 
+def is_search(x: Any) -> bool:
+    """Does it look for a root or a minimum? The derivative of its steps would lag behind."""
+    return x.__name__[:5] != "rosen" and getattr(import_module("scipy.optimize"), x.__name__, None) is x
+
+
 def is_in_c(x: Any, home: str) -> bool:
     """Is it a function of SciPy's in C, Cython or Fortran?"""
     kind = type(x).__name__
@@ -315,7 +345,9 @@ def with_memory(f: Any, ours: Any = None) -> Any:
         if not is_ours([*args, options]):
             return f(*map(value_of, args), **{k: value_of(v) for k, v in options.items()})
         if ours is None:
-            raise NoRuleError(f"{getattr(f, '__name__', f)} of a node is SciPy's in C, and has no derivative here")
+            raise NoRuleError(
+                f"{getattr(f, '__name__', f)} of a node is SciPy's, in C or by steps, and has no derivative here"
+            )
         return ours(*args, **options)
 
     return run

@@ -15,6 +15,8 @@ import numpy as np
 from scipy import fft as theirs
 from scipy.fft import _basic_backend
 
+from ..batching.forms import FORMS
+from ..batching.shapes import along
 from ..rules import kernel, rule
 from ..table.shapes import Array, as_array
 from .bodies import stand_for
@@ -56,6 +58,7 @@ def orthogonal(x: Array, name: str = "dct", type: int = 2, axis: int = -1) -> Ar
     return getattr(theirs, name)(x, type, axis=axis, norm="ortho")
 
 
+FORMS[orthogonal] = along(orthogonal, restored=True, names=("x", "name", "type", "axis"), axis=-1)
 TURNED = {1: 1, 2: 3, 3: 2, 4: 4}
 rule(orthogonal, "x | name='dct' type=2 axis=-1", "dct", r"\operatorname{dct} $x", holomorphic=True,
      x=lambda g, name, type, axis: orthogonal(g, name, TURNED[type], axis))  # fmt: skip

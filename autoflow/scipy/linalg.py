@@ -82,6 +82,8 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     elif kind not in ("None", "gen", "general", "banded"):
         known = "'gen', 'sym', 'her', 'pos', 'banded', " + ", ".join(map(repr, READ))
         raise NoRuleError(f"af.linalg.solve does not know assume_a={assume_a!r}. It is one of {known}")
+    if x.ndim == 0:
+        return np.atleast_1d(y) / x
     return general(x.mT if transposed else x, y, assume_a, lower, bool(transposed))
 
 
@@ -402,8 +404,8 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     array([[1., 3., 4.],
            [2., 1., 3.]])
     """
-    c = as_array(c)
-    r = np.conjugate(c) if r is None else as_array(r)
+    c = np.atleast_1d(as_array(c))
+    r = np.conjugate(c) if r is None else np.atleast_1d(as_array(r))
     n, m = c.shape[-1], r.shape[-1]
     stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))

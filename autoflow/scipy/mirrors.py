@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
+import sys
 import types
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -21,7 +23,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
-from .bodies import COPIES, OWN, attributes, in_copies, is_ours, replaced, with_attributes
+from .bodies import COPIES, MAKERS, OWN, attributes, in_copies, is_ours, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
@@ -59,21 +61,46 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         return made
 
     OWN[home] = [name for name in functions if name in names]
-    names.update(
-        {name: with_plain(names[name], theirs, name) for name in OWN[home] if not hasattr(names[name], "compute")}
-    )
+    names.update({name: with_plain(names[name], theirs, name) for name in OWN[home]})
     return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 
 def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
-    """Our function for nodes, SciPy's for plain arrays."""
-    known = set(inspect.signature(ours).parameters)
+    """Our function for nodes, with SciPy's order of arguments; SciPy's for plain arrays."""
+    signature = inspect.signature(ours)
+    known = signature.parameters.values()
+    names = None if any([p.kind is p.VAR_KEYWORD for p in known]) else {p.name for p in known}
+    scipys = functools.cache(lambda: inspect.signature(getattr(theirs(), name)))
+
+    @functools.cache
+    def alike() -> int:
+        """How many of the first arguments have the same names."""
+        pairs = zip(scipys().parameters, signature.parameters, strict=False)
+        return len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
-        return ours(*args, **{k: v for k, v in options.items() if k in known or k not in HOW})
+        if not options and len(args) <= alike():
+            return ours(*args)
+        given = scipys().bind(*args, **options).arguments
+        for p in scipys().parameters.values():
+            if p.name in given and p.kind is p.VAR_KEYWORD:
+                given |= given.pop(p.name)
+            elif (
+                p.name in given
+                and (p.name in HOW or given[p.name] is p.default)
+                and not has_node(given[p.name])
+                and p.name not in (names or ())
+            ):
+                del given[p.name]
+        if others := [k for k in given if names is not None and k not in names]:
+            raise NoRuleError(
+                f"{ours.__module__}.{name} of a node has no derivative with {', '.join(others)}=: {ADVICE}"
+            )
+        bound = signature.bind(**given)
+        return ours(*bound.args, **bound.kwargs)
 
     return run
 
@@ -103,9 +130,9 @@ class Methods:
         if name[0] == "_":
             raise AttributeError(name)
         is_plain = not has_node([*self.args, *self.kwds.values()])
-        found = getattr(self.scipys, name)
+        found = getattr(self.scipys if is_plain or name in UNFROZEN else self.theirs, name)
         if not callable(found):
-            return found if is_plain else getattr(self.theirs, name)
+            return found
         if not (self.args or self.kwds):
             self.made[name] = self.made.get(name) or on_nodes(found, f"{self.path}.{name}")
             return self.made[name]
@@ -135,6 +162,7 @@ class Methods:
         return f"<af.{self.path}>"
 
 
+UNFROZEN = "fit", "fit_loc_scale", "freeze", "nnlf"  # methods that a distribution with parameters has not
 FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
 
 
@@ -187,7 +215,10 @@ def in_ours(x: Any) -> Any:
         ours = functools.reduce(getattr, rest, import_module(f"autoflow.{first}"))
         found: Any = getattr(ours, kind.__name__, None)
         is_same = isinstance(found, type) and issubclass(found, kind)
-        return replaced(x, found if is_same else refusing(kind, f"{home}.{kind.__name__}"), lambda v: v)
+        made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
+        if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
+            made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
+        return replaced(x, made, lambda v: v)
     return x
 
 
@@ -195,6 +226,7 @@ def never_lost(kind: type, refused: str = "") -> type:
     """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
     NoRuleError if they give numbers alone; or, with the name of a class that is ``refused``, in any case."""
     (base,) = kind.__bases__[-1:]
+    kind.__module__ = f"autoflow.{base.__module__.partition('._')[0]}"  # where pickle finds it
 
     def checked(method: Any, name: str) -> Any:
         @functools.wraps(method)
@@ -220,6 +252,8 @@ def never_lost(kind: type, refused: str = "") -> type:
 
         return run
 
+    if not refused:
+        kind.__reduce__ = pickled  # type: ignore[assignment,method-assign]
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
@@ -232,14 +266,25 @@ def never_lost(kind: type, refused: str = "") -> type:
     return kind
 
 
+def pickled(x: Any) -> Any:
+    """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
+    theirs = {id(COPIES.get(id(f))): f for f in [*COPIES.held, *[getattr(np, name) for name in MAKERS]]}
+    found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
+    return unpickled, (type(x), {**attributes(x), **found}, [*found])
+
+
+def unpickled(kind: type, state: dict[str, Any], functions: list[str]) -> Any:
+    """The object."""
+    return with_attributes(object.__new__(kind), {**state, **{name: COPIES.find(state[name]) for name in functions}})
+
+
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
 def refusing_class(kind: type, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
-    home = name.rpartition(".")[0]
     try:
-        return never_lost(type(kind)(kind.__name__, (kind,), {"__module__": f"autoflow.{home}"}), name)
+        return never_lost(type(kind)(kind.__name__, (kind,), {}), name)
     except TypeError:  # it may have no classes derived from it
         return kind
 

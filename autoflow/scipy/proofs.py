@@ -130,11 +130,16 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     """Is the derivative of the results, in one direction, what differences of SciPy's say?"""
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=np.shape(x)) for x in found]
+    here = [np.asarray(value_of(x)) for x in found]
     steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) for x in inputs]
 
     def loss(results: list[Any]) -> Any:
-        pairs = zip(results, weights, strict=True)
-        return sum([np.sum(np.real(np.where(np.isfinite(value_of(z)), z, 0) * w)) for z, w in pairs])
+        """What is not finite here does not count; what is so only beyond the end of a domain counts as it is here."""
+        total: Any = 0.0
+        for z, y, w in zip(results, here, weights, strict=True):
+            ends = np.where(np.isfinite(y), y, 0)
+            total = total + np.sum(np.real(np.where(np.isfinite(value_of(z)) & np.isfinite(y), z, ends) * w))
+        return total
 
     def moved(h: float) -> float:
         left = iter(steps)

@@ -11,27 +11,27 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import NoRuleError
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
-from ..table.table import primitive, rule
+from ..table.table import COMPOSED, primitive, rule
+from .bodies import COPIES
 from .mirrors import mirrored
 
 try:
     from scipy import special as scipy_special
 except ImportError as error:
     raise ImportError("af.special computes with SciPy, which is not installed: pip install scipy") from error
-from ..rules import bessel
-from ..rules.special import lambertw as lambert
+from ..rules import bessel as bessel
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = [  # noqa: F822 - four of them are SciPy's own bodies
+__all__ = [  # noqa: F822 - most of them are SciPy's own bodies
     "diric", "factorial", "lambertw", "log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax",
     "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn",
 ]  # fmt: skip
@@ -65,8 +65,9 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
      x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) -> Node:
-    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts.
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts. ``return_sign``: the pair of
+    log |Σ b eᵃ| and the sign of the sum, of real numbers.
 
     >>> import autoflow as af
     >>> from autoflow import special
@@ -75,7 +76,15 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     >>> x.grad
     array([0.5, 0.5])
     """
-    return sum_of_exponentials(as_array(a), None if b is None else as_array(b), axis, keepdims)
+    a, b = as_array(a), None if b is None else as_array(b)
+    if not return_sign:
+        return sum_of_exponentials(a, b, axis, keepdims)
+    if "c" in (a.dtype.kind, getattr(b, "dtype", a.dtype).kind):
+        raise NoRuleError("af.special.logsumexp of complex nodes does not take return_sign: the sign has a derivative")
+    plain = None if b is None else numbers_of(b)
+    _, sign = scipy_special.logsumexp(numbers_of(a), axis=axis, b=plain, keepdims=True, return_sign=True)
+    z = sum_of_exponentials(a, sign if b is None else b * sign, axis, keepdims)
+    return z, np.reshape(sign, z.shape)
 
 
 # ---------------------------------------------------------------- gamma
@@ -97,32 +106,9 @@ def multigammaln(a: Any, d: int) -> Node:
     return z
 
 
-def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Node:
-    """The k-th branch of the inverse of w eʷ; complex.
-
-    >>> from autoflow import special
-    >>> special.lambertw([0.0, np.e])
-    array([0.+0.j, 1.+0.j])
-    """
-    return lambert(as_array(z), k, tol)
-
-
 # ---------------------------------------------------------------- others
 
-
-def _spherical(function: Any) -> Callable[[Any, Any], Node]:
-    """A spherical Bessel function with SciPy's order of arguments."""
-
-    def spherical(n: Any, z: Any) -> Node:
-        return function(as_array(z), n)
-
-    spherical.__name__ = spherical.__qualname__ = function.__name__
-    spherical.__doc__ = f"The spherical Bessel function of order n, as ``scipy.special.{function.__name__}``."
-    return spherical
-
-
-spherical_jn, spherical_yn = _spherical(bessel.spherical_jn), _spherical(bessel.spherical_yn)
-spherical_in, spherical_kn = _spherical(bessel.spherical_in), _spherical(bessel.spherical_kn)
-
-
+COPIES |= {
+    id(f): COMPOSED[f] for f in [getattr(scipy_special, f"spherical_{kind}") for kind in ("jn", "yn", "in", "kn")]
+}
 __getattr__, __dir__ = mirrored(globals(), __all__)

@@ -83,13 +83,8 @@ def with_parameters(
     return turned
 
 
-def _turn(turned: Any, order: tuple[int, ...], cut: tuple[bool, ...], *args: Any, **options: Any) -> Any:
+def _turn(turned: Any, order: tuple[int, ...], cut: tuple[bool, ...], *args: Any) -> Any:
     """Call the row's function with the ufunc's arguments."""
-    if options:
-        raise NoRuleError(
-            f"scipy.special.{turned.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
-            f"without, or leave the graph on purpose with x.value."
-        )
     args = tuple([np.trunc(x) if whole and np.asarray(x).dtype.kind == "f" else x
                   for x, whole in zip(args, cut, strict=True)])  # fmt: skip
     return turned(*[args[order.index(k)] for k in range(len(order))])

@@ -263,6 +263,8 @@ def test_no_name_of_scipys_is_hidden(module):
 @pytest.mark.parametrize("module", [pytest.param(name, marks=pytest.mark.nightly) for name in make_scipy.MODULES])
 def test_every_function_is_a_gradient_or_an_error(module):
     for name in make_scipy.public_names(module)[0]:
+        if name == "distance_transform_cdt":  # SciPy's ends the process
+            continue
         assert make_scipy.kind_of(module, name)[1] == []
 
 

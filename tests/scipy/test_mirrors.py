@@ -1,5 +1,7 @@
 """autoflow.scipy: SciPy's names; rules of ours, and SciPy's own code over them, under every transform."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -95,6 +97,82 @@ def test_under_every_transform(name):
     v = af.Variable(x)
     af.checkpoint(loss)(v).backward()
     np.testing.assert_allclose(v.grad, slopes[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["csr @ x", "x @ csr", "dia @ x", "data", "spsolve", "factorized", "dct"])
+def test_a_batch_is_one_call(name):
+    """Without the loop over examples that af.vmap warns of; of vectors, of data, and of both."""
+    loss = lambda v: np.sum(np.sin(EVERYWHERE[name](v)))  # noqa: E731
+    slopes = np.stack([af.grad(loss)(row) for row in X])
+    np.testing.assert_allclose(af.vmap(af.grad(loss), loop="refuse")(X), slopes, rtol=1e-10)
+
+
+def test_a_batch_of_matrices_and_of_columns():
+    def product(data, x):
+        return np.sum(np.sin(sparse.csr_array((data, (PLACES, PLACES[::-1])), shape=(8, 8)) @ np.stack([x, data], 1)))
+
+    f = af.grad(product, (0, 1))
+    found = af.vmap(f, loop="refuse")(X, X[::-1])
+    for k in (0, 1, 2):
+        for a, b in zip(found, f(X[k], X[2 - k]), strict=True):
+            np.testing.assert_allclose(a[k], b, rtol=1e-10)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_signs_of_sums_of_exponentials(axis):
+    x, b = X[:, :4], np.array([-1.0, -2.0, 0.5, 1.5])
+    z, sign = special.logsumexp(af.Variable(x), axis, b=b, keepdims=True, return_sign=True)
+    right = scipy.special.logsumexp(x, axis, b=b, keepdims=True, return_sign=True)
+    np.testing.assert_allclose(z.value, right[0])
+    np.testing.assert_array_equal(sign, right[1])
+    slope = af.grad(lambda v: np.sum(special.logsumexp(v, axis, b=b, return_sign=True)[0]))(x)
+    np.testing.assert_allclose(slope, b * np.exp(x - right[0]) * right[1])
+
+
+@pytest.mark.parametrize("call", [
+    lambda v: special.logsumexp(v + 1j, return_sign=True), lambda v: stats.expectile(v, 0.3),
+    lambda v: linalg.eig(np.outer(v, v), homogeneous_eigvals=True), lambda v: special.spherical_jn(2, v, True),
+    lambda v: scipy.special.ellipj(v, 0.5, order="K"), lambda v: scipy.special.eval_legendre(2, v, order="K"),
+])  # fmt: skip
+def test_keywords_without_a_rule_are_refused_by_name(call):
+    with pytest.raises(NoRuleError, match=r"return_sign|homogeneous|order|root_scalar|derivative"):
+        call(af.Variable(X[0]))
+
+
+def test_arguments_by_position_are_in_scipys_order():
+    a = X[:, :3] + 3 * np.eye(3)
+    for f, args in ((linalg.inv, (True, False)), (linalg.det, (False, True)), (linalg.cholesky, (True, False, False))):
+        np.testing.assert_allclose(f(af.Variable(a @ a.T), *args).value, f(a @ a.T, *args), rtol=1e-10)
+
+
+def test_covariances_of_scipys():
+    cov = scipy.stats.Covariance.from_diagonal([1.0, 2.0])
+    z = stats.multivariate_normal.logpdf(af.Variable([0.1, 0.2]), [0.0, 0.0], cov)
+    np.testing.assert_allclose(z.value, scipy.stats.multivariate_normal.logpdf([0.1, 0.2], [0.0, 0.0], cov))
+    of_diagonal = lambda d: stats.multivariate_normal.logpdf(X[0, :2], X[1, :2], stats.Covariance.from_diagonal(d))  # noqa: E731
+    right = af.grad(lambda d: stats.multivariate_normal.logpdf(X[0, :2], X[1, :2], np.diag(d)))(X[2, :2])
+    np.testing.assert_allclose(af.grad(of_diagonal)(X[2, :2]), right, rtol=1e-10)
+
+
+OBJECTS = {
+    **{name: (lambda v, name=name: getattr(interpolate, name)(PLACES, v), lambda z: z(2.3))
+       for name in ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator", "make_interp_spline", "interp1d")},
+    "grid": (lambda v: interpolate.RegularGridInterpolator((PLACES,), v), lambda z: z([[2.3]])),
+    **{kind: (lambda v, kind=kind: getattr(sparse, kind)((v, (PLACES, PLACES[::-1])), shape=(8, 8)),
+              lambda z: z @ np.ones(8)) for kind in ("csr_array", "csc_array", "coo_array", "csr_matrix")},
+    "frozen": (lambda v: stats.skewnorm(v), lambda z: z.logpdf(0.3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_are_copied_and_pickled(name):
+    """Those that hold nodes, and those that hold numbers. (Of a node pickle keeps the numbers.)"""
+    make, use = OBJECTS[name]
+    for x in (X[0], af.Variable(X[0])):
+        theirs = make(x)
+        for made in (copy.copy(theirs), copy.deepcopy(theirs), pickle.loads(pickle.dumps(theirs))):
+            assert type(made) is type(theirs)
+            np.testing.assert_array_equal(af.stop_gradient(use(made)), af.stop_gradient(use(theirs)))
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------

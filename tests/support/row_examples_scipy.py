@@ -13,6 +13,7 @@ from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
 from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
+from autoflow.scipy.bodies import steps
 from autoflow.scipy.fft import orthogonal
 from autoflow.scipy.sparse import product
 from autoflow.scipy.sparse.linalg import sparse_solve
@@ -37,6 +38,7 @@ TWO = (of((2, 1), (3,)), of((), ()))  # each time all of them, and broadcasting
 THREE = (of((2, 1), (), (3,)), of((), (), ()))
 
 EXAMPLES: dict[Any, tuple[Example, ...]] = {
+    steps: (of((3,), (2, 1), of=lambda x, y: np.floor(x) + np.floor(y)),),
     # special
     zeta: at(s=2.0),
     special.radian: (of((3,), (3,), (3,)), of((), (2,), ())),
@@ -135,7 +137,7 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
         of((3, 3), (3, 2), prepare=dominant, trans=1),
         of((2, 2), (2, 2), prepare=dominant, trans=1, lower=True, unit_diagonal=True),
         of((2, 2, 2), (2, 2, 3), prepare=dominant)),
-    cholesky: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
+    cholesky.__wrapped__: (of((3, 3), prepare=dominant), of((2, 2), prepare=dominant, lower=True)),
     banded: (of((3, 4), (4,), prepare=lambda x: x + np.array([[0.0], [4.0], [0.0]], x.dtype), below=1, above=1),
         of((3, 4), (4, 2), prepare=lambda x: x + np.array([[4.0], [0.0], [0.0]], x.dtype), below=2, above=0)),
     packed_lu: (of((3, 3), prepare=dominant), of((1, 1), prepare=dominant)),

@@ -15,6 +15,8 @@ import numpy as np
 from scipy import sparse as theirs
 from scipy.sparse import _sparsetools as kernels
 
+from ...batching.batched import open_layer, wrap_batched
+from ...batching.forms import batched
 from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
@@ -40,6 +42,15 @@ def product_data(g: Array, x: Array, rows: Any, columns: Any) -> Array:
 
 rule(product, "data x | rows=None columns=None m=0", "A @", r"A $x", name="sparse_matmul", data=product_data,
      x=lambda g, data, x_shape, rows, columns: product(data, g, columns, rows, x_shape[0]))  # fmt: skip
+
+
+@batched(product)
+def product_of_batch(layer: Any, data: Any, x: Any, rows: Any = None, columns: Any = None, m: int = 0) -> Any:
+    """Vectors are the columns of one matrix; of several matrices the elements are multiplied one by one."""
+    (values, moves), (vectors, _) = open_layer(data, layer), open_layer(x, layer)
+    if moves or np.ndim(x) == 2:
+        return put_back(x[columns] * (data if np.ndim(x) == 1 else data[:, None]), rows, (m, *np.shape(x)[1:]))
+    return wrap_batched(product(values, vectors.T, rows, columns, m).T, layer)
 
 
 def expanded(indptr: Array) -> Array:

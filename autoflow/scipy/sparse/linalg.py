@@ -14,6 +14,8 @@ from scipy import sparse
 from scipy.sparse import linalg as theirs
 
 from ...base.errors import ConvergenceError, NoRuleError
+from ...batching.batched import open_layer, wrap_batched
+from ...batching.forms import batched
 from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
@@ -32,7 +34,7 @@ def sparse_solve(
     check_precision(data, b)
     matrix = sparse.csc_array((data, (rows, columns)), shape=(b.shape[0],) * 2)
     if not method:
-        return np.reshape(theirs.spsolve(matrix, b), b.shape)
+        return np.reshape(theirs.spsolve(matrix, b, **(options or {})), b.shape)
     z, failed = getattr(theirs, method)(matrix, b, **(options or {}))
     if failed:
         raise ConvergenceError(
@@ -51,6 +53,17 @@ rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "Aâ
      data=solve_data,
      b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
      )  # fmt: skip
+
+
+@batched(sparse_solve)
+def solve_batch(
+    layer: Any, data: Any, b: Any, rows: Any = None, columns: Any = None, method: str = "", options: Any = None
+) -> Any:  # fmt: skip
+    """One matrix is factored once for all vectors."""
+    values, moves = open_layer(data, layer)
+    if moves or method or np.ndim(b) == 2:
+        return NotImplemented
+    return wrap_batched(sparse_solve(values, open_layer(b, layer)[0].T, rows, columns, "", options).T, layer)
 
 
 def elements(matrix: Any) -> tuple[Any, Any, Any]:
@@ -75,7 +88,8 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     array([1., 4.])
     """
     data, rows, columns = elements(A)
-    z = sparse_solve(data, as_array(b), rows, columns)
+    options = {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
+    z = sparse_solve(data, as_array(b), rows, columns, "", options if permc_spec is not None else None)
     return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
 
 
@@ -83,6 +97,8 @@ def iterative(name: str) -> Callable[..., Any]:
     """A solver by iteration. With a node in A or b, ``x0``, ``M`` and ``callback`` are not known."""
 
     def solve(A: Any, b: Any, **options: Any) -> tuple[Any, int]:  # noqa: N803
+        if unknown := {"x0", "M", "callback"} & options.keys():
+            raise NoRuleError(f"scipy.sparse.linalg.{name} of a node does not know {', '.join(sorted(unknown))}=")
         data, rows, columns = elements(A)
         return sparse_solve(data, as_array(b), rows, columns, name, options), 0
 

@@ -82,7 +82,8 @@ class Distribution:
         values = {**dict(self._defaults), **values, **named}
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
-        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in map(values.get, names)])
+        given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
+        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in given])
 
 
 class Frozen:
@@ -206,6 +207,17 @@ def tails_of(other: Continuous, operands: Callable[..., tuple[Any, ...]], *, mir
     return formulas(*[lambda *xs, name=name: getattr(other, name)(*operands(*xs)) for name in names])
 
 
+RANGE = 1e-300, 1e300
+
+
+def within_range(z: Array, d: Array) -> Array:
+    """z = d/scale; where that is 0 or infinite though d is not, an end of the range of numbers. Plain."""
+    gone = ((z == 0) & (d != 0)) | (np.isinf(z) & np.isfinite(d))
+    if is_on_host(gone) and not np.any(gone):
+        return z
+    return np.where(gone, np.sign(d) * np.clip(np.absolute(z), *RANGE), z)
+
+
 def move(z: Array, loc: Any, scale: Any) -> Array:
     """loc + scale z."""
     z = z if _is(scale, 1) else z * scale
@@ -219,6 +231,7 @@ class Continuous(Distribution):
     _support: tuple[float, float] = (-math.inf, math.inf)
     _middle = 0.5  # a point inside of every support but that of pareto
     _defaults = ("loc", 0), ("scale", 1)
+    _order = FORMULA  # p of the shape parameters: cdf ~ zᵖ at 0, where the support begins; else sf ~ z⁻ᵖ at infinity
     _drawn_by = ""  # SciPy's name of the standard form, if it is not that of the distribution
 
     def __init_subclass__(cls) -> None:
@@ -242,25 +255,51 @@ class Continuous(Distribution):
         shapes, loc, scale = self._standard(method[1:], args, named)
         x = floats(x)
         with np.errstate(all="ignore"):  # outside of the support, and of parameters that make no distribution
-            at, (low, high) = (numbers_of(x) - numbers_of(loc)) / numbers_of(scale), self._support
+            away, (low, high) = numbers_of(x) - numbers_of(loc), self._support
+            exact = away / numbers_of(scale)
+            at = within_range(exact, away)
             ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (at == at)
             inside = (at >= low) & (at <= high) if closed else (at > low) & (at < high)
             otherwise: Any = below if below == above else np.where(at < high, below, above)
+            beyond = self._beyond(method, at)
 
             def compute(x: Array, place: Any, size: Any, *shapes: Any) -> Array:
                 d = x if _is(place, 0) else x - place
-                z = d if _is(size, 1) else d / size
-                if method in ("_logpdf", "_pdf"):
-                    return self._density(method, d, z, size, shapes)
-                return getattr(self, method)(z, *shapes)
+                if beyond is None:
+                    return self._standard_form(method, d, self._point(d, size), size, shapes)
+                power, end = self._order(*shapes) + (method == "_logpdf"), np.where(beyond, at, 1)
+                further = np.log(np.where(beyond, d, 1) / end) - np.log(np.where(beyond, size, 1))
+                z = self._point(np.where(beyond, end, d), np.where(beyond, 1, size))
+                value = self._standard_form(method, d, z, size, shapes)
+                return value + (power if low == 0 else -power) * further
 
             safe = [(x, self._middle), (loc, 0), (scale, 1), *[(v, 0.5) for v in shapes]]
-            flat = functools.partial(self._flat, method, at, [numbers_of(v) for v in shapes])
+            plain = [numbers_of(v) for v in shapes]
+            flat = functools.partial(self._flat, method, exact if method == "_pdf" else at, plain)
             return with_limits(compute, safe, inside, otherwise, ok, flat)
 
-    def _density(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
-        """The density, or its logarithm, at d = scale z. A power of z is one of d and one of scale: each has its limit
-        at 0, where the derivative with respect to z may be infinite and dz/dscale is 0."""
+    def _point(self, d: Array, scale: Any) -> Array:
+        """The point of the standard form, d/scale."""
+        return d if _is(scale, 1) else d / scale
+
+    def _beyond(self, method: str, at: Array) -> Any:
+        """Where z is beyond the range of numbers, and the logarithm goes on as that of a power; None for nowhere."""
+        tiny, huge = RANGE
+        if self._order is None or (method == "_logpdf" and self._powers is not None):
+            return None
+        if self._support[0] == 0:
+            ends = {"_logcdf": at == tiny}
+        else:
+            ends = {"_logcdf": at == -huge, "_logsf": at == huge, "_logpdf": np.absolute(at) == huge}
+        found = ends.get(method)
+        return None if found is None or (is_on_host(found) and not np.any(found)) else found
+
+    def _standard_form(self, method: str, d: Array, z: Array, scale: Any, shapes: Any) -> Array:
+        """The method of the standard form at z. A density, or its logarithm, is that at d = scale z: a power of z is
+        one of d and one of scale. Each has its limit at 0, where the derivative with respect to z may be infinite and
+        dz/dscale is 0."""
+        if method not in ("_logpdf", "_pdf"):
+            return getattr(self, method)(z, *shapes)
         if self._powers is None:
             value = self._logpdf(z, *shapes)
             value = value if _is(scale, 1) else value - np.log(scale)
@@ -282,7 +321,8 @@ class Continuous(Distribution):
         full = value == 0 if "log" in method else value == 1
         if not is_on_host(full) or np.any(full):
             rest = self._sf if "cdf" in method else self._cdf
-            full = full & (rest(np.where(full, at, self._middle), *shapes) == 0)
+            gone = rest(self._point(np.where(full, at, self._middle), 1), *shapes) == 0
+            full = full & (gone | (np.absolute(at) == RANGE[1]))
         return full if "log" in method else full | (value == 0)
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
@@ -389,9 +429,10 @@ class Continuous(Distribution):
         if not has_history(*shapes):
             return z
         z, fixed = as_array(z), [numbers_of(v) for v in shapes]
-        lower = self._cdf(z, *fixed)
+        at = self._point(z, 1)
+        lower = self._cdf(at, *fixed)
         below = lower < 0.5
-        low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(z, *fixed))
+        low, high = np.where(below, lower, 0.25), np.where(below, 0.25, self._sf(at, *fixed))
         return np.where(below, self._ppf(low, *shapes), self._isf(high, *shapes))
 
 

@@ -46,6 +46,7 @@ class Uniform(Continuous):
     """``uniform``: from loc to loc + scale."""
 
     _name, _support = "uniform", (0.0, 1.0)
+    _order = staticmethod(lambda: 1.0)
     _mean, _var, _entropy = 0.5, 1 / 12, 0.0
     _logpdf = staticmethod(lambda z: 0.0 * z)
     _cdf, _sf = formulas(lambda z: 1.0 * z, lambda z: 1 - z)
@@ -57,6 +58,7 @@ class Exponential(Continuous):
     """``expon``: the density is e⁻ᶻ."""
 
     _name, _support = "expon", (0.0, math.inf)
+    _order = staticmethod(lambda: 1.0)
     _mean, _var, _entropy = 1.0, 1.0, 1.0
     _logpdf = staticmethod(lambda z: -z)
     _cdf, _sf = formulas(lambda z: -np.expm1(-z), lambda z: np.exp(-z))
@@ -73,6 +75,7 @@ class Weibull(Continuous):
         steep = (numbers_of(z) == 0) & (numbers_of(c) < 1)  # there zᶜ⁻¹ is infinite, and outdoes the slope of zᶜ
         return c - 1.0, None, np.log(c) - np.where(steep, 0, np.where(steep, 1, z) ** c)
 
+    _order = staticmethod(lambda c: c)
     _cdf, _sf = formulas(lambda z, c: -np.expm1(-(z**c)), lambda z, c: np.exp(-(z**c)))
     _logcdf, _logsf = formulas(lambda z, c: log1mexp_exp(c * np.log(z)), lambda z, c: -(z**c))
     _ppf, _isf = formulas(lambda q, c: (-np.log1p(-q)) ** (1.0 / c), lambda q, c: (-np.log(q)) ** (1.0 / c))
@@ -84,7 +87,7 @@ class Pareto(Continuous):
     """``pareto(b)``: log z is exponential with the rate b, z ≥ 1."""
 
     _name, _shapes, _support, _middle = "pareto", ("b",), (1.0, math.inf), 2.0
-    _powers = staticmethod(lambda z, b: (-(b + 1.0), None, np.log(b)))
+    _powers, _order = formulas(lambda z, b: (-(b + 1.0), None, np.log(b)), lambda b: b)
     _cdf, _sf = formulas(lambda z, b: -np.expm1(-b * np.log(z)), lambda z, b: z**-b)
     _logcdf, _logsf = formulas(lambda z, b: log1mexp(b * np.log(z)), lambda z, b: -b * np.log(z))
     _ppf, _isf = formulas(lambda q, b: np.exp(-np.log1p(-q) / b), lambda q, b: q ** (-1.0 / b))
@@ -119,7 +122,7 @@ class Cauchy(Symmetric):
     """``cauchy``: the density is 1/(π (1 + z²)); it has no mean."""
 
     _name, _mean, _var, _entropy = "cauchy", math.nan, math.nan, math.log(4 * math.pi)
-    _logpdf = staticmethod(lambda z: -math.log(math.pi) - log1p_square(z))
+    _order, _logpdf = formulas(lambda: 1.0, lambda z: -math.log(math.pi) - log1p_square(z))
     _cdf = staticmethod(lambda z: np.arctan2(1, -z) / math.pi)
 
     def _logcdf(self, z: Array) -> Array:
@@ -179,16 +182,20 @@ class Normal(Symmetric):
 
 
 class LogNormal(Continuous):
-    """``lognorm(s)``: log z is normal with deviation s."""
+    """``lognorm(s)``: log z is normal with deviation s. Its functions take log z, which has a wider range than z."""
 
     _name, _shapes, _support = "lognorm", ("s",), (0.0, math.inf)
 
-    def _logpdf(self, z: Array, s: Any) -> Array:
-        end = (numbers_of(z) == 0) | (numbers_of(z) == np.inf)
-        log = np.log(np.where(end, 1, z))
+    def _point(self, d: Array, scale: Any) -> Array:
+        end = (numbers_of(d) == 0) | (numbers_of(d) == np.inf)
+        return np.where(end, np.log(numbers_of(d)), np.log(np.where(end, 1, d)) - np.log(scale))
+
+    def _logpdf(self, log: Array, s: Any) -> Array:
+        end = np.isinf(numbers_of(log))
+        log = np.where(end, 0, log)
         return np.where(end, -np.inf, -0.5 * (log / s) ** 2 - np.log(s) - log - 0.5 * LOG_2PI)
 
-    _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda z, s: (np.log(z) / s,))
+    _cdf, _sf, _logcdf, _logsf = tails_of(Normal(), lambda log, s: (log / s,))
 
     def _ppf(self, q: Array, s: Any) -> Array:
         """At 0 the slope is ∞, and 0 with respect to s, as for a root: there the exponential would give 0 · ∞."""
@@ -217,7 +224,7 @@ class Gamma(Continuous):
     """``gamma(a)``: the density is zᵃ⁻¹ e⁻ᶻ/Γ(a)."""
 
     _name, _shapes, _support = "gamma", ("a",), (0.0, math.inf)
-    _powers = staticmethod(gamma_powers)
+    _powers, _order = formulas(gamma_powers, lambda a: a)
     _cdf, _sf = formulas(lambda z, a: special.gammainc(a, z), lambda z, a: special.gammaincc(a, z))
     _logcdf = staticmethod(lambda z, a: log_gammainc(as_array(a), as_array(z)))
     _logsf = staticmethod(lambda z, a: log_gammainc(as_array(a), as_array(z), True))
@@ -246,7 +253,7 @@ class Beta(Continuous):
     """``beta(a, b)``: the density is zᵃ⁻¹ (1 − z)ᵇ⁻¹/B(a, b)."""
 
     _name, _shapes, _support = "beta", ("a", "b"), (0.0, 1.0)
-    _powers = staticmethod(lambda z, a, b: (a - 1.0, b - 1.0, -special.betaln(a, b)))
+    _powers, _order = formulas(lambda z, a, b: (a - 1.0, b - 1.0, -special.betaln(a, b)), lambda a, b: a)
     _cdf, _sf = formulas(lambda z, a, b: special.betainc(a, b, z), lambda z, a, b: special.betaincc(a, b, z))
     _logcdf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), as_array(z)))
     _logsf = staticmethod(lambda z, a, b: log_betainc(as_array(a), as_array(b), as_array(z), True))
@@ -261,7 +268,7 @@ class Beta(Continuous):
 class StudentsT(Symmetric):
     """``t(df)``: the density is proportional to (1 + z²/df)^(−(df + 1)/2)."""
 
-    _name, _shapes = "t", ("df",)
+    _name, _shapes, _order = "t", ("df",), staticmethod(lambda df: df)
 
     def _logpdf(self, z: Array, df: Any) -> Array:
         return log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(z / np.sqrt(df))

@@ -106,3 +106,21 @@ def test_entropy_of_a_trial() -> None:
     p = np.array([0.1, 0.4])
     np.testing.assert_allclose(stats.bernoulli.entropy(p), scipy_stats.bernoulli.entropy(p))
     np.testing.assert_allclose(af.grad(lambda p: np.sum(stats.bernoulli(p).entropy()))(p), np.log1p(-p) - np.log(p))
+
+
+MORE = {"planck": (0.4,), "dlaplace": (0.4,), "zipf": (3.2,), "logser": (0.4,), "skellam": (2.0, 3.0)}
+
+
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+@pytest.mark.parametrize("name", [*COUNTS, *MORE])
+def test_quantiles_of_counts_are_steps(name: str, method: str) -> None:
+    """Their slopes are 0 by the probability, at both ends as well, and by the parameters, and 1 by loc."""
+    shapes, q = {**COUNTS, **MORE}[name], np.array([0.4, 0.0, 1.0, 0.7])
+    f, theirs = pair(name, method)
+    np.testing.assert_array_equal(f(af.Variable(q), *shapes, 3.0).value, theirs(q, *shapes, 3.0))
+    places = tuple([k for k, v in enumerate((q, *shapes, 3.0)) if not isinstance(v, int)])
+    *steps, by_loc = af.grad(lambda *xs: f(*xs)[np.array([0, 3])].sum() + 0 * xs[0].sum(), places)(q, *shapes, 3.0)
+    assert all([np.all(g == 0) for g in steps])
+    assert by_loc == 2.0
+    for at in q:
+        assert af.grad(f)(at, *shapes) == 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from distributions import LINES
 from scipy import special
 
 import autoflow as af
@@ -58,3 +59,26 @@ def test_where_there_is_no_density():
         assert af.grad(lambda z, a=a: af.stats.gamma.pdf(z, a))(0.0) == 0.0
         assert af.grad(lambda m, a=a: af.stats.poisson.pmf(a, m))(0.0) == 0.0
         assert af.grad(lambda z, a=a: af.stats.gamma.logpdf(z, a))(0.0) == np.inf
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ["logpdf", "logcdf", "logsf", "pdf", "cdf", "sf"])
+@pytest.mark.parametrize("name", LINES)
+def test_where_the_standard_form_leaves_the_range_of_numbers(name, method):
+    """x and scale are numbers, z = x/scale from 1e-400 to 1e400 on both sides: no slope is NaN, a slope is that of
+    values nearby, and where both are numbers x ∂f/∂x + scale ∂f/∂scale is -1 of a log density and 0 of a tail."""
+    f = getattr(getattr(af.stats, name), method)
+    for power in (-400, -320, -303, -299.9, 299.9, 303, 320, 400):
+        for side in (-1.0, 1.0):
+            x, scale = side * 10.0 ** (power / 2), 10.0 ** (-power / 2)
+            args = (x, *LINES[name], 0.0, scale)
+            with np.errstate(all="ignore"):
+                values = [float(f(x * np.exp(h), *args[1:])) for h in (-0.5, 0.0, 0.5)]
+                slopes = af.grad(f, tuple(range(len(args))))(*args)
+            assert not np.any(np.isnan([*values, *slopes])), (args, values, slopes)
+            by_x, by_loc, by_scale = slopes[0], slopes[-2], slopes[-1]
+            assert by_x == -by_loc
+            if "log" in method and np.all(np.isfinite([*values, *slopes])):
+                size = max(abs(x * by_x), 1e-3)
+                np.testing.assert_allclose(values[2] - values[0], x * by_x, rtol=1e-2, atol=1e-2 * size)
+                np.testing.assert_allclose(x * by_x + scale * by_scale, -(method == "logpdf"), atol=1e-9 * size)

@@ -1,0 +1,144 @@
+"""Keywords of all functions that give gradients, drawn at random: values, bits and slopes are SciPy's, or an error is
+raised.
+
+Each public function of SciPy's is called with arguments that it takes (those of ``docs/make_scipy.py``) and with
+keywords that fit their defaults, or are words in its docstring; each array in turn is a node. What is drawn depends on
+a seed: by night it is 0, and then the date.
+"""
+
+import datetime
+import importlib
+import inspect
+import random
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+import autoflow as af
+
+sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
+import make_scipy
+
+from autoflow.scipy.sparse.linalg import ITERATIVE
+
+SECONDS = 60.0  # for a module, at most
+# Keywords that do not say what is computed, how far iterations go, and with which SciPy ends the process.
+LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "n_resamples", "rtol", "atol", "maxiter",
+            "structure", "footprint", "overwrite_x", "overwrite_a", "overwrite_b"}  # fmt: skip
+# What SciPy leaves open: signs and phases of vectors, what iterations or draws find; and the kinks of a median.
+OPEN = {*make_scipy.OPEN, *[f"sparse.linalg.{name}" for name in (*ITERATIVE, "eigs", "lobpcg", "onenormest")],
+        "interpolate.barycentric_interpolate", "stats.median_abs_deviation"}  # fmt: skip
+
+
+def candidates(default, words, said):
+    """Values that a keyword with this default may have; ``said``: "array" or "float", if its docstring says so."""
+    if isinstance(default, bool):
+        return [True, False]
+    if isinstance(default, str):
+        return [default, *words]
+    if isinstance(default, int):
+        return [default, 0, 1, 2, 3, -1]
+    if isinstance(default, float):
+        return [default, 0.0, 0.3, 1.7]
+    if isinstance(default, tuple):
+        return [default]
+    return [None, None, *KINDS_OF_NONE.get(said, [0, 1, -1, 2, True, (0, 1), *words[:3]])]
+
+
+KINDS_OF_NONE = {"array": [np.array([0.7, 1.1, 0.4, 0.9]), np.linspace(0.5, 1.5, 6)], "float": [0.4, 1.3]}
+
+
+def differentiated(module):
+    """The functions of a module that ``docs/scipy.md`` says give gradients. (Some of the others end the process.)"""
+    lists = re.findall(
+        rf"\* `{re.escape(module)}`, (?:rule|SciPy's own code): (.*)", make_scipy.PAGE.read_text("utf-8")
+    )
+    return re.findall(r"`(\w+)`", " ".join(lists))
+
+
+def drawn_calls(module, name, rng, most):
+    """Positional arguments that SciPy's function takes, and keywords."""
+    theirs = getattr(importlib.import_module(f"scipy.{module}"), name)
+    try:
+        parameters = list(inspect.signature(theirs).parameters.values())
+    except (ValueError, TypeError):
+        return
+    words = sorted(set(re.findall(r"['\"`‘]([a-zA-Z_-]{2,16})['\"`’]", theirs.__doc__ or "")))
+    fitting = rng.sample(make_scipy.ARGUMENTS, len(make_scipy.ARGUMENTS))
+    if module in ("stats", "ndimage"):  # ranks and extremes have kinks at ties
+        fitting = [tuple([x + np.linspace(0, 0.0913, x.size).reshape(x.shape) if np.ndim(x) else x for x in args])
+                   for args in fitting]  # fmt: skip
+    needed = len([p for p in parameters if p.default is p.empty])
+    spoiling = [k for k, p in enumerate(parameters) if p.name.startswith("overwrite")]
+    fitting = [args for args in fitting  # an option is no array, and arguments stay as they are
+               if not any([np.ndim(x) for x in args[needed:]]) and len(args) <= min(spoiling, default=9)]  # fmt: skip
+    for _ in range(most):
+        for args in fitting:
+            rest = [p for k, p in enumerate(parameters) if p.default is not p.empty and p.name not in LEFT_OUT
+                    and (k >= len(args) or p.kind is p.KEYWORD_ONLY)]  # fmt: skip
+            if not rest:
+                continue
+            chosen = rng.sample(rest, min(len(rest), rng.choice((1, 1, 2, 3))))
+            said = {p.name: re.search(rf"\b{p.name} ?: [^\n]*?(array|float)", theirs.__doc__ or "") for p in chosen}
+            options = {p.name: rng.choice(candidates(p.default, words, (said[p.name] or [0, ""])[1])) for p in chosen}
+            try:
+                with np.errstate(all="ignore"):
+                    found = theirs(*args, **options)
+            except Exception:
+                continue
+            if make_scipy.parts(found):
+                yield args, options
+                break
+        rng.shuffle(fitting)
+
+
+def wrong_calls(module, names, seed, most, seconds):
+    """What is wrong in the calls that a seed draws, and how many of them have a gradient."""
+    ours, theirs = [importlib.import_module(f"{home}.{module}") for home in ("autoflow.scipy", "scipy")]
+    end, wrong, right = time.monotonic() + seconds, [], 0
+    for name in names:
+        f, g = getattr(theirs, name), getattr(ours, name)
+        if hasattr(f, "rvs") or make_scipy.takes_function(f) or f"{module}.{name}" in OPEN:
+            continue
+        for args, options in drawn_calls(module, name, random.Random(f"{seed} {module} {name}"), most):
+            for k, x in enumerate(args):
+                if isinstance(x, np.ndarray) and (k == 0 or x.ndim) and time.monotonic() < end:  # the rest are options
+                    calls = [lambda v, h=h, k=k: h(*args[:k], v, *args[k + 1 :], **options) for h in (f, g)]  # noqa: B023
+                    try:
+                        right += make_scipy.outcome(*calls, x) == "gradient"
+                    except AssertionError as error:
+                        shapes = [np.shape(v) or v for v in args]
+                        wrong.append(
+                            f"{module}.{name} {shapes} by {k}, {options}: {' '.join(str(error).split())[:150]}"
+                        )
+    return wrong, right
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, datetime.date.today().strftime("%Y%m%d")], ids=["fixed", "of the day"])
+@pytest.mark.parametrize("module", make_scipy.MODULES)
+def test_keywords(module, seed):
+    names = differentiated(module)
+    random.Random(f"{seed}").shuffle(names)
+    wrong, _ = wrong_calls(module, names, seed, 3, SECONDS)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_some_keywords():
+    names = {
+        "fft": ["rfft", "dct"],
+        "special": ["logsumexp"],
+        "signal": ["detrend"],
+        "linalg": ["norm", "det", "lstsq"],
+    }
+    found = [wrong_calls(module, some, 0, 2, SECONDS) for module, some in names.items()]
+    assert not [wrong for wrong, _ in found if wrong]
+    assert sum([right for _, right in found]) > 5
