@@ -191,7 +191,7 @@ def check_saved(record: Record) -> None:
 
 
 def statement(where: str) -> str:
-    """``w *= 2 (model.py:3)``: a line of a program with its text, if that is there."""
+    """``w *= 2 (file:3)``: a line of a program with its text, if that is there."""
     file, _, line = where.rpartition(":")
     text = linecache.getline(file, int(line)).strip() if line.isdigit() else ""
     return f"{text} ({os.path.basename(where)})" if text else where

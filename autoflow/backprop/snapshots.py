@@ -4,7 +4,7 @@ Python's garbage collector knows what an object refers to, so closures, attribut
 found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
-                        (on a device, where nothing is read-only, :attr:`Snapshot.is_whole` is False then)
+                        (on a device, where nothing is read-only, ``is_whole`` is False then)
     nodes from outside  their numbers, gradient and name, and the log of writes into their memory
     lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures and the globals that are named
     random generators   their states

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     @property
     def where(self) -> str:
-        """``line 3 of model.py``; in a notebook ``line 3``."""
+        """``line 3 of FILE``; in a notebook ``line 3``."""
         is_cell = any([sign in self.file for sign in CELLS])
         return f"line {self.line}{'' if is_cell else f' of {os.path.basename(self.file)}'}"
 

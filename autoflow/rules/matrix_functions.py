@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import NoRuleError
 from ..table.shapes import Array, like_argument, numbers_of
 from ..table.table import kernel, rule
 from ..table.vjps import adjoint
@@ -74,6 +75,8 @@ def sqrtm(A: Array) -> Node:  # noqa: N803
     array([[2., 0.],
            [0., 3.]])
     """
+    if A.ndim < 2:
+        raise NoRuleError("af.linalg.sqrtm of a node takes a square matrix")  # of a number SciPy gives anything
     scipy, (A,) = scipy_linalg(A)  # noqa: N806
     return scipy.sqrtm(A)
 

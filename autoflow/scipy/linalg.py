@@ -289,6 +289,8 @@ def hermitian(x: Array, lower: bool) -> Array:
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
     """``np.linalg.norm``."""
+    if isinstance(ord, (Node, np.ndarray)):
+        raise NoRuleError("af.linalg.norm of a node takes a number or a word as ord=")
     return NP.linalg.norm(as_array(a), ord, axis, keepdims)
 
 
@@ -343,6 +345,8 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
 
 def lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Node, Node, int, Node]:
     """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values."""
+    if np.ndim(numbers_of(cond)):
+        raise NoRuleError("af.linalg.lstsq of a node takes one number as cond=")
     x, y = as_array(a), as_array(b)
     z, left, rank, s = NP.linalg.lstsq(x, y, np.finfo(np.result_type(x, y, np.float32)).eps if cond is None else cond)
     return z, left[0] if y.ndim == 1 and left.size else left, rank, s

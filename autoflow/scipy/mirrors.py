@@ -78,10 +78,27 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         pairs = zip(scipys().parameters, signature.parameters, strict=False)
         return len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
+    @functools.cache
+    def switches() -> list[tuple[int, str, type]]:
+        """Flags and words among the arguments: place, name, type."""
+        parameters = enumerate(scipys().parameters.values())
+        return [(k, p.name, type(p.default)) for k, p in parameters if type(p.default) in (bool, str)]
+
+    def check_switches(args: Any, options: Any) -> None:
+        """Raise what SciPy raises where a flag or a word is something else, and NoRuleError where it would do."""
+        for k, word, kind in switches():
+            x = args[k] if k < len(args) else options.get(word)
+            if not (x is None or type(x) is kind or (kind is bool and np.ndim(x) == 0 and x in (0, 1))):
+                getattr(theirs(), name)(*map(value_of, args), **{key: value_of(v) for key, v in options.items()})
+                raise NoRuleError(
+                    f"{ours.__module__}.{name} of a node has no derivative with {word}={x!r:.60}: {ADVICE}"
+                )
+
     @functools.wraps(ours)
     def run(*args: Any, **options: Any) -> Any:
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
+        check_switches(args, options)
         if not options and len(args) <= alike():
             return ours(*args)
         given = scipys().bind(*args, **options).arguments

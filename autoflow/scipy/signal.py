@@ -15,7 +15,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..rules import kernel, rule
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, axes_of
+from ..table.shapes import Array, Shape, as_array, axes_of, numbers_of
 from .bodies import check_precision
 from .mirrors import mirrored
 
@@ -133,6 +133,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tu
     >>> lfilter([1.0], decay, np.array([1.0, 0.0, 0.0])).value
     array([1.  , 0.5 , 0.25])
     """
+    if max(np.ndim(numbers_of(v)) for v in (b, a)) > 1:
+        raise ValueError("The coefficients b and a of a filter are one-dimensional.")
     x, b, a = as_array(x), *[np.reshape(as_array(v), -1) for v in (b, a)]
     dtype = np.result_type(x.dtype, b.dtype, a.dtype, np.float32)
     x, b, a = x.astype(dtype), b.astype(dtype), a.astype(dtype)

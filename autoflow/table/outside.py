@@ -178,11 +178,12 @@ def public_name(function: Any, method: str = "") -> str:
     """
     if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
         return public_name(ufunc, function.__name__)
-    name = getattr(function, "__qualname__", "") or getattr(function, "__name__", "") or str(function)
+    name = getattr(function, "__qualname__", "<")
+    name = getattr(function, "__name__", "") or str(function) if "<" in name else name
     module = getattr(function, "__module__", None)
     if not module:  # a ufunc, which may be anybody's, or written in C
         homes = [home for home in ("numpy", "scipy.special") if getattr(sys.modules.get(home), name, None) is function]
         module = [*homes, "" if isinstance(function, np.ufunc) else "numpy"][0]
     home = module.partition("._")[0].replace("numpy", "np", 1)
-    name = f"{home}.{name.removesuffix('.<locals>')}" if home else name
+    name = f"{home}.{name}" if home else name
     return f"{name}.{method}" if method not in ("", "__call__") else name

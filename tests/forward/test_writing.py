@@ -110,7 +110,7 @@ def test_where_maxima_are_is_kept_whoever_writes(f):
     h *= 0.0
     z.backward()
     assert_close(x.grad, 2.0 * af.grad(f)(A), 1e-15, f.__name__)
-    with pytest.raises(StaleValueError, match=r"sin_\d+ needs the value of multiply_\d+"):
+    with pytest.raises(StaleValueError, match=r"np\.sin\(h\) \(line \d+ of .*\) needs the value of h, which h "):
         wave.sum().backward()
 
 
@@ -119,7 +119,7 @@ def test_what_has_read_and_is_not_written_refuses():
     h = 2.0 * x
     wave = np.sin(h)
     h /= np.linalg.norm(h)
-    with pytest.raises(StaleValueError, match=r"sin_\d+ needs the value"):
+    with pytest.raises(StaleValueError, match=r"np\.sin\(h\) .* needs the value of h, which h /= "):
         (wave + h).sum().backward()
 
 
@@ -129,7 +129,7 @@ def test_what_was_overwritten_before_is_not_taken_for_what_was_read():
     product = h * x
     h[0] = 5.0
     h *= product
-    with pytest.raises(StaleValueError, match=r"multiply_\d+ needs the value"):
+    with pytest.raises(StaleValueError, match=r"h \* x .* needs the value of h, which h \*= product"):
         h.sum().backward()
 
 
