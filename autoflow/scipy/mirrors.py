@@ -61,7 +61,9 @@ def mirrored(names: dict[str, Any], functions: Iterable[str] = ()) -> tuple[Any,
         return made
 
     OWN[home] = [name for name in functions if name in names]
-    names.update({name: with_plain(names[name], theirs, name) for name in OWN[home]})
+    for name in OWN[home]:
+        names[name] = with_plain(names[name], theirs, name)
+        names[name].__module__ = names["__name__"]  # where pickle finds it
     return find, lambda: sorted({*names.get("__all__", ()), *getattr(theirs(), "__all__", ())})
 
 

@@ -11,7 +11,7 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -65,7 +65,17 @@ rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\
      x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+@overload
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: Literal[False] = False
+) -> Node: ...
+@overload
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, *, return_sign: Literal[True]
+) -> tuple[Node, np.ndarray]: ...
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Node | tuple[Node, np.ndarray]:
     """log Σ b eᵃ, which does not overflow. Shapes: as of a sum of ``a``; ``b`` broadcasts. ``return_sign``: the pair of
     log |Σ b eᵃ| and the sign of the sum, of real numbers.
 
