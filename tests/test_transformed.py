@@ -104,7 +104,10 @@ def public(room, prefix=""):
 
 def concerns_functions(thing):
     """Does ``thing`` take a function first, or give one? By types, and names of parameters. A decorator gives one."""
-    signature = inspect.signature(thing)
+    try:
+        signature = inspect.signature(thing)
+    except ValueError:  # node classes: an older NumPy does not tell that of ndarray
+        return False
     first = next(iter(signature.parameters.values()), None)
     takes = first is not None and (first.name in ("f", "function", "strategy") or "Callable" in str(first.annotation))
     if inspect.isclass(thing):

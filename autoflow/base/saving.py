@@ -151,8 +151,11 @@ def write_arrays(file: BinaryIO, state: dict[str, Array], suffix: str) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, x in state.items():
             entry = io.BytesIO()
-            np.lib.format.write_array(entry, x, allow_pickle=False)
+            write_array(entry, x, allow_pickle=False)
             archive.writestr(name + ".npy", entry.getvalue())  # at once: an open entry would hide Ctrl-C's exception
+
+
+write_array: Any = np.lib.format.write_array  # which some versions of NumPy do not type
 
 
 def read_arrays(file: BinaryIO, suffix: str) -> dict[str, Array]:

@@ -5,6 +5,7 @@ gradients. And everything stays there: what a rule makes itself is made there, n
 from __future__ import annotations
 
 import contextlib
+import inspect
 
 import calls
 import numpy as np
@@ -16,10 +17,13 @@ from standin import COPIES, Device, put
 from support import assert_close, plain, same_bits
 
 from autoflow import backends, nn, rules  # noqa: F401 - networks have rows, too
+from autoflow.errors import InPlaceError
 
 # Rows that are computed in another way where the library lacks NumPy's: the last bits may differ.
 COMPOSED = {"hypot_reduce", "logaddexp_reduce", "logaddexp2_reduce", "nanvar", "nanstd"}
 REFUSED = {"np.einsum 2"}  # order= and casting=
+if "a.shape = " in inspect.getsource(np.gradient):  # until NumPy 2.4, and the shape of a node there cannot be assigned
+    REFUSED |= {"np.gradient 2", "np.gradient 3"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,5 +74,5 @@ def test_composed_on_another_library(each, monkeypatch):
 
 @pytest.mark.parametrize("each", [each for each in EVERY if each.name in REFUSED], ids=name_of)
 def test_refused(each):
-    with pytest.raises(TypeError):
+    with pytest.raises((TypeError, InPlaceError)):
         gone_through(Case(each, each.example), "float64", put, 1)

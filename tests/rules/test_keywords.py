@@ -61,6 +61,8 @@ NEEDLESS = {
     (np.copy, "subok"): "a node stays a node, which it must to keep its gradient",
     (np.broadcast_to, "subok"): "the same",
     (np.lib.stride_tricks.sliding_window_view, "subok"): "the same",
+    (np.corrcoef, "bias"): "without effect, and deprecated",
+    (np.corrcoef, "ddof"): "the same",
     (np.full_like, "subok"): "what remembers is made to be written into, and a plain array cannot remember",
 }
 
