@@ -86,12 +86,18 @@ def read_table(text: str) -> dict[str, str]:
 
 
 TABLES = {section: read_table(text) for section, text in TEXTS.items()}
-# What others have as methods of arrays, or in their module, and NumPy as a function.
-NUMPY = {
-    name: f"{module}.{name}(x)"
-    for module, names in {"np.linalg": vars(np.linalg), "np": vars(np)}.items() for name, f in names.items()
-    if name[0] != "_" and callable(f) and hasattr(f, "__name__") and not isinstance(f, type)
-}  # fmt: skip
+
+
+def numpys() -> dict[str, str]:
+    """What others have as methods of arrays, or in their module, and NumPy as a function."""
+    return {
+        name: f"{module}.{name}(x)"
+        for module, names in {"np.linalg": vars(np.linalg), "np": vars(np)}.items() for name, f in names.items()
+        if name[0] != "_" and callable(f) and hasattr(f, "__name__") and not isinstance(f, type)
+    }  # fmt: skip
+
+
+NUMPY = numpys()
 HERE = {**{name: text for name, text in NUMPY.items() if not hasattr(np.ndarray, name)}, **TABLES["x"]}
 NODE = {**{f"{name}_": f"x.assign({text})" for name, text in HERE.items()}, **HERE}
 

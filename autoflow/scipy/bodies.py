@@ -234,6 +234,14 @@ class Library(ModuleType):
         setattr(self, name, found)
         return found
 
+    def __reduce__(self) -> Any:
+        return library, (self.module.__name__,)
+
+
+def library(name: str) -> Any:
+    """The module of that name, in copies."""
+    return COPIES.find(import_module(name))
+
 
 @kernel
 def steps(xs: Any, of: Any = None) -> Any:

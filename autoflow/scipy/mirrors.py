@@ -287,7 +287,8 @@ def never_lost(kind: type, refused: str = "") -> type:
 
 def pickled(x: Any) -> Any:
     """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
-    theirs = {id(COPIES.get(id(f))): f for f in [*COPIES.held, *[getattr(np, name) for name in MAKERS]]}
+    held = [f for f in COPIES.held if not isinstance(f, types.ModuleType)]  # whose copies say how they are pickled
+    theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
     found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
     return unpickled, (type(x), {**attributes(x), **found}, [*found])
 
