@@ -263,6 +263,23 @@ def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
     return run
 
 
+def pickled(x: Any) -> Any:
+    """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
+    held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # whose copies say how they are pickled
+    theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
+    found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
+    kind = type(x).__bases__[-1] if "is_a_copy" in vars(type(x)) else type(x)
+    modules = {name: v.__name__ for name, v in attributes(x).items() if type(v) is ModuleType}
+    return unpickled, (kind, {**attributes(x), **found, **modules}, [*found], [*modules])
+
+
+def unpickled(kind: type, state: dict[str, Any], functions: list[str], modules: list[str]) -> Any:
+    """The object."""
+    state |= {name: COPIES.find(state[name]) for name in functions}
+    state |= {name: import_module(state[name]) for name in modules}
+    return with_attributes(object.__new__(COPIES.find(kind)), state)
+
+
 class SciPysCopies(Copies):
     """What stands for what is SciPy's: also for its classes, and objects of them."""
 
@@ -311,7 +328,7 @@ class SciPysCopies(Copies):
         members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
         bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
         if members or bases:
-            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True})
+            self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True, "__reduce__": pickled})
             for name, f in members.items():
                 setattr(new, name, MEMBERS[type(f)](f))
 
@@ -334,7 +351,8 @@ MEMBERS: dict[Any, Callable[[Any], Any]] = {
 
 def is_search(x: Any) -> bool:
     """Does it look for a root or a minimum? The derivative of its steps would lag behind."""
-    return x.__name__[:5] != "rosen" and getattr(import_module("scipy.optimize"), x.__name__, None) is x
+    homes = [import_module(name) for name in ("scipy.optimize", "scipy.optimize.elementwise")]
+    return x.__name__[:5] != "rosen" and any([getattr(home, x.__name__, None) is x for home in homes])
 
 
 def is_in_c(x: Any, home: str) -> bool:

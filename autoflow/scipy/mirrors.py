@@ -23,7 +23,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
-from .bodies import COPIES, MAKERS, OWN, attributes, in_copies, is_ours, replaced, with_attributes
+from .bodies import COPIES, OWN, attributes, in_copies, is_ours, pickled, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
@@ -283,19 +283,6 @@ def never_lost(kind: type, refused: str = "") -> type:
         elif refused and isinstance(method, (staticmethod, classmethod)):
             setattr(kind, name, staticmethod(on_nodes(getattr(base, name), f"{refused}.{name}")))
     return kind
-
-
-def pickled(x: Any) -> Any:
-    """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
-    held = [f for f in COPIES.held if not isinstance(f, types.ModuleType)]  # whose copies say how they are pickled
-    theirs = {id(COPIES.get(id(f))): f for f in [*held, *[getattr(np, name) for name in MAKERS]]}
-    found = {name: theirs[id(v)] for name, v in attributes(x).items() if id(v) in theirs}
-    return unpickled, (type(x), {**attributes(x), **found}, [*found])
-
-
-def unpickled(kind: type, state: dict[str, Any], functions: list[str]) -> Any:
-    """The object."""
-    return with_attributes(object.__new__(kind), {**state, **{name: COPIES.find(state[name]) for name in functions}})
 
 
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
