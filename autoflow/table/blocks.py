@@ -35,6 +35,7 @@ from ..base.modes import modes
 from ..base.types import Array, Shape
 
 FROM = 200_000  # elements: with fewer, one thread is done before another has woken up
+EACH = 500_000  # elements for each of more than two threads: with fewer they wait for the interpreter
 BLOCK = 16_384  # elements of a block, or somewhat more: several arrays of them fit into the cache of a core
 ALIGNED = 64  # blocks begin at multiples of it
 NUMBERS = (int, float, complex, np.generic, type(None))
@@ -98,7 +99,8 @@ def by_rows(
 ) -> Array | None:  # fmt: skip
     """``function(*values)``, of ``shape``, from some ``rows`` at a time. None if that gains nothing or an exception
     came."""
-    n, row, threads = rows[0], math.prod(rows[1:]), count_threads()
+    n, row = rows[0], math.prod(rows[1:])
+    threads = min(count_threads(), max(2, n * row // EACH))
     has_out = type(function) in (np.ufunc, partial)  # then nothing has to stay in the cache: a few large blocks will do
     step = ALIGNED // math.gcd(row, ALIGNED)
     step *= math.ceil(max(BLOCK, n * row / threads / 4 if has_out else 0) / (row * step))
