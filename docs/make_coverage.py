@@ -27,7 +27,6 @@ from autoflow.compiler.jax import lowering
 from autoflow.compiler.jax.table import counterpart
 from autoflow.compiler.llvm import words
 from autoflow.compiler.text import calls, javascript
-from autoflow.compiler.text.forms import FORMS as WRITTEN
 from autoflow.rules import special
 from autoflow.rules.variants import METHODS
 from autoflow.table import facts, outside
@@ -123,7 +122,7 @@ def engines(function: Any) -> str:
     is_form = function in lowering.FORMS or function in lowering.OF_DTYPES
     by_name = "" if counterpart(function).startswith("left to NumPy") else "name"
     text = (
-        "loop" if function in calls.CALLS or function in WRITTEN or summed in javascript.REDUCED
+        "loop" if function in calls.CALLS or function in calls.FORMS or summed in javascript.FORMULAS
         else "move" if function in javascript.MOVES
         else "formula" if function in javascript.FORMULAS
         else ""
