@@ -47,9 +47,15 @@ def rows_of_the_table():
     before = dict(RULES)
     yield
     for function in RULES.keys() - before.keys():
-        home = sys.modules.get(getattr(function, "__module__", None) or "")
-        if not home or vars(home) is not getattr(function, "__globals__", None):  # a docstring's globals are a copy
+        if not stands_in_a_module(function):
             del RULES[function]
+
+
+def stands_in_a_module(function):
+    """Not in a docstring or on a page, whose globals are a copy."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    home = sys.modules.get(names.get("__name__", ""))
+    return home is not None and vars(home) is names
 
 
 def run_examples(examples):
@@ -120,8 +126,5 @@ def test_blocks_are_found():
 
 
 def test_rows_of_examples_are_gone():
-    """Every row of autoflow's is of a function that stands in its module: none of a docstring that was run above."""
-    for function in RULES:
-        name = getattr(function, "__module__", None) or ""
-        if name.startswith("autoflow."):
-            assert getattr(function, "__globals__", vars(sys.modules[name])) is vars(sys.modules[name]), function
+    """Those of the docstrings and pages that were run above."""
+    assert [function for function in RULES if inspect.isfunction(function) and not stands_in_a_module(function)] == []
