@@ -39,16 +39,23 @@ class Finder(doctest.DocTestFinder):
 
 
 @pytest.fixture(autouse=True)
-def rows_of_the_table(request):
-    """Examples may add rows: other tests go through the table. Those of a module that is imported here stay."""
-    name = getattr(request.node, "callspec", None) and request.node.callspec.params.get("name")
-    if name in MODULES:
+def rows_of_the_table():
+    """Examples may add rows: other tests go through the table. Those that autoflow adds, when it is imported or as it
+    runs, stay."""
+    for name in MODULES:
         importlib.import_module(name)
     before = dict(RULES)
     yield
     for function in RULES.keys() - before.keys():
-        if not getattr(function, "__module__", "").startswith("autoflow."):  # a module that was imported first here
+        if not stands_in_a_module(function):
             del RULES[function]
+
+
+def stands_in_a_module(function):
+    """Not in a docstring or on a page, whose globals are a copy."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    home = sys.modules.get(names.get("__name__", ""))
+    return home is not None and vars(home) is names
 
 
 def run_examples(examples):
@@ -116,3 +123,8 @@ def test_a_wrong_example_is_found():
 def test_blocks_are_found():
     text = "```python\nx = 1\n```\nwords\n```bash\nrm\n```\n```pycon\n>>> x\n1\n```\n"
     assert [match[1] for match in BLOCK.finditer(text)] == ["python", "pycon"]
+
+
+def test_rows_of_examples_are_gone():
+    """Those of the docstrings and pages that were run above."""
+    assert [function for function in RULES if inspect.isfunction(function) and not stands_in_a_module(function)] == []

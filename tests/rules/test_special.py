@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +65,20 @@ def test_rows_that_are_checked_elsewhere_are_there():
     found = {home(row) for row in rows() if is_scipys(row) and row.derivatives}
     assert set(ELSEWHERE) <= found
     assert ("logsumexp", "autoflow.scipy.special") in {home(row) for row in OURS}
+
+
+@pytest.mark.slow
+def test_no_module_of_scipys_adds_rows_later():
+    """So the tests that are made of rows are the same, whichever other tests are collected."""
+    code = (
+        "import importlib, pkgutil, support\n"
+        "from autoflow import scipy\n"
+        "before = set(support.RULES)\n"
+        "for module in pkgutil.walk_packages(scipy.__path__, 'autoflow.scipy.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "assert set(support.RULES) == before, set(support.RULES) - before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=Path(__file__).parent.parent / "support")
 
 
 def no_complex_step(*args):

@@ -33,10 +33,13 @@ CASES = {scipys: find_cases(scipys) for scipys in (False, True)}  # now: later, 
 
 
 def fit(x: Array, shape: tuple[int, ...], domain: tuple[float, float]) -> Array:
-    """The elements of x over and over in an array of that shape, with numbers of that domain."""
+    """The elements of x over and over in an array of that shape, with numbers of that domain.
+
+    Zeros do not become its middle, where the roots, logarithms and kinks of many functions are.
+    """
     size, (low, high) = int(np.prod(shape)), domain
     flat = np.reshape(x, (-1,))[np.arange(size) % x.size]
-    turned = np.sin(flat * (1.0 + 0.3 * np.arange(size)) + np.arange(size))  # equal numbers come apart
+    turned = np.sin(flat * (1.0 + 0.3 * np.arange(size)) + np.arange(size) + 0.37)  # equal numbers come apart
     return np.reshape(low + (high - low) * (0.5 + 0.45 * turned), shape)
 
 
