@@ -123,7 +123,9 @@ SIDES = 40.0  # pixels from left to right that an open box takes
 SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
 TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
 STEP = 8  # one in that many cards less is tried then
-FAR = 0.8  # screens beside or below the page, up to which nothing is folded where sections would be cut
+SPARSE = 6  # cards of a picture in which nothing is folded only for the page,
+NEAR = 0.28  # if it is no more than that, in screens, beside or below it
+FAR = 0.8  # the same where sections would be cut
 TRIED = 150  # cards; trying all layouts of more would take too long
 ARROWS = 500  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
@@ -150,26 +152,30 @@ def fit_picture(graph: Picture) -> Picture:
         graph = tried if best_way(visible_picture(tried)) == (way, over) else graph
     whole, may = graph, graph.look.fold and graph.look.depth is None and not graph.look.open
     if over and may:
-        graph, way = fold_further(graph, way, over, lambda few: with_look(whole, alike=TIGHTER, few=few))
+        allowed = 0.0 if any([v.scope for v in graph.nodes]) else FAR
+        graph, way = fold_further(graph, way, over, lambda few: with_look(whole, alike=TIGHTER, few=few), allowed)
     answer = with_look(graph, direction=way)
     answer.__dict__["drawn"] = replace(visible_picture(graph), look=answer.look)  # need not be looked for again
     return answer
 
 
 def fold_further(
-    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None]
+    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float = FAR
 ) -> tuple[Picture, str]:  # fmt: skip
-    """The first picture with fewer cards that is on the page, or close if it has no boxes; or the one that is least
+    """The first picture with fewer cards that is no more than ``allowed`` beyond the page, or the one that is least
     beyond it, and its direction. ``again`` draws it with at most that many cards, if it can."""
-    best, least, allowed = (graph, way), over, 0.0 if any([v.scope for v in graph.nodes]) else FAR
+    best, least = (graph, way), over
     few = cards = len(visible_picture(graph).nodes)
     while least > allowed and few > FEWEST and (tried := again(few := few - max(1, few // STEP))) is not None:
         drawn = visible_picture(tried)
-        if len(drawn.nodes) < cards:  # fewer cards are allowed at each try, but may be none fewer than before
-            few = cards = min(few, len(drawn.nodes))
-            way, over = best_way(drawn)
-            if over < least:
-                best, least = (tried, way), over
+        if least <= NEAR and not SPARSE <= len(drawn.nodes) < cards:
+            break
+        if len(drawn.nodes) >= cards:  # fewer are allowed, but there are none fewer
+            continue
+        few = cards = min(few, len(drawn.nodes))
+        way, over = best_way(drawn)
+        if over < least:
+            best, least = (tried, way), over
     return best
 
 
