@@ -160,7 +160,7 @@ def fit_picture(graph: Picture) -> Picture:
 
 
 def fold_further(
-    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float = FAR
+    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float
 ) -> tuple[Picture, str]:  # fmt: skip
     """The first picture with fewer cards that is no more than ``allowed`` beyond the page, or the one that is least
     beyond it, and its direction. ``again`` draws it with at most that many cards, if it can."""
