@@ -16,6 +16,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,7 +42,7 @@ from .model.names import titles_of
 from .model.style import clean, clip
 from .pages.html import PLAIN, image
 from .pages.stepper import wanted_kinds
-from .render.placing import best_way, fit_picture, fold_further
+from .render.placing import FAR, NEAR, best_way, fit_picture, fold_further
 
 if TYPE_CHECKING:
     from .pages.stepper import Stepper
@@ -312,7 +313,9 @@ def build_picture(
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, over = best_way(folded)
         if not direction and depth is None and not opened:
-            folded, way = fold_further(folded, way, over, lambda few: views.fold_huge_graph(walk, depth, opened, few))
+            allowed = NEAR if any([v.name.startswith("section ") for v in folded.nodes]) else FAR  # it has been cut
+            again = partial(views.fold_huge_graph, walk, depth, opened)
+            folded, way = fold_further(folded, way, over, again, allowed)
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)

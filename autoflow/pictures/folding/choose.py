@@ -28,6 +28,7 @@ from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, 
 
 # ---------------------------------------------------------------- boxes: which are open
 
+FEWEST = 4  # cards that a picture has at least, once boxes fold: what is left is cut into sections
 MANY = 200  # of more cards, which nobody wanted, only the nearest to the output are drawn
 
 
@@ -76,7 +77,11 @@ def choose(
     for level in sorted(set(levels.values()), reverse=True):
         if graph.count(closed) <= few:
             return closed
-        closed |= close_some(graph, closed, {box for box in levels if levels[box] == level} - stay, few)
+        more = close_some(graph, closed, {box for box in levels if levels[box] == level} - stay, few)
+        if more and graph.count(closed | more) < FEWEST:
+            size = Counter([box for path in graph.paths for box in path])
+            more.remove(max(more, key=size.__getitem__))
+        closed |= more
     if graph.count(closed) > few:
         closed |= equal_boxes(graph, set(levels), stay)
         place_leaves(graph, outside)
@@ -221,10 +226,13 @@ def cut_sections(graph: Skeleton, closed: set[int], few: int, stay: set[int]) ->
     cards as well; if that makes too many, they are put into the first section that uses them.
     """
     new: set[int] = set()
+    beside_each = beside(graph)
+    free = [path for path in beside_each if not (closed | stay).intersection(path)]
+    around = max(free, key=beside_each.__getitem__, default=())
     for hide, wanted in ((False, few), (True, few), (True, few // 2)):
         if graph.count(closed | new) > few:
             graph.forget(new)
-            new = Cutter(graph, closed, stay, hide).divide((), wanted)
+            new = Cutter(graph, closed, stay, hide).divide(around, wanted)
     for around, cards in beside(graph).items():
         if around and cards > few and around[-1] not in stay and around[-1] not in graph.repeats:
             new |= Cutter(graph, closed, stay).divide(around, INNER)

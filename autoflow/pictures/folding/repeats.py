@@ -173,7 +173,7 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
         new.update(dict.fromkeys(middle, number))
         if not stay & set(group):
             closed.add(number)
-            closed.update(middle if ends else ())  # opened, it shows them as cards
+            closed.update([box for box in middle if ends and len(inside[box]) > 1])  # cards, when it is opened
     for k, path in enumerate(graph.paths):
         if any([box in new for box in path]):
             graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])

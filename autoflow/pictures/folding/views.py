@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------- views: merged and folded
 
-LATER = re.compile(r"section \d+(\.\d+)*|(.*/)?part")  # they get their names when they are cut
+LATER = re.compile(r"(.*/)?(section \d+(\.\d+)*|part)")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import fsum
 
+from ..folding.choose import FEWEST
 from ..folding.views import visible_picture, with_look
 from ..layout.arrange import PAGE, cost
 from ..layout.layers import APART, GAP, Box, Line, Plan, ranks, spine
@@ -122,10 +123,11 @@ SIDES = 40.0  # pixels from left to right that an open box takes
 SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
 TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
 STEP = 8  # one in that many cards less is tried then
-FEWEST = 4  # cards of a picture in which nothing is folded only for the page,
-FAR = 0.95  # if it is no more than that, in screens, beside or below it
+SPARSE = 6  # cards of a picture in which nothing is folded only for the page,
+NEAR = 0.28  # if it is no more than that, in screens, beside or below it
+FAR = 0.8  # the same where sections would be cut
 TRIED = 150  # cards; trying all layouts of more would take too long
-ARROWS = 200  # of pictures with more, crossings would take seconds to count
+ARROWS = 500  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
@@ -158,16 +160,19 @@ def fit_picture(graph: Picture) -> Picture:
 
 
 def fold_further(
-    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float = FAR
+    graph: Picture, way: str, over: float, again: Callable[[int], Picture | None], allowed: float
 ) -> tuple[Picture, str]:  # fmt: skip
     """The first picture with fewer cards that is no more than ``allowed`` beyond the page, or the one that is least
     beyond it, and its direction. ``again`` draws it with at most that many cards, if it can."""
-    best, least, cards = (graph, way), over, len(visible_picture(graph).nodes)
-    while least > allowed and (tried := again(cards - max(1, cards // STEP))) is not None:
-        drawn, before = visible_picture(tried), cards
-        cards = len(drawn.nodes)
-        if cards >= before or (cards < FEWEST and least <= FAR):
+    best, least = (graph, way), over
+    few = cards = len(visible_picture(graph).nodes)
+    while least > allowed and few > FEWEST and (tried := again(few := few - max(1, few // STEP))) is not None:
+        drawn = visible_picture(tried)
+        if least <= NEAR and not SPARSE <= len(drawn.nodes) < cards:
             break
+        if len(drawn.nodes) >= cards:  # fewer are allowed, but there are none fewer
+            continue
+        few = cards = min(few, len(drawn.nodes))
         way, over = best_way(drawn)
         if over < least:
             best, least = (tried, way), over
