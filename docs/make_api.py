@@ -22,6 +22,7 @@ import numpy as np
 import pdoc
 
 import autoflow
+from autoflow.base.spellings import Spelling
 
 HERE = Path(__file__).parent
 NODES = ["Variable", "Node", "Operation", "Constant"]
@@ -134,6 +135,8 @@ def main(folder: Path) -> None:
     options.__name__ = options.__qualname__ = "options"  # not before: its source is found by the name it has there
     pdoc.render.configure(math=True, docformat="restructuredtext", search=True, template_directory=HERE / "templates")
     pdoc.render.env.globals["hidden_members"] = dict.fromkeys(NODES, HIDDEN)
+    for name in [name for name, x in vars(autoflow.Node).items() if isinstance(x, Spelling)]:
+        delattr(autoflow.Node, name)  # x.int of another library is no type in an annotation
     for cls in (autoflow.Node, autoflow.Variable, autoflow.Constant, autoflow.Operation):
         for name, member in vars(cls.role).items():  # node classes inherit from roles, which are no users' business
             if not name.startswith("_"):
