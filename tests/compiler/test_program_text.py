@@ -89,14 +89,14 @@ def node_run(programs):
 
 LAST_BIT = {"norm"}  # as in test_compile_rows.py
 NO_PYTHON = {  # a rule that is one call, a view that is no index, SciPy's functions in C
-    "det", "irfft", "lstsq", "orthogonal", "pinv", "put_view", "sparse_matmul", "spsolve",
+    "det", "irfft", "lstsq", "pinv", "put_view",
 }  # fmt: skip
 NO_JAVASCRIPT = {
     "convolve", "correlate", "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp",
     "linspace", "lstsq", "modf", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar", "nextafter", "orthogonal",
+    "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar", "nextafter",
     "partition", "percentile", "pinv", "qr", "quantile", "reduceat", "slogdet", "svd", "svdvals",
-    "sparse_matmul", "spsolve", "unwrap", "weighted_quantile",
+    "unwrap", "weighted_quantile",
 }  # fmt: skip
 
 
