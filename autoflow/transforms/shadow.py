@@ -49,8 +49,11 @@ MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of 
 Proofs = dict[Any, set[int | None]]
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
-# The same by the id of the function or its code, with its globals and what it names.
-PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], Named, Proofs]] = {}
+# The same by the id of the function or its code, with its globals, what its closure held, and what it names.
+PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], list[Any], Named, Proofs]] = {}
+WORDS = (str, bool, type(None))
+NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
+MANY = 100  # elements of a container that are looked at
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
@@ -99,70 +102,111 @@ def proofs_of(f: Any) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
     None among them: look again."""
     is_function = type(f) is types.FunctionType
-    # A function that holds nothing of its own is made anew at each call in many a program: its code stays.
-    holder = f.__code__ if is_function and not (f.__closure__ or f.__defaults__ or f.__kwdefaults__) else f
+    # A function is made anew at each call in many a program: its code stays, and most often what its closure decides.
+    marks: list[Any] = [*map(mark_of, map(cell_value, f.__closure__ or ()))] if is_function else [None]
+    holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
     known = PROVED.get(id(holder))
     if (
-        known is not None and known[0]() is holder and known[1] is f.__globals__
-        and (not known[2] or all([read(place) is x for read, place, x in known[2]]))
+        known is not None and known[0]() is holder and known[1] is f.__globals__ and known[2] == marks
+        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
     ):  # fmt: skip
-        return known[3]
+        return known[4]
     named: Named = []
     codes = held_codes(f, named)
-    if len(OF_CODE) > MOST:
-        OF_CODE.clear()
+    for kept in (OF_CODE, PROVED):
+        if len(kept) > MOST:
+            kept.clear()
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
     if is_function:  # what other objects hold may change
         key, forget = id(holder), PROVED.pop
-        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), f.__globals__, named, proofs
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), f.__globals__, marks, named, proofs
     return proofs
 
 
+def mark_of(x: Any) -> Any:
+    """What of an object in a closure decides: a text or flag itself, the type of numbers, arrays and nodes, the code of
+    a function that holds nothing, the same of elements. None: of others more has to be looked at."""
+    kind = type(x)
+    if kind in WORDS:
+        return x, kind
+    if isinstance(x, NUMBERS):
+        return kind
+    if kind in (list, tuple) and len(x) <= MANY:
+        marks = [*map(mark_of, x)]
+        return None if None in marks else (kind, marks)
+    return x.__code__ if type(x) is types.FunctionType and not (x.__closure__ or x.__defaults__) else None
+
+
 def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
-    """The code of a function and of those that it holds: in defaults, ``partial``, ``self``, attributes, and by its
-    names (:func:`named_by`), which are added to ``named``. Also classes, functions in C, and what else decides."""
+    """The code of a function and of those that it may call, and texts, flags and classes that may decide about its way:
+    in its closure, defaults and globals that it names, in containers, attributes and methods of the user's objects and
+    classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to ``named``.
+    """
     found: list[Any] = []
     queue, seen = [f], {id(f)}
     for x in queue:
-        if isinstance(x, types.FunctionType):
-            found.append(x.__code__)
-            held = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-            named += (here := named_by(x) if len(queue) < HELD else [])
-            for _, _, v in here:
-                (held if is_users(v if hasattr(v, "__module__") else type(v)) else found).append(v)
-        elif isinstance(x, types.MethodType):
-            held = [x.__func__, x.__self__]
-        elif isinstance(x, functools.partial):
-            held = [x.func, *x.args, *x.keywords.values()]
-        elif isinstance(x, FunctionOfFunction):  # its passes compute, too
-            found.append(type(x))
-            held = [x.f]
-        elif isinstance(x, (str, type)) or not getattr(x, "__dict__", None):
-            found.append(x)
-            continue
-        else:
-            found.append(type(x))
-            held = list(vars(x).values()) if len(queue) < HELD else []
-        for v in held:
-            if (callable(v) or type(v) is str) and id(v) not in seen and not isinstance(v, NodeRole):
+        is_kind = isinstance(x, type) or not holds(x)
+        found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
+        for read, place in places_in(x) if len(queue) < HELD else ():
+            v = there = read(place)
+            if isinstance(x, type):
+                v = getattr(there, "fget", there)
+            is_method = isinstance(x, type) and type(v) is types.FunctionType  # a class made again is another one
+            if decides(there) and not (is_method or read is same_object or there is f):
+                named.append((read, place, there))
+            if type(v) in WORDS:
+                found.append(v)
+            elif (callable(v) or holds(v)) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
     return tuple(found)
 
 
-def named_by(f: types.FunctionType) -> Named:
-    """What decides about the way of a function among its closure and the globals that it names, also by way of modules
-    of the user's: functions, classes, callable objects, texts, True, False and None. All of it can be defined again, as
-    in a notebook."""
-    places: list[tuple[Callable[[Any], Any], Any]] = [(cell_value, cell) for cell in f.__closure__ or ()]
-    if is_users(f):
-        for each in named_objects(f.__globals__, names_in(f.__code__)):
+def decides(v: Any) -> bool:
+    """Is it a function, a class, an object that can be called, a text, True, False or None?"""
+    return type(v) in WORDS or callable(v)
+
+
+def holds(x: Any) -> bool:
+    """Is it a container or an object of the user's, in which functions may be?"""
+    kind = type(x)
+    return kind in (list, tuple, dict, types.SimpleNamespace) or (hasattr(x, "__dict__") and is_users(kind))
+
+
+def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
+    """Where functions may be in an object: how to read, and where."""
+    kind = type(x)
+    if kind is types.FunctionType:
+        places: list[Any] = [(same_object, v) for v in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
+        places += [(cell_value, cell) for cell in x.__closure__ or ()]
+        for each in named_objects(x.__globals__, names_in(x.__code__)) if is_users(x) else ():
             places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
-    return [
-        (read, place, v)
-        for read, place in places
-        if type(v := read(place)) in (str, bool, type(None)) or callable(v)
-    ]  # fmt: skip
+        return places
+    if kind is types.MethodType:
+        return [(same_object, x.__func__), (same_object, x.__self__)]
+    if kind is functools.partial:
+        return [(same_object, v) for v in (x.func, *x.args, *x.keywords.values())]
+    if isinstance(x, FunctionOfFunction):
+        return [(same_object, type(x)), (same_object, x.f)]
+    if kind in (list, tuple):
+        return [(functools.partial(item_of, x), k) for k in range(min(len(x), MANY))]
+    if kind is dict:
+        return [(x.get, key) for key in list(x)[:MANY]]
+    if isinstance(x, type):
+        own = [(vars(x).get, name) for name, v in vars(x).items() if name[:2] != "__" or type(v) is types.FunctionType]
+        return [*own, *[(same_object, base) for base in x.__bases__]] if is_users(x) else []
+    attributes = [(vars(x).get, name) for name in getattr(x, "__dict__", ())]
+    return [(same_object, kind), *attributes] if is_users(kind) or kind is types.SimpleNamespace else attributes
+
+
+def same_object(x: Any) -> Any:
+    """What cannot be another one."""
+    return x
+
+
+def item_of(x: Any, k: int) -> Any:
+    """``x[k]``, if it is still there."""
+    return x[k] if k < len(x) else MISSING
 
 
 def kind_of(x: Any) -> Any:

@@ -260,6 +260,30 @@ CHANGED = {
     ),
     "an attribute of a module": ("m.g = np.sin", "m.g(v)", "m.g = lambda v: np.asarray(np.sin(v))"),
     "a closure": ("", "inner(v)", "change(lambda v: np.asarray(np.sin(v)))"),
+    "an element of a list": ("g = [np.sin]", "g[0](v)", "g[0] = lambda v: np.asarray(np.sin(v))"),
+    "an entry of a dict": ("g = {'f': np.sin}", "g['f'](v)", "g['f'] = lambda v: np.asarray(np.sin(v))"),
+    "an attribute": ("g = types.SimpleNamespace(f=np.sin)", "g.f(v)", "g.f = lambda v: np.asarray(np.sin(v))"),
+    "an attribute of a class": (
+        "class C:\n    f = np.sin", "C.f(v)", "C.f = staticmethod(lambda v: np.asarray(np.sin(v)))",
+    ),
+    "a flag of a class": ("class C:\n    f = False", "np.asarray(np.sin(v)) if C.f else np.sin(v)", "C.f = True"),
+    "what a method names": (
+        "def g(v): return np.sin(v)\nclass C:\n    def __call__(self, v): return g(v)\nc = C()", "c(v)",
+        "def g(v): return np.asarray(np.sin(v))",
+    ),
+    "what a property names": (
+        "def g(v): return np.sin(v)\nclass C:\n    @property\n    def f(self): return g\nc = C()", "c.f(v)",
+        "def g(v): return np.asarray(np.sin(v))",
+    ),
+    "an attribute of an object": (
+        "class C:\n    def __init__(self): self.f = np.sin\n    def run(self, v): return self.f(v)\nc = C()",
+        "c.run(v)",
+        "c.f = lambda v: np.asarray(np.sin(v))",
+    ),
+    "a layer of an object": (
+        "class C:\n    def __init__(self): self.fs = [np.sin]\n    def run(self, v): return self.fs[0](v)\nc = C()",
+        "c.run(v)", "c.fs[0] = lambda v: np.asarray(np.sin(v))",
+    ),
     "a partial": (
         "g = functools.partial(np.multiply, 2)", "g(v)", "g = functools.partial(lambda a, v: np.asarray(a * v), 2)",
     ),
@@ -282,7 +306,7 @@ def made():
 def test_what_a_function_names_is_defined_again(name: str, way: str) -> None:
     before, expression, after = CHANGED[name]
     module = types.ModuleType("of_a_user")
-    scope: dict[str, Any] = {"np": np, "functools": functools, "m": module, "__name__": "of_a_user"}
+    scope: dict[str, Any] = {"np": np, "functools": functools, "types": types, "m": module, "__name__": "of_a_user"}
     exec(MADE.format(before=before, expression=expression), scope)
     f = kept = scope["made"]()
     with warnings.catch_warnings():
