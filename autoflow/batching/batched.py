@@ -494,16 +494,20 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     if view_of is not None:
         if type(view_of) is Batched and shares_memory(result, view_of.inner):
             base = view_of if view_of._base is None else view_of._base
-    elif ndim > 1 and mapped and type(result) is np.ndarray and not is_outermost(result):
+    elif ndim > 1 and mapped and not is_outermost(strides_of(result), result):
         result = one_behind_another(result)
     return Batched(result, layer, mapped, base, ndim == mapped and view_of is None)
 
 
-def is_outermost(x: np.ndarray) -> bool:
-    """Is the batch the outermost axis in memory?"""
-    steps = x.strides
-    first = abs(steps[0])
-    for step in steps:
+def strides_of(x: Array) -> tuple[int, ...]:
+    """The strides of an array, of a node's value, of what stands for an array; none where they are not known."""
+    return x.strides if type(x) is np.ndarray else getattr(value_of(x), "strides", ())
+
+
+def is_outermost(strides: tuple[int, ...], x: Array) -> bool:
+    """Is the batch the outermost axis of x in memory?"""
+    first = abs(strides[0]) if strides else 0
+    for step in strides:
         if step > first or -step > first:
             return not x.size
     return True
@@ -512,8 +516,9 @@ def is_outermost(x: np.ndarray) -> bool:
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
-    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(x.strides[k])))
-    return x if x.transpose(order).flags.c_contiguous else in_order(x, order)
+    strides = strides_of(x)
+    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k])))
+    return x if type(x) is np.ndarray and x.transpose(order).flags.c_contiguous else in_order(x, order)
 
 
 def in_order(x: Array, order: Any) -> Array:

@@ -21,7 +21,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, in_order, open_layer, shares_memory, wrap_batched
+from .batched import Batched, Layer, in_order, open_layer, shares_memory, strides_of, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
 
@@ -149,8 +149,8 @@ def part(x: Any, layer: Layer) -> Any:
     kind = type(x)
     if kind is Batched:
         inner = x.inner
-        strides = inner.strides if type(inner) is np.ndarray else getattr(value_of(inner), "strides", ())
-        return inner.shape[1:], inner.dtype, strides[1:], x.is_number, x.mapped, x.batch_layer is layer
+        strides = strides_of(inner)[1:]
+        return type(inner), inner.shape[1:], inner.dtype, strides, x.is_number, x.mapped, x.batch_layer is layer
     if kind is tuple or kind is list:
         return kind, *[part(v, layer) for v in x]
     if kind is dict:
@@ -239,9 +239,10 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
         raise WrongFormError
     copy = mine_is_view and not is_view and one.size > 0
     order = None
-    if type(inner) is np.ndarray and one.ndim > 1 and not is_view:
+    strides = strides_of(inner)[result.mapped :]
+    if strides and one.ndim > 1 and not is_view:
         wanted = in_memory(one.shape, one.strides)
-        order = wanted if in_memory(one.shape, inner.strides[result.mapped :]) != wanted or copy else None
+        order = wanted if in_memory(one.shape, strides) != wanted or copy else None
     locked = type(inner) is np.ndarray and inner.flags.writeable and not one.flags.writeable
     return Manner(False, order, copy, locked)
 
@@ -284,6 +285,6 @@ def brought(result: Any, how: Any) -> Any:
 
 def laid(x: Batched, order: Any) -> Batched:
     """A copy whose axes lie in this order in memory."""
-    if order is None or type(x.inner) is not np.ndarray:
+    if order is None:
         return Batched(x.inner.copy(), x.batch_layer, x.mapped)
     return Batched(in_order(x.inner, (0, *[k + 1 for k in order])), x.batch_layer)

@@ -24,7 +24,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import SAID
 
@@ -285,14 +285,14 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if not is_stacked(z):
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
-    inner = inner if hasattr(inner, "shape") else np.asarray(inner)
+    inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
     if axis is None:
         if mapped:
             raise InputError(
                 "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
                 "arguments: give the axis for the examples"
             )
-        return np.array(inner) if isinstance(inner, Shared) else inner
+        return inner
     inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:
@@ -310,10 +310,11 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
 
 def in_order_of_stack(inner: Array) -> Array:
     """The array, or a copy whose axes lie in memory as np.stack of the examples lays them."""
-    strides = value_of(inner).strides
+    strides = strides_of(inner)
     order = sorted(range(inner.ndim), key=lambda k: -abs(strides[k]))
     inside = [k - 1 for k in order if k]
     one = np.empty([min(inner.shape[k + 1], 2) for k in inside]).transpose(np.argsort(inside))
     like = np.stack([one] * min(len(inner), 2))
     found = sorted(range(inner.ndim), key=lambda k: -abs(like.strides[k]))
-    return inner if found == order and type(inner) is not np.ndarray else in_order(inner, found)
+    is_right = found == order and all(strides)  # the copy of a stride of 0 has another order
+    return inner if is_right and type(inner) is not np.ndarray else in_order(inner, found)

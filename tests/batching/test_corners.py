@@ -226,3 +226,37 @@ def test_a_form_that_is_wrong_is_not_used(wrong, monkeypatch):
             af.vmap(f, loop="refuse")(X)
     finally:
         KNOWN.clear()
+
+
+def test_orders_in_memory_under_two_transforms():
+    """What vmap has learnt under one transform is not wrong under another; columns are side by side under all."""
+    W, batch = np.array([1.0, 2.0, 3.0]), KINDS["columns"]()
+    both = np.stack([batch, batch + 1])
+
+    def turned(x):
+        return np.outer(x, W).T.ravel("K")
+
+    def written(x):
+        y = x * 1.0
+        y.ravel()[0] = 9.0
+        return y
+
+    for f in (turned, written):
+        mapped = af.vmap(f, loop="allow")
+        check("vmap vmap", outcome(af.vmap(mapped, loop="allow"), both), outcome(loop(loop(f)), both.copy()))
+        for _ in range(2):
+            expected = outcome(loop(f), batch, writable=False)
+            check("compile vmap", outcome(af.compile(mapped), batch, writable=False), expected, refusable=True)
+
+
+def test_results_that_examples_share_are_arrays_of_their_own():
+    table, places = np.arange(12.0).reshape(3, 4).astype(">f8"), np.array([[0, 1], [2, 1]])
+    taken = af.vmap(lambda t, i: np.take(t, i, axis=0), (None, 0))(table, places)
+    assert type(taken) is np.ndarray
+    assert taken.flags.writeable
+    assert np.array_equal(taken, table[places])
+    for f in (af.vmap(lambda x, y: y, (0, None), -1), af.compile(af.vmap(lambda x, y: y, (0, None), -1))):
+        given = np.full(3, 2.0)
+        found = f(np.ones((2, 3)), given)
+        assert found.strides == (8, 24)
+        assert not np.may_share_memory(found, given)

@@ -123,9 +123,7 @@ SIDES = 40.0  # pixels from left to right that an open box takes
 SURE = (PAGE[0] - 2 * MARGIN, 780.0)  # a picture of that size fits, with most legends
 TIGHTER = 3  # equal parts that are all drawn, if the picture would be larger
 STEP = 8  # one in that many cards less is tried then
-SPARSE = 6  # cards of a picture in which nothing is folded only for the page,
-SLIGHT = 0.1  # if it is no more than that, in screens, beside or below it
-NEAR = 0.28  # the same for fewer than ``FEWEST`` cards
+NEAR = 0.28  # a picture no more than that, in screens, beside or below the page does not fold to fewer than FEWEST
 FAR = 0.8  # the same where sections would be cut
 TRIED = 150  # cards; trying all layouts of more would take too long
 ARROWS = 500  # of pictures with more, crossings would take seconds to count
@@ -169,7 +167,7 @@ def fold_further(
     few = cards = len(visible_picture(graph).nodes)
     while least > allowed and few > FEWEST and (tried := again(few := few - max(1, few // STEP))) is not None:
         drawn = visible_picture(tried)
-        if least <= NEAR and not (SPARSE if least <= SLIGHT else FEWEST) <= len(drawn.nodes) < cards:
+        if least <= NEAR and not FEWEST <= len(drawn.nodes) < cards:
             break
         if len(drawn.nodes) >= cards:  # fewer are allowed, but there are none fewer
             continue
