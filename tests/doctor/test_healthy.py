@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import runpy
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,7 @@ def test_nothing_is_found_but_what_is_there(path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)  # some write files
     with contextlib.suppress(Enough):
         runpy.run_path(str(as_program(path, tmp_path)), run_name="__main__")
+    tracemalloc.stop()  # of a program that measures memory, and was ended meanwhile
     wanted = {kind for name, kind in WANTED if name == path.stem}
     assert {kind: texts[0] for kind, texts in found.items() if kind not in wanted} == {}
     assert wanted <= set(found)
