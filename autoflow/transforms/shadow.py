@@ -36,11 +36,13 @@ from ..base.modes import OTHER, TRUE, modes, switched
 from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
+from ..nodes.records import ancestors
 from ..nodes.versions import caller
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
+LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
@@ -244,6 +246,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
     result, inner = gathered(run)
     long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
     if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
+               else "keeps much memory" if size_of_graph(result) > LARGEST
                else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
         return result
@@ -406,6 +409,13 @@ def operands_read(node: Any) -> tuple[str, str, list[int]]:
 def numbers_with_gradient(z: Any) -> list[Any]:
     """The numbers of the results that have a gradient."""
     return [np.array(on_host(value_of(x))) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+
+
+def size_of_graph(z: Any) -> int:
+    """The bytes that are kept for the way back from the results; views and data count in full."""
+    records = {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
+    saved = {id(x): x for r in records for x in getattr(r, "saved", ())}
+    return sum([getattr(x, "nbytes", 0) for x in saved.values()])
 
 
 def is_on_host(z: Any) -> bool:

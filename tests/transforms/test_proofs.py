@@ -362,6 +362,18 @@ def test_what_takes_long_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
         af.grad(lambda v: np.sum(v * v * 3.0))(V)
 
 
+def test_what_keeps_much_memory_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "LARGEST", 20_000)
+
+    def f(v: Any) -> Any:
+        return np.sum(np.tanh(v * 2.0) * v + np.full(1, v[0])[0])  # wrong, as the proof sees
+
+    with pytest.raises(LostGradientError):
+        af.grad(f)(np.ones(300))
+    with pytest.warns(UnprovedWarning, match="keeps much memory"):
+        af.grad(f)(np.ones(2000))
+
+
 def test_large_arrays_are_locked_and_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autoflow.backprop.snapshots.COPIED", 100)
     large, small = np.ones(100), np.ones(3)
