@@ -152,9 +152,10 @@ def test_a_wrong_result_is_found():
 def test_the_page_of_spellings_is_the_table():
     """docs/coming-from.md and the AttributeErrors say the same."""
     rows = NAMES.read_text(encoding="utf-8").partition("## Spellings")[2]
-    listed = dict(re.findall(r"^\| `([\w.]+)` \| (.*) \|$", rows, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `([\w.]+=?)` \| (.*) \|$", rows, re.MULTILINE))
     wanted = {f"x.{name}": here for name, here in spellings.TABLES["x"].items()}
     for section in ("autoflow", "nn", "optim"):
         wanted |= {f"{'' if section == 'autoflow' else section + '.'}{name}": here
                    for name, here in spellings.TABLES[section].items()}  # fmt: skip
+    wanted |= {f"{name}=": here for name, here in spellings.TABLES["keywords"].items()}
     assert listed == wanted

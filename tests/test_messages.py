@@ -144,8 +144,10 @@ ROWS = {
     "view(shape)": (lambda: vector(6).view(2, 3), af.errors.NoRuleError,
         "x.view takes a dtype, as in NumPy; the same numbers in another shape: x.reshape(2, 3)"),
     "view((-1,))": (lambda: vector(6).view((-1,)), af.errors.NoRuleError, "x.reshape(-1)"),
-    "x.std(dim=)": (lambda: matrix().std(dim=0), af.errors.NoRuleError, "dim= is called axis= here"),
-    "softmax(dim=)": (lambda: nn.softmax(matrix(), dim=0), af.errors.NoRuleError, "dim= is called axis= here"),
+    "x.std(dim=)": (lambda: matrix().std(dim=0), af.errors.NoRuleError, "For dim= write axis="),
+    "backward(retain_graph=)": (lambda: number().backward(retain_graph=True), TypeError,
+        "Node.backward() got an unexpected keyword argument 'retain_graph': for retain_graph= write nothing: graphs stay"),
+    "softmax(dim=)": (lambda: nn.softmax(matrix(), dim=0), af.errors.NoRuleError, "For dim= write axis="),
     "x.sum(nonsense=)": (lambda: matrix().sum(nonsense=0), TypeError,
         "Node.sum() got an unexpected keyword argument 'nonsense'"),
     "p.data += ...": (add_to_data, TypeError,
@@ -175,11 +177,11 @@ ROWS = {
         "there is no preset 'kindergarten'; there are default, classroom"),
 }
 REDUCTIONS = ["sum", "mean", "prod", "max", "min"]
-ROWS |= {f"x.{name}(dim=)": (lambda name=name: getattr(matrix(), name)(dim=0), TypeError, "NumPy calls it axis=")
+ROWS |= {f"x.{name}(dim=)": (lambda name=name: getattr(matrix(), name)(dim=0), TypeError, "for dim= write axis=")
          for name in [*REDUCTIONS, "cumsum", "cumprod", "squeeze", *PLAIN.split()]}
-ROWS |= {f"x.{name}(keepdim=)": (lambda name=name: getattr(matrix(), name)(0, keepdim=True), TypeError, "calls it keepdims=")
+ROWS |= {f"x.{name}(keepdim=)": (lambda name=name: getattr(matrix(), name)(0, keepdim=True), TypeError, "for keepdim= write keepdims=")
          for name in REDUCTIONS}
-ROWS["x.sum(dim=)"] = (*ROWS["x.sum(dim=)"][:2], "Node.sum() got an unexpected keyword argument 'dim': NumPy calls it axis=")
+ROWS["x.sum(dim=)"] = (*ROWS["x.sum(dim=)"][:2], "Node.sum() got an unexpected keyword argument 'dim': for dim= write axis=")
 OF_FUNCTIONS = {**dict.fromkeys(["value_and_grad", "grad_and_aux", "elementwise_grad", "jacobian", "jacfwd", "jacrev", "hessian"], ()),
                 "vjp": (1.0,), "linearize": (1.0,), "jvp": (1.0, 1.0), "hvp": (1.0, 1.0)}
 ROWS |= {f"af.{name}(node)": (lambda name=name, more=more: getattr(af, name)(number() * 2.0, *more), TypeError, "a function is needed here")

@@ -1,12 +1,15 @@
 """The names of PyTorch, JAX and TensorFlow and their counterparts here, for AttributeErrors and a page of the docs.
 
-``x`` are attributes of nodes, the others names of modules of ours. docs/coming-from.md shows the table as well.
+``x`` are attributes of nodes, ``keywords`` those of functions, the others names of modules of ours. docs/coming-from.md
+shows the table as well.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -76,6 +79,15 @@ TEXTS = {
     lr_scheduler = af.optim.step_decay, cosine, linear ...: lr=schedule; Optimizer = af.optim.Optimiser;
     StepLR = lr=af.optim.step_decay(...)
     """,
+    "keywords": """
+    allow_unused = nothing: what was not reached gets zeros; axes = axis=; clip_norm = max_norm=;
+    clip_value_max = max=; clip_value_min = min=; dim = axis=; dims = axis=; grad_outputs = seed=; gradient = seed=;
+    in_dims = in_axes=; inplace = nothing: the result is a new node; input = a=; inputs = af.gradients(loss, inputs);
+    keep_dims = keepdims=; keepdim = keepdims=; learning_rate = lr=; maximize = (-loss).backward();
+    multiples = reps=; negative_slope = slope=; out_dims = out_axes=; paddings = pad_width=; perm = axes=;
+    reduction_indices = axis=; retain_graph = nothing: graphs stay until their nodes are gone;
+    set_to_none = nothing: grad is None; trainable = requires_grad=; unbiased = ddof=1, or ddof=0; use_bias = bias=
+    """,
 }
 
 
@@ -113,6 +125,30 @@ def no_attribute(module: str, name: str) -> AttributeError:
     if here is None and bare(name) in alike:
         here = f"{module.replace('autoflow', 'af')}.{alike[bare(name)]}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{f': here it is {here}' if here else ''}")
+
+
+def advise(word: str) -> str:
+    """What to write for a keyword of another library; empty if it is none.
+
+    >>> advise("keepdim")
+    'for keepdim= write keepdims='
+    """
+    return f"for {word}= write {here}" if (here := TABLES["keywords"].get(word)) else ""
+
+
+def refuse_keywords(name: str, unknown: Iterable[str]) -> NoReturn:
+    """Raise the TypeError that Python would, and say what to write."""
+    word = next(iter([w for w in unknown if advise(w)] or unknown))
+    advice = f": {advise(word)}" if advise(word) else ""
+    raise TypeError(f"Node.{name}() got an unexpected keyword argument {word!r}{advice}")
+
+
+def explain_keyword(error: BaseException) -> None:
+    """Add to a TypeError of a function of NumPy's or ours what to write for the keyword that it does not know."""
+    found = re.search(r"(\w+)(?:\.\w+)?\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    ours = [name for section in ("", ".nn", ".optim") for name in dir(sys.modules.get(f"autoflow{section}"))]
+    if found and (found[1] in NUMPY or found[1] in ours) and (advice := advise(found[2])) and advice not in str(error):
+        error.add_note(f"{advice[0].upper()}{advice[1:]}")
 
 
 def bare(name: str) -> str:

@@ -34,10 +34,7 @@ def main(program: str, *arguments: str) -> int:
     """Run the program, a file or the name of a module, and print the findings. Returns the exit status: 0 if it is
     nothing, 1 if gradients are lost, 2 if the program cannot be compared with itself, and its own if that is not 0.
     What it prints and writes is that of the first run; files are written by each."""
-    if not Path(program).is_file():
-        program = program.replace(".", os.sep) + ".py"
-    if not Path(program).is_file():
-        print(f"autoflow: there is no program {program}", file=sys.stderr)
+    if not (program := find_program(program)):
         return 2
     status, (first, again, shadow, taken) = log_runs(program, arguments, True)
     if status:
@@ -54,6 +51,15 @@ def main(program: str, *arguments: str) -> int:
         print(f"Numbers taken by float(x), x.item() or x.tolist() are computed with, first in {place}: no gradient "
               f"comes back through them. If that is meant, x.value or af.stop_gradient(x) says so.")  # fmt: skip
     return 0
+
+
+def find_program(program: str) -> str:
+    """The file of a program that is given as a file or as the name of a module; empty, and said, if there is none."""
+    file = program if Path(program).is_file() else program.replace(".", os.sep) + ".py"
+    if Path(file).is_file():
+        return file
+    print(f"autoflow: there is no program {file}", file=sys.stderr)
+    return ""
 
 
 def log_runs(program: str, arguments: Sequence[str], shown: bool) -> tuple[int, list[list[str]]]:
@@ -83,13 +89,24 @@ def first_difference(one: Sequence[str], two: Sequence[str]) -> str:
     """
     for a, b in zip_longest(one, two):
         if a != b:
-            name, place, _ = (a or b).split("\t")
+            name, place, *_ = (a or b).split("\t")
             return f"{name}, at {place}"
     return ""
 
 
 def run_program(log: str, program: str, *arguments: str) -> None:
-    """One run, in this process, which is its own. Generators that a program need not make get a seed."""
+    """One run, in this process, which is its own."""
+    with open(log, "w", encoding="utf-8") as file:
+
+        def note(node: Any) -> None:
+            file.write("\t".join(map(str, operands_read(node))) + "\n")
+
+        with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
+            run_as_main(program, *arguments)
+
+
+def run_as_main(program: str, *arguments: str) -> None:
+    """Run a program as Python does. Generators that it need not make get a seed."""
     random.seed(0)
     np.random.seed(0)
     sys.argv = [program, *arguments]
@@ -97,13 +114,7 @@ def run_program(log: str, program: str, *arguments: str) -> None:
     while (folder / "__init__.py").is_file():  # a module in a package
         folder, names = folder.parent, [folder.name, *names]
     sys.path[0] = str(folder)
-    with open(log, "w", encoding="utf-8") as file:
-
-        def note(node: Any) -> None:
-            file.write("\t".join(map(str, operands_read(node))) + "\n")
-
-        with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
-            if len(names) == 1:
-                runpy.run_path(program, run_name="__main__")
-            else:
-                runpy.run_module(".".join(names), run_name="__main__", alter_sys=True)
+    if len(names) == 1:
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(".".join(names), run_name="__main__", alter_sys=True)

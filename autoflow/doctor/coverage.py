@@ -12,12 +12,12 @@ import html
 import linecache
 import os
 import re
-import runpy
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,10 @@ import numpy as np
 
 from ..base.errors import StaleValueError
 from ..base.modes import listening
-from ..cli.checking import first_difference, log_runs
+from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
-from ..nodes.nodes import current_record
-from ..nodes.versions import FreedArray
-from ..program.source import find, taken_out
+from ..nodes.nodes import NodeRole, current_record
+from ..program.source import code_of, find, taken_out
 from .passes import Flow, Pass, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
@@ -37,14 +36,20 @@ STATES = {
     "overwritten": ("w", "a value was overwritten that the derivative needs: the backward pass stopped here"),
     "lost": ("x", "numbers leave the graph here, and their gradient is lost"),
     "nan": ("!", "a derivative is NaN or infinite"),
-    "zero": ("0", "a gradient came, and nothing was sent on"),
+    "zero": ("0", "a gradient came, and nothing was sent on to one of the operands"),
     "kink": ("^", "a function is at its kink, where any of two slopes may be taken"),
     "flows": (">", "gradients flow"),
     "constant": ("=", "constant on purpose: detached, frozen, or computed under af.no_grad()"),
-    "recorded": (".", "recorded, but no backward pass came here"),
+    "recorded": (".", "recorded, but no gradient came here"),
 }
 MEANT = re.compile(r"\.value$|\bdetach\(|stop_gradient\(")  # who writes that wants no gradient
-TIES = {"maximum": 1, "minimum": 1, "fmax": 1, "fmin": 1, "absolute": None, "relu": None}  # operand to compare with
+# Operands with which the first is compared, by rule; none: it is compared with 0.
+TIES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), (1,)), "clip": (1, 2),
+    **dict.fromkeys(("absolute", "relu", "leaky_relu"), ()),
+}  # fmt: skip
+Key = tuple[str, int]  # file and line
+PLAIN = (int, float, np.float64, np.ndarray)
 STYLE = """
 :root { color-scheme: light dark; --mute: light-dark(#656d76, #9198a1) }
 body { font: 14px/1.5 system-ui; margin: 2em auto; max-width: 70em; padding: 0 1em }
@@ -56,112 +61,148 @@ pre { overflow-x: auto } i { display: inline-block; width: 6.5em; font-style: no
 
 @dataclass
 class Coverage:
-    """Per file and line, the states that were seen there."""
+    """Per file and line, the states that were seen there, and for zeros and flows the operands to which they went."""
 
-    lines: dict[tuple[str, int], set[str]] = field(default_factory=dict)
-    takers: dict[tuple[str, int], str] = field(default_factory=dict)  # what takes numbers out of the graph there
-    last: Pass = field(default_factory=Pass)
+    lines: dict[Key, dict[str, set[Any]]] = field(default_factory=dict)
+    takers: dict[Key, str] = field(default_factory=dict)  # what takes numbers out of the graph there
+    order: list[Key | None] = field(default_factory=list)  # the line of each operation
+    passes: list[Pass] = field(default_factory=list)  # those that are running, and the last one
 
-    def add(self, x: Any, *states: str) -> Any:
-        """Note states of the line of a record, or of what cut a history; returns the line."""
+    def add(self, x: Any, state: str, operand: int | None = None) -> Key | None:
+        """Note a state of the line of a record, or of what cut a history; returns the line."""
         place = getattr(x, "place", None) or getattr(x, "code", None)
-        found = find(getattr(place, "code", place), x.last) if place is not None else None
+        code = getattr(place, "code", place)
+        found = find(code, x.last) if code is not None else None
         if found is None:
             return None
-        key = found.place.file, found.span.line
-        self.lines.setdefault(key, set()).update(states)
+        key = found.place.file, found.line
+        self.lines.setdefault(key, {}).setdefault(state, set()).add((id(code), x.last, operand))
         return key
 
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
         record = current_record(node)
-        self.add(record, "recorded")
+        self.order.append(key := self.add(record, "recorded"))
         for _, text in taken_out([record]):
-            self.takers[self.add(record, "constant" if MEANT.search(text) else "lost")] = text
+            if key is not None and not is_plain(text, code_of(record)):
+                self.takers[key] = text
+                self.add(record, "constant" if MEANT.search(text) else "lost")
         for constant in (record.extra.constants if record.extra is not None else {}).values():
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
                 self.add(cut, "constant")
 
-    def begin(self, stale: bool = False) -> Pass:
-        """A backward pass begins: note what the last one has sent, and let go of it."""
-        for flow in self.last.flows:
-            self.add(flow.record, *states_of(flow))
-        if stale:
-            self.add(self.last.opened, "overwritten")
-        self.last = Pass()
-        return self.last
+    def begin(self) -> Pass:
+        """A backward pass begins, maybe inside of another: note what the others have sent, and let go of what ended."""
+        self.note_passes()
+        self.passes = [*[p for p in self.passes if p.opener() is not None], Pass()]
+        return self.passes[-1]
+
+    def note_passes(self) -> None:
+        """Note what has been sent."""
+        for flow in [flow for p in self.passes for flow in p.flows]:
+            for state, operand in states_of(flow):
+                self.add(flow.record, state, operand)
 
     @contextmanager
     def watch(self) -> Iterator[None]:
         """A block whose operations and passes are noted."""
-        stale = False
         try:
             with listening(self.listen), watching(self.begin):
                 yield
         except StaleValueError:
-            stale = True
+            self.add(self.passes[-1].opened, "overwritten")
             raise
         finally:
-            self.begin(stale)
+            self.note_passes()
+            self.passes.clear()
 
-    def state(self, file: str, line: int) -> str:
+    def compare(self, first: list[str], again: list[str], _: list[str], taken: list[str]) -> None:
+        """Find where numbers have left the graph, from logs of further runs, see ``cli/checking.py``: the last one had
+        other numbers for those that are taken, so there operations compute with other plain operands."""
+        if first != again or len(first) != len(self.order):
+            return  # it computes other numbers each time: what the text of the program tells stays
+        rows = [(key, a.split("\t"), b.split("\t")) for key, a, b in zip(self.order, first, taken, strict=False)]
+        alike = [row for row in takewhile(lambda row: row[1][:2] == row[2][:2], rows) if row[0] in self.lines]
+        begin = next((row for row in alike if row[1] != row[2]), None)
+        lost = {row[0] for row in alike if row is begin or row[1][3] != row[2][3]}
+        for key in {row[0] for row in alike}:
+            self.lines[key].pop("lost", None)  # type: ignore[index]
+            self.lines[key].update({"lost": set()} if key in lost else {})  # type: ignore[index]
+
+    def states(self, key: Key) -> list[str]:
+        """The states of a line, the first of which is shown. It is zero if an operand there has never got anything."""
+        found = self.lines.get(key, {})
+        dry = found.get("zero", set()) - found.get("flows", set())
+        return [state for state in STATES if state in found and (dry or state != "zero")]
+
+    def state(self, key: Key) -> str:
         """The state shown for a line; empty if nothing was computed there."""
-        seen = self.lines.get((file, line), ())
-        return next((state for state in STATES if state in seen), "")
+        return next(iter(self.states(key)), "")
 
-    def percent(self, file: str) -> float:
-        """How many of its lines with operations have gradients that flow."""
-        states = [s for (f, _), s in self.lines.items() if f == file and s != {"constant"}]
-        flowing = [s for s in states if "flows" in s and not s & {"lost", "nan"}]
+    def percent(self, *files: str) -> float:
+        """How many of their lines with operations have gradients that flow."""
+        states = [s for key in self.lines if key[0] in files and (s := self.states(key)) != ["constant"]]
+        flowing = [s for s in states if "flows" in s and not {"lost", "nan"} & {*s}]
         return 100.0 * len(flowing) / max(len(states), 1)
 
     def rows(self, file: str) -> list[tuple[int, str, str]]:
         """The number, state and text of each line."""
         found = []
         for k, text in enumerate(linecache.getlines(file), 1):
-            state, taker = self.state(file, k), self.takers.get((file, k))
+            state, taker = self.state((file, k)), self.takers.get((file, k))
             to_whom = f"  <- {taker}" if state == "lost" and taker else ""
             found.append((k, state, text.rstrip("\n") + to_whom))
         return found
 
-    def to_text(self, file: str) -> str:
-        """The source, each line with the sign of its state, and what the signs mean."""
-        rows = self.rows(file)
-        body = [f"{STATES[state][0] if state else ' '} {k:4} {text}" for k, state, text in rows]
-        used = [
-            f"{sign} {meaning}" for state, (sign, meaning) in STATES.items() if any([s == state for _, s, _ in rows])
-        ]
-        return "\n".join(
-            [*body, "", *used, f"Gradients flow on {self.percent(file):.0f} % of the lines with operations."]
-        )
+    def to_text(self, *files: str) -> str:
+        """The sources, each line with the sign of its state, and what the signs mean."""
+        body: list[str] = []
+        for file in files:
+            body += [f"{os.path.basename(file)}:"] * (len(files) > 1)
+            body += [f"{STATES[state][0] if state else ' '} {k:4} {text}" for k, state, text in self.rows(file)]
+        used = {self.state(key) for key in self.lines if key[0] in files}
+        meant = [f"{sign} {meaning}" for state, (sign, meaning) in STATES.items() if state in used]
+        percent = f"Gradients flow on {self.percent(*files):.0f} % of the lines with operations."
+        return "\n".join([*body, "", *meant, percent])
 
-    def to_html(self, file: str) -> str:
+    def to_html(self, *files: str) -> str:
         """The same as a page."""
-        rows = [
-            f'<span class="{state}"><i>{state}</i>{k:4} {html.escape(text)}</span>'
-            for k, state, text in self.rows(file)
-        ]
-        name = html.escape(os.path.basename(file))
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title><style>{STYLE}</style>'
-            f"<h1>{name}: gradients flow on {self.percent(file):.0f} % of the lines with operations</h1>"
-            f"<pre>{chr(10).join(rows)}</pre></html>"
-        )
+        body = ""
+        for file in files:
+            rows = [
+                f'<span class="{state}"><i>{state}</i>{k:4} {html.escape(text)}</span>'
+                for k, state, text in self.rows(file)
+            ]
+            name, percent = html.escape(os.path.basename(file)), self.percent(file)
+            body += f"<h1>{name}: gradients flow on {percent:.0f} % of the lines with operations</h1>"
+            body += f"<pre>{chr(10).join(rows)}</pre>"
+        head = f"<title>{html.escape(os.path.basename(files[0]))}</title><style>{STYLE}</style>"
+        return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{body}</html>'
 
 
-def states_of(flow: Flow) -> Iterator[str]:
-    """The states of one operation in a pass."""
+def is_plain(text: str, code: Any) -> bool:
+    """Is an expression, in the frame that runs this code now, made of plain numbers and arrays only?"""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    names = compile(text, "", "eval").co_names if frame is not None else ()
+    values = [frame.f_locals.get(name, frame.f_globals.get(name)) for name in names]
+    return any([type(v) in PLAIN for v in values]) and not any([isinstance(v, NodeRole) for v in values])
+
+
+def states_of(flow: Flow) -> Iterator[tuple[str, int | None]]:
+    """The states of one operation in a pass, some with an operand."""
     if flow.came.bad is not None or any([s.bad for s in flow.sent.values()]):
-        yield "nan"
-    if flow.came.nonzero and any([s.entries and not s.nonzero for s in flow.sent.values()]):
-        yield "zero"
-    if any([s.nonzero for s in flow.sent.values()]):
-        yield "flows"
-    record, name = flow.record, flow.record.rule.name
-    if name in TIES and isinstance(record.saved[0], (np.ndarray, np.generic)):
-        other = 0.0 if TIES[name] is None else record.saved[1]
-        if not isinstance(other, FreedArray) and np.any(np.equal(record.saved[0], other)):
-            yield "kink"
+        yield "nan", None
+    if flow.came.nonzero and not flow.sent:  # all its gradients are computed at once
+        yield "flows", None
+    if flow.came.nonzero:
+        yield from [("flows" if s.nonzero else "zero", k) for k, s in flow.sent.items() if s.entries]
+    saved, others = flow.record.saved, TIES.get(flow.record.rule.name)
+    if others is not None and isinstance(saved[0], (np.ndarray, np.generic)):
+        limits = [saved[k] for k in others] or [0.0]
+        if any([np.any(np.equal(saved[0], x)) for x in limits if type(x) in PLAIN]):
+            yield "kink", None
 
 
 def main(program: str, *arguments: str) -> int:
@@ -171,24 +212,25 @@ def main(program: str, *arguments: str) -> int:
     parser.add_argument("--html", metavar="FILE", type=Path)
     parser.add_argument("--fail-under", metavar="PERCENT", type=float, default=0.0)
     given, rest = parser.parse_known_args(arguments)
-    seen, file, stopped = Coverage(), str(Path(program).resolve()), False
-    before, sys.argv = sys.argv, [program, *rest]
+    if not (program := find_program(program)):
+        return 2
+    seen, stopped, before = Coverage(), False, (sys.argv, sys.path[:])
     try:
         with seen.watch():
-            runpy.run_path(file, run_name="__main__")
+            run_as_main(str(Path(program).resolve()), *rest)
     except SystemExit as end:
         stopped = bool(end.code)
     except Exception:
         stopped = True
         traceback.print_exc()
     finally:
-        sys.argv = before
-    status, logs = (1, []) if stopped else log_runs(program, rest, False)
-    for log in logs[2:] if not status and logs[0] == logs[1] else ():
-        name, _, line = first_difference(log, logs[0]).rpartition(", at ")[2].rpartition(":")
-        if line.isdigit() and Path(name).resolve() == Path(file):
-            seen.lines.setdefault((file, int(line)), set()).add("lost")
-    print(seen.to_text(file))
+        sys.argv, sys.path[:] = before
+    if not stopped:
+        seen.compare(*log_runs(program, rest, False)[1])
+    main_file = Path(program).resolve()
+    own = {f for f, _ in seen.lines if Path(f).is_relative_to(main_file.parent) and "site-packages" not in f}
+    files = [str(main_file), *sorted(own - {str(main_file)})]
+    print(seen.to_text(*files))
     if given.html is not None:
-        given.html.write_text(seen.to_html(file), encoding="utf-8")
-    return int(stopped or seen.percent(file) < given.fail_under)
+        given.html.write_text(seen.to_html(*files), encoding="utf-8")
+    return int(stopped or seen.percent(*files) < given.fail_under)

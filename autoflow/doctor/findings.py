@@ -9,43 +9,20 @@ from typing import Any
 
 from ..program.source import Place
 
-# Every kind of finding, the most important first, and what it is.
-KINDS = {
-    "became nan": "a step has made parameters NaN or infinite",
-    "rebound": "a Variable was replaced by the result of an operation",
-    "growing": "the graph grows with every step",
-    "error": "the function stopped with an error",
-    "no backward": "no backward pass was made, and no result has a history",
-    "no history": "nothing flows to the result",
-    "lost": "numbers left the graph",
-    "overwritten": "a value that a derivative needs has been overwritten",
-    "nan value": "a value is not a number",
-    "infinite value": "a value is infinite",
-    "masked nan": "a branch that was not chosen sends NaN",
-    "infinite slope": "a derivative is infinite or not a number",
-    "unreached": "a Variable has no part in the result",
-    "step": "a function is constant between its steps",
-    "dead": "nothing passes",
-    "underflow": "gradients are too small for their dtype",
-    "saturated": "a function is flat where it is used",
-    "zero factor": "a factor is zero",
-    "dead units": "some units pass nothing for any example",
-    "shapes": "a column met a row",
-    "exploding": "gradients grow from step to step",
-    "vanishing": "gradients shrink from step to step",
-    "repeated": "backward() runs twice through one graph",
-    "accumulated": "gradients add up over several steps",
-    "unmoved": "a parameter never changes",
-    "kept": "graphs of earlier steps are kept alive",
-    "learning rate": "steps are too long for the curvature",
-}
+# Every kind of finding, the most important first. docs/doctor.md says what each is.
+KINDS = (
+    "became nan", "rebound", "growing", "no backward", "no history", "lost", "overwritten", "nan value",
+    "infinite value", "masked nan", "infinite slope", "error", "unreached", "step", "dead", "underflow", "saturated",
+    "zero factor", "dead units", "alike", "twice", "shapes", "exploding", "vanishing", "repeated", "accumulated",
+    "unmoved", "kept", "uphill", "learning rate",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong: what, where, and what to write instead.
 
-    kind : a key of ``KINDS``. place : file, line, columns and text of the expression, if known. numbers : the same
+    kind : one of ``KINDS``. place : file, line, columns and text of the expression, if known. numbers : the same
     facts as data.
     """
 
@@ -55,13 +32,8 @@ class Finding:
     place: Place | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def line(self) -> str:
-        """``line 3 of`` the file; in a notebook ``line 3``; empty if it is not known."""
-        return self.place.where if self.place is not None else ""
-
     def __str__(self) -> str:
-        where = f" ({self.line}: {self.place.text})" if self.place is not None else ""
+        where = f" ({self.place.where}: {self.place.text})" if self.place is not None else ""
         return f"{self.text}{where}.{f' {self.advice}.' if self.advice else ''}"
 
 
@@ -105,8 +77,7 @@ class Diagnosis:
 
 def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
     """The findings in the order of their importance, each once."""
-    order = list(KINDS)
     seen: dict[tuple[str, Any], Finding] = {}
     for x in findings:
         seen.setdefault((x.kind, x.place or x.text), x)
-    return Diagnosis(tuple(sorted(seen.values(), key=lambda x: order.index(x.kind))), examined)
+    return Diagnosis(tuple(sorted(seen.values(), key=lambda x: KINDS.index(x.kind))), examined)

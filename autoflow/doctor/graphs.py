@@ -38,6 +38,7 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
 GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
+TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
@@ -54,6 +55,7 @@ class Chart:
         self.nodes = list(ancestors(start))
         self.records = sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
         self.leaves = [x for x in self.nodes if isinstance(x, VariableRole)]
+        self.sums = made.sums
         self.grads = {key: Size.of(g) for key, g in made.sums.items()}
 
     @cached_property
@@ -121,13 +123,13 @@ def examine(chart: Chart) -> list[Finding]:
     return [x for examination in EXAMINATIONS for x in examination(chart)]
 
 
-def no_history(node: Any, last: Any = None, function: Any = None) -> Finding:
-    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of ``function``."""
+def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Finding:
+    """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
     if isinstance(node, NodeRole):
         return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last) if last is not None else None
-    cause = (taken_by(code_of(last)) if found else "") or taken_by(getattr(function, "__code__", None))
+    cause = next((text for code in ([code_of(last)] if found else []) + [*codes] if (text := taken_by(code))), "")
     return Finding("no history", f"{what}: {cause or LEFT}", "", found.place if found and not cause else None)
 
 
@@ -151,35 +153,23 @@ def examine_stale(chart: Chart) -> Iterator[Finding]:
 
 def examine_values(chart: Chart) -> Iterator[Finding]:
     """The first operation whose value is NaN or infinite though its operands are finite."""
-    if chart.is_finite:
-        return  # what np.where did not choose does no harm
-    for r in chart.records:
-        bad = first_bad(r.value) if r.value is not None else None
-        if bad is None:
-            continue
-        for k in range(len(r.parents)):
-            if found := first_bad(value_of_saved(r, k)):
-                kind = "nan value" if found.startswith("nan") else "infinite value"
-                yield chart.finding(kind, r, f"{chart.operand(r, k)} is already {found}, before {r.rule.name}")
-                return
+    bad = [] if chart.is_finite else [r for r in chart.records if r.value is not None and first_bad(r.value)]
+    for r in bad[:1]:  # what np.where did not choose does no harm
         value = np.asarray(r.value)
         index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
-        kind = "nan value" if np.isnan(value[index]) else "infinite value"
         shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
         text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
-        advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype" if is_too_narrow(r) else ""
-        yield chart.finding(kind, r, text, advice or ADVICE.get(r.rule.name, ""), index=list(index))
-        return
-
-
-def is_too_narrow(record: Record) -> bool:
-    """Is a value finite in double precision that is infinite in the dtype of the record?"""
-    values = [value_of_saved(record, k) for k in range(len(record.parents))]
-    if record.dtype not in (np.float16, np.float32) or any([v is None for v in values]):
-        return False
-    wide = [np.asarray(v, np.float64) for v in values]
-    with np.errstate(all="ignore"):
-        return first_bad(record.rule.compute(*wide, *record.saved[len(wide) : -1])) is None
+        advice = ADVICE.get(r.rule.name, "")
+        if r.dtype == np.float16:
+            advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
+        found = value[index]
+        for k in range(len(r.parents)):
+            operand = np.asarray(value_of_saved(r, k), float)
+            if wrong := first_bad(operand):
+                text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
+                found = operand[~np.isfinite(operand)][0]
+        kind = "nan value" if np.isnan(found) else "infinite value"
+        yield chart.finding(kind, r, text, advice, index=list(index))
 
 
 def value_of_saved(record: Record, k: int) -> Any:
@@ -248,24 +238,25 @@ def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
     r, n = flow.record, flow.sent[k].entries
     rule, operand = r.rule, chart.operand(r, k)
     for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)} none"
-    if rule.derivatives.get(rule.names[k]) is zero:
-        text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}: {for_whom}"
-        return chart.finding("step", r, text, "Use a smooth function in its place", variables=names)
-    if rule.name in GATES:
-        text = f"{rule.name} passes 0 of {n} entries of {operand}: {for_whom}"
+    if rule.derivatives.get(rule.names[k]) is zero or rule.name == "sign":
+        kind, advice = "step", "Use a smooth function in its place"
+        text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
+    elif rule.name in GATES:
+        kind, text = "dead", f"{rule.name} passes 0 of {n} entries of {operand}"
         advice = "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
-        return chart.finding("dead", r, text, advice if rule.name in ("maximum", "relu") else "", variables=names)
-    if r.dtype == np.float16 or flow.came.largest < 1e-200:
-        text = f"the gradient of {operand} is too small for {r.dtype}, and became 0: {for_whom}"
-        return chart.finding("underflow", r, text, "Scale the loss: af.GradScaler", variables=names)
-    if rule.name in FLAT or rule.name == "exp":
-        text = f"{rule.name} is flat at {operand}, its derivative is 0: {for_whom}"
-        return chart.finding("saturated", r, text, SMALLER, variables=names)
-    is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
-    advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
-    what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
-    text = f"{what.format(rule.name)}, so nothing comes to {operand}: {for_whom}"
-    return chart.finding("zero factor", r, text, advice, variables=names)
+        advice = advice if rule.name in ("maximum", "relu") else ""
+    elif r.dtype == np.float16 or flow.came.rms < 1e-200:
+        kind, advice = "underflow", "Scale the loss: af.GradScaler"
+        text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
+    elif rule.name in FLAT or rule.name == "exp":
+        kind, advice = "saturated", SMALLER
+        text = f"{rule.name} is flat at {operand}, its derivative is 0"
+    else:
+        is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
+        kind, advice = "zero factor", "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
+        what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
+        text = f"{what.format(rule.name)}, so nothing comes to {operand}"
+    return chart.finding(kind, r, f"{text}: {for_whom}", advice, variables=names)
 
 
 def examine_units(chart: Chart) -> Iterator[Finding]:
@@ -285,6 +276,31 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("saturated", r, text, SMALLER)
 
 
+def examine_likeness(chart: Chart) -> Iterator[Finding]:
+    """Layers whose units have the same weights and the same gradients, and so stay the same."""
+    products = [r for r in chart.records if r.rule.name in ("matmul", "dot")]
+    operands: list[Any] = [(r, k, x) for r in products[:-1] for k, x in enumerate(r.parents[:2])]
+    for r, k, x in operands:
+        if isinstance(x, Record) and x.rule.name == "transpose":
+            k, x = 1 - k, x.parents[0]
+        if isinstance(x, VariableRole) and len(x.shape) == 2 and x.shape[-k] > 1:  # type: ignore[attr-defined]
+            g = chart.sums.get(id(x), np.zeros(1))
+            rows = [np.moveaxis(a, -k, 0) for a in (value_of(x), g) if g.any()]  # k is 0 in W @ x, 1 in x @ W
+            if rows and all([np.array_equal(a, np.broadcast_to(a[:1], a.shape)) for a in rows]):
+                text = f"all {len(rows[0])} units of {chart.name(x)} have the same weights and the same gradients"
+                yield chart.finding("alike", r, text, "They stay alike: draw weights at random")
+
+
+def examine_losses(chart: Chart) -> Iterator[Finding]:
+    """Losses that take a softmax or sigmoid themselves, and are given the result of one."""
+    for r in chart.records:
+        x = next(iter([p for p in r.parents if isinstance(p, Record)]), None)
+        x = x.parents[0] if x is not None and x.rule.name == "negative" else x
+        if isinstance(x, Record) and x.rule.name in TAKEN_BY.get(r.rule.name, ()):
+            text = f"{chart.name(x)} has passed a {x.rule.name}, and the loss takes one itself"
+            yield chart.finding("twice", x, text, "Give the loss the scores, without it")
+
+
 # ---------------------------------------------------------------- sizes, shapes
 
 
@@ -295,15 +311,13 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
     for r in longest_path(chart):
         if id(r) in came:
             groups.setdefault(r.rule.name, []).append(came[id(r)])
-    worst: tuple[float, list[Flow]] | None = None
-    for flows in groups.values():
+    found: list[tuple[float, list[Flow]]] = []
+    for flows in [flows for flows in groups.values() if len(flows) >= LEAST_STEPS]:
         changes = np.diff([math.log(flow.came.rms) for flow in flows])
-        change = abs(changes.sum())
-        is_steady = len(flows) >= LEAST_STEPS and np.abs(changes).max() < change / 2
-        if is_steady and change > max(math.log(RANGE), worst[0] if worst else 0):
-            worst = change, flows
-    if worst is not None:
-        sizes = [flow.came.rms for flow in worst[1]]
+        if abs(changes.sum()) > max(math.log(RANGE), 2 * np.abs(changes).max()):  # large, and steady
+            found.append((abs(changes.sum()), flows))
+    for _, flows in sorted(found, key=lambda pair: -pair[0])[:1]:
+        sizes = [flow.came.rms for flow in flows]
         factor = (sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))
         kind, verb = ("exploding", "grows") if factor > 1 else ("vanishing", "shrinks")
         begin = next((k for k, s in enumerate(sizes) if abs(math.log(s / sizes[0])) > math.log(RANGE)), len(sizes))
@@ -313,7 +327,7 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
         )
         clip = "Clip gradients (af.nn.clip_grad_norm), or make" if factor > 1 else "Make"
         advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
-        yield chart.finding(kind, worst[1][-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
+        yield chart.finding(kind, flows[-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
 
 def longest_path(chart: Chart) -> Iterator[Record]:
@@ -339,5 +353,6 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
 
 
 EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
-    examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_chains, examine_shapes,
+    examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness,
+    examine_losses, examine_chains, examine_shapes,
 )  # fmt: skip

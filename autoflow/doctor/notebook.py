@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from ..base.errors import AutoflowError
+from ..base.spellings import explain_keyword
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -22,7 +23,7 @@ def load_ipython_extension(shell: Any = None) -> None:
         return
     shell.register_magic_function(lambda line, cell: cover_cell(shell, cell), "cell", "gradients")
     if not shell.custom_exceptions:  # else the user has a handler already
-        shell.set_custom_exc((AutoflowError,), show_error)
+        shell.set_custom_exc((AutoflowError, TypeError), show_error)
 
 
 def cover_cell(shell: Any, cell: str) -> None:
@@ -37,7 +38,8 @@ def cover_cell(shell: Any, cell: str) -> None:
 
 
 def show_error(shell: Any, kind: type, error: BaseException, trace: Any, tb_offset: int | None = None) -> None:
-    """Show an error without frames of ours."""
+    """Show an error without frames of ours; of a keyword that other libraries have, with what to write."""
+    explain_keyword(error)
     verbose = getattr(shell.InteractiveTB, "mode", "") == "Verbose"
     shell.showtraceback((kind, error, trace if verbose else users_frames(trace)), tb_offset=tb_offset)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,16 +12,16 @@ import numpy as np
 from ..backprop.anomaly import first_bad
 from ..backprop.engine import Opened, OpenRecord, Pair
 from ..base.modes import switched
+from ..nodes.nodes import NodeRole, value_of
 from ..nodes.records import Record
 
 
 class Size(NamedTuple):
-    """Measures of a gradient: entries, those not 0, the root of their mean square, the largest, the first bad one."""
+    """Measures of a gradient: entries, those not 0, the root of their mean square, the first bad one."""
 
     entries: int
     nonzero: int
     rms: float
-    largest: float
     bad: str | None
 
     @classmethod
@@ -30,7 +31,7 @@ class Size(NamedTuple):
         largest = float(a.max(initial=0.0))
         scale = largest if 0 < largest < math.inf else 1.0
         rms = float(scale * np.sqrt(np.mean((a / scale) ** 2))) if a.size else 0.0
-        return cls(a.size, int(np.count_nonzero(a)), rms, largest, first_bad(np.asarray(g)))
+        return cls(a.size, int(np.count_nonzero(a)), rms, first_bad(np.asarray(g)))
 
 
 class Flow:
@@ -68,6 +69,8 @@ class Pass:
         self.sums: dict[int, Any] = {}  # by the id of a Variable
         self.held: dict[int, Any] = {}  # the gradients that were there before
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
+        self.is_recorded = False  # for derivatives of its gradients
+        self.opener: Callable[[], Any] = object  # a reference to what opens its records; None when it has ended
 
 
 def watching(begin: Callable[[], Pass]) -> switched:
@@ -79,12 +82,13 @@ def watching(begin: Callable[[], Pass]) -> switched:
         def open_watched(pair: Pair) -> Opened:
             record = now.opened = pair[0]
             g, vjps, saved, kept = open_record(pair)
-            if not is_plain(g):
+            if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
-            flow = Flow(record, Size.of(g))
-            now.flows.append(flow)
+            now.is_recorded |= came is not g
+            now.flows.append(flow := Flow(record, Size.of(came)))
             return g, [vjp and watched(now, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
+        now.opener = weakref.ref(open_watched)
         return open_watched
 
     return switched(wrap_open_record=wrap)
@@ -94,15 +98,16 @@ def watched(now: Pass, flow: Flow, k: int, vjp: Callable[[Any, Any], Any]) -> Ca
     """A vjp that notes what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:
-        before = np.array(g)  # a vjp may write into it
+        before = np.array(numbers(g))  # a vjp may write into it
         sent = vjp(g, saved)
-        if is_plain(sent) and flow.record.parents[k] is not None:
-            flow.note(k, before, sent, now.sums)
+        if (plain := numbers(sent)) is not None and flow.record.parents[k] is not None:
+            flow.note(k, before, plain, now.sums)
         return sent
 
     return pulling
 
 
-def is_plain(g: Any) -> bool:
-    """Is it NumPy's own array or number?"""
-    return type(g) is np.ndarray or isinstance(g, np.generic)
+def numbers(g: Any) -> Any:
+    """A gradient as NumPy's own array or number; None if it is of another library, or of a batch."""
+    g = value_of(g) if isinstance(g, NodeRole) else g
+    return g if type(g) is np.ndarray or isinstance(g, np.generic) else None

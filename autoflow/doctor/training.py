@@ -7,12 +7,15 @@ back: parameters, gradients, states of optimisers, random generators.
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.linalg import norm
 
 from ..backprop.second_runs import reachable
 from ..backprop.snapshots import Snapshot
@@ -20,6 +23,7 @@ from ..base.errors import AutoflowError, LostGradientError
 from ..base.modes import listening
 from ..base.numbering import now
 from ..base.pytree import tree_leaves
+from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
 from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
 from ..nodes.rebinding import original_of
@@ -27,12 +31,16 @@ from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Program
+from ..program.source import computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import Chart, diagnose_node, examine, no_history, unreached
 from .passes import Pass, watching
 
 TURNS = 3
+NUMBERS = (int, float, np.generic, np.ndarray)
+ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
+LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
 
@@ -47,8 +55,8 @@ class Turn:
         self.nodes: list[weakref.ref[Any]] = []
         self.rebound: dict[int, Any] = {}  # Variables, and the records that have taken their place
         self.last: Any = None  # the record that was made last
-        self.since = now()
-        self.first = 0  # the number of the first one
+        self.whole: list[Pass] = []  # passes that have gone through records, on plain numbers
+        self.since = now()  # later records have higher numbers
         self.loss = float("nan")
         self.size = 0  # records in the graphs of its passes
         self.result: Any = None
@@ -56,7 +64,6 @@ class Turn:
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
         record = self.last = current_record(node)
-        self.first = self.first or record.number
         self.nodes.append(weakref.ref(node))
         if (w := original_of(node)) is not None:
             self.rebound[id(w)] = w, record
@@ -66,23 +73,27 @@ class Turn:
                 self.before[id(x)] = state_of(x)
 
     def begin(self) -> Pass:
-        """A backward pass begins."""
-        self.passes.append(Pass())
-        self.passes[-1].held = {key: state_of(x)[1] for key, x in self.variables.items()}
-        return self.passes[-1]
+        """A backward pass begins. One inside of another, as of a checkpoint, is a part of that."""
+        made, is_inner = Pass(), any([p.opener() is not None for p in self.passes])
+        made.held = {key: state_of(x)[1] for key, x in self.variables.items()}
+        self.passes += [] if is_inner else [made]
+        return made
 
     def run(self, step: Callable[[], Any]) -> None:
         """Run the step, and look at what it leaves."""
         try:
             with listening(self.listen), watching(self.begin):
                 self.result = step()
+        except AttributeError as error:
+            if error.name != "backward" or not isinstance(error.obj, NUMBERS) or self.passes:
+                raise
+            self.result = error.obj  # a number, which has left the graph
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
-            for p in self.passes:
-                if p.flows:
-                    start = p.flows[0].record
-                    self.size += sum(isinstance(r, Record) for r in ancestors(start))
-                    self.loss = float(np.sum(start.value)) if start.value is not None else self.loss
+            self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
+            for start in [p.flows[0].record for p in self.whole]:
+                self.size += sum(isinstance(r, Record) for r in ancestors(start))
+                self.loss = float(np.sum(start.value)) if start.value is not None else self.loss
 
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
@@ -116,9 +127,9 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 
     f : a training step or a loss, a function of ``args`` and ``options``; or a node, see ``loss.diagnose()``.
 
-    A step that makes backward passes runs three times, and what it changed is put back. A function that makes none runs
-    once, and its result is examined: also whether numbers have left the graph. Returns a :class:`Diagnosis`, which is
-    false if nothing was found.
+    A step that makes backward passes runs three times, and if nothing is found a few times more, to see whether numbers
+    leave the graph; what it changed is put back. A function that makes none runs once, and its result is examined in
+    the same way. Returns a :class:`Diagnosis`, which is false if nothing was found.
 
     >>> import autoflow as af
     >>> w = af.Variable([1.0, 2.0], name="w")
@@ -150,20 +161,21 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         stopped = False
         try:
             turn.run(step)
-        except AutoflowError as error:
+        except Exception as error:
+            if not findings and not isinstance(error, AutoflowError):
+                raise
             stopped = True
             findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}".rstrip(".")))
-        passes = [p for p in turn.passes if p.flows]
-        if not passes:
+        if not turn.whole:
             if len(turns) == 1 and not stopped:
                 return diagnose_result(turn, step, roots)
             break
-        if len(turns) == 1:
-            chart = Chart(passes[-1].flows[0].record, passes[-1])
-            findings += examine(chart)
+        if chart is None:
+            chart = Chart(turn.whole[-1].flows[0].record, turn.whole[-1])
+            findings += [*examine(chart), *made_before(turn, chart)]
         findings += [*rebound(turn), *repeated(turn)]
         if len(turns) > 1 and turn.size > turns[-2].size and not any([t.rebound for t in turns]):
-            findings += growing(turn, passes[-1])
+            findings += growing(turn, turn.whole[-1])
         turn.forget()
         if stopped:
             break
@@ -173,8 +185,15 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
         findings += unreached(chart, [p for p in trained if known.isdisjoint((id(p), p.name))])
-        findings += unmoved(turns, used)
+        findings += [*unmoved(turns, used, roots), *growing_loss(turns, chart)]
+        if not findings:
+            findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, chart.summary() if chart is not None else "")
+
+
+def codes_of(roots: tuple[Any, ...]) -> list[Any]:
+    """The code of the functions of a program, that of the step first."""
+    return [x.__code__ for x in reachable(*roots) if isinstance(x, FunctionType)]
 
 
 def is_optimiser(x: Any) -> bool:
@@ -187,17 +206,27 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
     nodes = [x for x in tree_leaves(turn.result) if gradient_target(x) is not None]
     if nodes:
         found = diagnose_node(nodes[0])
-        try:
-            checked_run(step, *roots)
-        except LostGradientError as error:
-            return diagnosis([*found, Finding("lost", str(error).rstrip("."))], found.examined)
-        return found
+        return diagnosis([*found, *read_past(step, roots)], found.examined)
     if turn.result is None and not turn.passes:
-        return diagnosis([NOTHING_DONE], "")
-    return diagnosis([no_history(turn.result, turn.last, roots[0])], "")
+        advice = "Call loss.backward(), with parentheses"
+        return diagnosis([Finding("no backward", "the step made no backward pass and returned nothing", advice)], "")
+    return diagnosis([no_history(turn.result, turn.last, codes_of(roots))], "")
 
 
-NOTHING_DONE = Finding("no backward", "the step made no backward pass and returned nothing")
+def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
+    """Numbers that are read past us, and reach the result."""
+    try:
+        checked_run(run, *roots)
+    except LostGradientError as error:
+        yield Finding("lost", str(error).rstrip("."))
+
+
+def last_operation(step: Callable[[], Any]) -> list[Any]:
+    """The last operation of a step, most often the loss."""
+    made: list[Any] = [None]
+    with listening(lambda node: made.__setitem__(0, node)):
+        step()
+    return made
 
 
 # ---------------------------------------------------------------- what the runs have in common, and what differs
@@ -215,7 +244,7 @@ def rebound(turn: Turn) -> Iterator[Finding]:
 
 def repeated(turn: Turn) -> Iterator[Finding]:
     """Two passes of one turn from the same result: the second one adds to the gradients of the first."""
-    for first, second in pairwise([p for p in turn.passes if p.flows]):
+    for first, second in pairwise(turn.whole):
         start, held = second.flows[0].record, {k: g for k, g in second.held.items() if g is not None and np.any(g)}
         if first.flows[0].record is start and any([np.allclose(g, second.sums.get(k, 0)) for k, g in held.items()]):
             chart = Chart(start, Pass())
@@ -223,10 +252,18 @@ def repeated(turn: Turn) -> Iterator[Finding]:
             yield chart.finding("repeated", start, text, "Call it once, or zero_grad() in between")
 
 
+def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
+    """The loss was computed before the step, which changes parameters and uses the same graph each time."""
+    start = chart.start
+    if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in chart.leaves]):
+        text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
+        yield chart.finding("repeated", start, text, "Compute the loss in each step")
+
+
 def growing(turn: Turn, made: Pass) -> Iterator[Finding]:
     """The graph has records of the run before: a Variable was replaced, or a state is carried over."""
     chart = Chart(made.flows[0].record, Pass())
-    old = [r for r in chart.records if r.number < turn.first]
+    old = [r for r in chart.records if r.number <= turn.since]
     if old:
         text = f"{chart.name(old[-1])} is carried from step to step with its history, {turn.size:,} operations by now"
         yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=turn.size)
@@ -244,25 +281,21 @@ def accumulated(turns: list[Turn]) -> Iterator[Finding]:
             if after is not None and np.allclose(after, old + new) and not np.allclose(after, new):
                 names.append(turn.variables[key].name)
     if names:
-        text = (
-            f"gradients of {', '.join(dict.fromkeys(names))} add up over several steps: they are not cleared in between"
-        )
+        text = f"gradients of {', '.join(dict.fromkeys(names))} add up over several steps: nothing clears them"
         yield Finding("accumulated", text, "Call opt.zero_grad() (or x.zero_grad()) before backward()")
 
 
 # Why a Variable with a gradient stays as it is, and what to do.
 NO_STEP = "no opt.step() comes between backward() and the next zero_grad()", "In this order: zero_grad, backward, step"
+NO_GRADIENT = "its gradient was 0 when the optimiser made its step", "Look at what clips it or writes into it"
 NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
 ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
-NAMESAKE = (
-    "the optimiser has another Variable of this name, made before",
-    "Make the optimiser last, and write into its Variables: w.value = new",
-)
+NAMESAKE = "the optimiser has another Variable of this name", "Make it last, and change Variables by w.value = new"
 NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
 NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
 
 
-def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
+def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
     """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
     moved, there = {key for t in turns for key in t.after if t.step_of(key).any()}, turns[-1].variables
     names = {p.name for o in used for p in o.parameters if id(p) not in there}
@@ -274,18 +307,19 @@ def unmoved(turns: list[Turn], used: list[Any]) -> Iterator[Finding]:
     for x in still if not any([t.rebound for t in turns]) else ():
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
         if writer_since(value_of(x), turns[0].since):
-            reason = NO_RATE if any([o.lr == 0 for o in own]) else ROUNDED
+            is_0 = not np.any(turns[-1].after[id(x)][1])
+            reason = NO_RATE if any([o.lr == 0 for o in own]) else NO_GRADIENT if is_0 else ROUNDED
         elif own and used and np.any(turns[-1].before[id(x)][1]):
             continue  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
-        elif is_training:
+        elif is_training or any(map(computes_with_gradient, codes_of(roots))):
             reason = NO_WRITE
         else:
             continue
         reasons.setdefault(reason, []).append(x)
     for (why, advice), xs in reasons.items():
-        yield Finding("unmoved", f"{names_of(xs, lasting)} never changes: {why}", advice)
+        yield Finding("unmoved", f"{names_of(xs, lasting)} never change{'s' * (len(xs) == 1)}: {why}", advice)
 
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
@@ -300,41 +334,37 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
     if len(turns) < TURNS or turns[-1].size > turns[0].size:
         return
     gc.collect()
-    alive = [gradient_target(x) for t in turns for ref in t.nodes if (x := ref()) is not None]
-    made = [x for x in alive if isinstance(x, Record)]
-    old = {
-        r: x
-        for x in made
-        for r in ancestors(x)
-        if isinstance(r, Record) and turns[0].first <= r.number < turns[1].first
-    }
+    made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
+    numbers = range(turns[0].since + 1, turns[1].since + 1)
+    old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
     if old:
         newest = max(old.values(), key=lambda x: x.number)
         chart = Chart(newest, Pass())
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
-        advice = "losses.append(float(loss))" if newest.number < turns[1].first else "total += float(loss)"
+        advice = "losses.append(float(loss))" if newest.number in numbers else "total += float(loss)"
         text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
         yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
 
 
-def too_long(turns: list[Turn]) -> Iterator[Finding]:
-    """Steps along the gradient that are longer than twice the inverse of the curvature, while the loss grows."""
-    losses = [t.loss for t in turns]
-    if len(turns) < TURNS or not losses[0] < losses[1] < losses[2]:
+def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
+    """A loss that grows: steps go up the gradient, or are longer than twice the inverse of the curvature."""
+    first, second, losses = turns[0].sums, turns[-2].sums, [t.loss for t in turns]
+    steps = {k: turns[0].step_of(k) for k in first if k in second and k in turns[0].after}
+    keys = [k for k, s in steps.items() if s.any()]
+    if len(turns) < TURNS or not losses[0] < losses[1] < losses[2] or not keys:
         return
-    first, second = turns[0].sums, turns[1].sums
-    keys = [k for k in first if k in second and k in turns[0].after and turns[0].step_of(k).any()]
-    if not keys:
-        return
-    s, g, h = [
-        np.concatenate([np.ravel(x[k]) for k in keys]) for x in ({k: turns[0].step_of(k) for k in keys}, first, second)
-    ]
-    rate = np.linalg.norm(s) / np.linalg.norm(g)
-    curvature = np.dot(s, h - g) / np.dot(s, s)
-    if rate * curvature > 2 and -np.dot(s, g) > 0.9 * np.linalg.norm(s) * np.linalg.norm(g):
-        text = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])}): steps are too long for its curvature"
+    s, g, h = [np.concatenate([np.ravel(x[k]) for k in keys]) for x in (steps, first, second)]
+    along, rate, curvature = np.dot(s, g) / (norm(s) * norm(g)), norm(s) / norm(g), np.dot(s, h - g) / np.dot(s, s)
+    shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
+    # An attack on a frozen model does the same, and means it.
+    constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
+    is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
+    if along > ALONG and LOSS.search(chart.name(chart.start)) and not is_attack:
+        yield Finding("uphill", f"{shown}: steps go up its gradient", "To lower it, subtract: w -= lr * w.grad")
+    if along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
-        yield Finding("learning rate", text, advice, None, {"rate": rate, "curvature": curvature})
+        numbers = {"rate": rate, "curvature": curvature}
+        yield Finding("learning rate", f"{shown}: steps are too long for its curvature", advice, None, numbers)
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:
@@ -347,4 +377,4 @@ def became_nan(turns: list[Turn]) -> Iterator[Finding]:
             return
 
 
-LOOKS: tuple[Callable[[list[Turn]], Iterator[Finding]], ...] = accumulated, kept, too_long, became_nan
+LOOKS: tuple[Callable[[list[Turn]], Iterator[Finding]], ...] = accumulated, kept, became_nan

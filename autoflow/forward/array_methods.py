@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Never, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from ..backends.registry import NodeTypes, with_every_family
 from ..base.errors import InPlaceError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
+from ..base.spellings import advise, refuse_keywords
 from ..nodes.coercion import refuse_reader, wants_numbers
 from ..nodes.grads import refuse_bytes
 from ..nodes.nodes import ConstantRole, Node, NodeRole, Operation, memory_of, plain_view, read_only, value_of
 from ..rules import RULES
 from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
-from ..table.table import OTHERS_WORDS, Rule
+from ..table.table import Rule
 from . import node_methods
 from .node_methods import NodeMethods
 from .recording import apply, compute_one
@@ -341,13 +342,6 @@ class ArrayMethods:
         return value_of(self).flags
 
 
-def refuse_keywords(name: str, unknown: Iterable[str]) -> NoReturn:
-    """Raise the TypeError that Python would, and say what NumPy calls it."""
-    word = next(iter([w for w in unknown if w in OTHERS_WORDS] or unknown))
-    advice = f": NumPy calls it {OTHERS_WORDS[word]}=" if word in OTHERS_WORDS else ""
-    raise TypeError(f"Node.{name}() got an unexpected keyword argument {word!r}{advice}")
-
-
 def reduce_quickly(rule: Rule, x: Any, options: tuple[Any, ...]) -> Any:
     """A reduction as losses have it, along one axis or all: what ``apply`` would find out takes 0.5 µs."""
     if modes().autocast is None and hasattr(x, "_record"):
@@ -359,7 +353,7 @@ def plain_method(name: str) -> Callable[..., Any]:
     """The method of that name on the numbers alone."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
-        if not OTHERS_WORDS.keys().isdisjoint(options):
+        if any(map(advise, options)):
             refuse_keywords(name, options)
         x = plain_view(self) if modes().shadow == TAKEN else value_of(self)
         return getattr(x, name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})

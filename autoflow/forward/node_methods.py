@@ -15,13 +15,14 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, overload
 
 import numpy as np
 
 from ..base.errors import InPlaceError, LostGradientError
 from ..base.lazy import later
 from ..base.modes import TAKEN, modes
+from ..base.spellings import refuse_keywords
 from ..nodes.coercion import carries_nodes, wants_numbers
 from ..nodes.nodes import (
     ARGUMENT,
@@ -211,12 +212,15 @@ class NodeMethods:
 
     # -- gradients
 
-    def backward(self, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None) -> None:
+    def backward(self, seed: Any = None, *, create_graph: bool = False, keep_grads: bool | None = None,
+                 **unknown: Never) -> None:  # fmt: skip
         """Carry dL/d(self) back to every node that this one was computed from, into their ``grad``.
 
         seed : dL/d(self), of this shape; ones by default. create_graph : record the pass, so that gradients can be
         differentiated again. keep_grads : those of operations, too? None: small ones. See :func:`autoflow.backward`.
         """
+        if unknown:
+            refuse_keywords("backward", unknown)
         found("backward")(self, seed, create_graph=create_graph, keep_grads=keep_grads)
 
     def zero_grad(self) -> None:

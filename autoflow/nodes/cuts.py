@@ -30,6 +30,7 @@ CAUSES = {
         "its history was cut by {text}{line}",
         "Leave out detach() or stop_gradient() if the gradient is wanted",
     ),
+    "wrapped": ("{text}{line} has its numbers only", "Compute with the node itself"),
     "not recorded": (
         "it was computed under {text}{line}, where nothing is recorded",
         "Compute it outside of that block",
@@ -46,7 +47,10 @@ CAUSES = {
 }
 
 
-DEFAULTS = {"not recorded": "af.no_grad() or af.set_grad_enabled(False)", "detached": "detach() or stop_gradient()"}
+DEFAULTS = {
+    "not recorded": "af.no_grad() or af.set_grad_enabled(False)", "detached": "detach() or stop_gradient()",
+    "wrapped": "an af.Constant",
+}  # fmt: skip
 
 
 def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:

@@ -273,6 +273,8 @@ class ConstantRole(NodeRole):
         self: Any = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
         if not copy and is_memory_of(array, value):
             self._lent = True
+        if isinstance(value, NodeRole) and value.requires_grad:
+            self._cut = cut_here("wrapped")
         return self
 
     @classmethod

@@ -235,6 +235,12 @@ class Expression:
         """The same as plain data."""
         return Place(self.source.file, *self.span, self.text)
 
+    @property
+    def line(self) -> int:
+        """Its first line; in a chain of calls over several lines that of the method's name."""
+        called = getattr(self.node, "func", self.node)
+        return (called.end_lineno if isinstance(called, ast.Attribute) else None) or self.span.line
+
     def is_in(self, other: Expression) -> bool:
         """Is it a part of the other, or the same?"""
         a, b = self.span, other.span
@@ -300,8 +306,8 @@ class Expression:
 
 
 READERS = frozenset({
-    "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asmatrix", "float32", "float64",
-    "from_dlpack", "fromiter", "full", "matrix",
+    "Variable", "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asmatrix", "float32",
+    "float64", "from_dlpack", "fromiter", "full", "matrix",
 })  # fmt: skip
 
 
@@ -339,10 +345,22 @@ def numbers_taken(code: Any) -> str:
         for node in source.at.get(span, ()):
             around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
             is_shown = any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around])
-            is_counted = isinstance(node, ast.Compare) and [called(x) for x in around[:1]] in (["mean"], ["sum"])
+            is_counted = isinstance(node, ast.Compare) and [called(x) for x in around[:1]] in (
+                ["mean"],
+                ["sum"],
+                ["where"],
+            )
             if not is_shown and (is_counted or takes_out(node) or is_reader(node)):
                 found.append(f"{written(node)} ({Expression(node, source).place.where})")
     return f"numbers leave the graph at {' and '.join(found[:2])}. Use NumPy's functions on the nodes" if found else ""
+
+
+def computes_with_gradient(code: Any) -> bool:
+    """Does a code compute with ``w.grad``, as updates by hand do?"""
+    source = source_of(code)
+    spans = {Span(*where) for where in code.co_positions() if None not in where} if source is not None else ()
+    found = [x for span in spans for x in source.at.get(span, ()) if isinstance(x, ast.BinOp)]  # type: ignore[union-attr]
+    return any([getattr(part, "attr", "") == "grad" for x in found for part in ast.walk(x)])
 
 
 def is_reader(node: Any) -> bool:

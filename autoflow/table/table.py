@@ -29,6 +29,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..base.numbering import Kind
+from ..base.spellings import advise
 from .blocks import in_blocks
 from .shapes import NOT_GIVEN, has_gradient, positional
 from .vjps import (
@@ -53,7 +54,6 @@ RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
 POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
-OTHERS_WORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "input": "a"}  # PyTorch's -> NumPy's
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
 
@@ -128,7 +128,7 @@ class Rule(Kind):
         if not wrong:
             wrong = [name for name, value in zip(self.names, given, strict=True) if value is MISSING]
         if wrong:
-            meant = [f"{w} is called {OTHERS_WORDS[w[:-1]]}= here. " for w in wrong if w[:-1] in OTHERS_WORDS]
+            meant = [f"{advice[0].upper()}{advice[1:]}. " for w in wrong if (advice := advise(w[:-1]))]
             raise NoRuleError(
                 f"{self.name} of a node is differentiated as {self.signature()}; not with {', '.join(wrong)}. "
                 f"{''.join(meant)}Write it without, or leave the graph on purpose with x.value."

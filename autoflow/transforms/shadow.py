@@ -21,7 +21,7 @@ import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -397,13 +397,17 @@ def message(again: Callable[..., Any]) -> str:
     return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
 
 
-def operands_read(node: Any) -> tuple[str, str, list[int]]:
-    """Of an operation that was just recorded: its name, the line, checksums of its operands."""
+def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:
+    """Of an operation that was just recorded: its name, the line, checksums of its operands, and of the plain ones."""
     record = current_record(node)
-    values = [on_host(v) for v in record.saved[:-1] if type(v) in NODE_TYPES or np.isscalar(v)]
-    arrays = [np.ascontiguousarray(v) for v in values]
-    sums = [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
-    return record.rule.name, caller(), sums
+    plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
+    return record.rule.name, caller(), checksums(record.saved[:-1]), checksums(plain)
+
+
+def checksums(values: Iterable[Any]) -> list[int]:
+    """Of arrays and numbers among these."""
+    arrays = [np.ascontiguousarray(on_host(v)) for v in values if type(v) in NODE_TYPES or np.isscalar(v)]
+    return [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
 
 
 def numbers_with_gradient(z: Any) -> list[Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 import autoflow as af
 from autoflow.__main__ import main
+from autoflow.base.modes import TAKEN, TRUE, switched
 from autoflow.doctor.coverage import STATES, Coverage
+from autoflow.transforms.shadow import operands_read
 
 PROGRAM = """
 import sys
@@ -133,6 +136,199 @@ def test_other_programs(name: str, tmp_path: Path) -> None:
     for k, state, text in seen.rows(str(path)):
         wanted, _, taker = text.partition("  <- ")[0].partition("  # ")[2].partition(" ")
         assert (state, text.partition("  <- ")[2]) == (wanted, taker), (k, text)
+
+
+HEAD = "import numpy as np\nimport autoflow as af\nw = af.Variable([1.0, 2.0])\n"
+# The same, after these lines; the first says how many of the lines with operations have gradients that flow.
+MORE = {
+    "numbers that are no nodes'": """# 100 %
+n, X = len([1, 2]), np.ones(2)
+loss = np.sum(w) / float(n) * X.max().item()  # flows
+loss = loss * float(X[0])  # flows
+loss.backward()
+""",
+    "a chain of calls over several lines": """# 100 %
+loss = (
+    (w * 2.0)  # flows
+    .reshape(1, 2)  # flows
+    .sum()  # flows
+)
+np.sum(  # flows
+    loss  # flows
+    + np.sum(  # flows
+        w  # flows
+        * np.exp(-w)  # flows
+    )
+).backward()
+""",
+    "zero in one turn only": """# 100 %
+out = af.zeros(3)
+for k in range(3):
+    out[k] = w[k % 2] * k  # flows
+def parts(x):
+    for k in range(3):
+        yield np.sum(x * k)  # flows
+(sum(out) + sum(parts(w))).backward()  # flows
+""",
+    "zero for one operand": """# 100 %
+u = af.Variable([0.0, 0.0])
+np.sum(  # flows
+    w * u  # zero
+).backward()
+""",
+    "derivatives of gradients": """# 100 %
+def f(x):
+    return x**3  # flows
+af.grad(af.grad(f))(2.0)  # flows
+def g(x):
+    return np.sum(x**3)  # flows
+af.hessian(g)(np.array([1.0, 2.0]))  # flows
+""",
+    "a pass inside of a pass": """# 100 %
+def block(x):
+    return np.tanh(x * 2.0)  # flows
+h = w * 3.0  # flows
+y = af.checkpoint(block)(h)  # flows
+np.sum(y).backward()  # flows
+""",
+    "more kinks": """# 100 %
+a = np.clip(w, 1.0, 3.0)  # kink
+b = np.clip(w, 0.0, 2.0)  # kink
+c = np.clip(w, 0.0, 3.0)  # flows
+d = af.nn.leaky_relu(w - 1.0)  # kink
+np.sum(a + b + c + d).backward()  # flows
+""",
+    "try, except, else, finally": """# 67 %
+try:
+    a = w @ np.ones((3, 3))
+except Exception:
+    a = w * 2.0  # flows
+else:
+    a = w * 3.0
+finally:
+    b = a + 1.0  # recorded
+np.sum(a).backward()  # flows
+""",
+    "written in place": """# 100 %
+x = w * 1.0  # flows
+x += 2.0  # flows
+x *= w  # flows
+x[0] = w[1] * 3.0  # flows
+np.sum(x).backward()  # flows
+""",
+    "masks and indices": """# 67 %
+m = w > 1.5
+a = w[m]  # flows
+b = np.where(m, w, 0.0)  # flows
+c = np.where(w > 10.0, w, 0.0)  # zero
+d = w[np.argsort(w)]  # flows
+e = w[w > 5.0]  # recorded
+(np.sum(a) + np.sum(b + c + d * m)).backward()  # flows
+""",
+    "functions of functions": """# 100 %
+import functools
+def scaled(s):
+    def decorate(f):
+        @functools.wraps(f)
+        def inner(x, n=2):
+            return s * f(x) * (inner(x, n - 1) if n else 1.0)  # flows
+        return inner
+    return decorate
+@scaled(3.0)
+def f(x):
+    return np.sin(x)  # flows
+total = sum(map(lambda x: x * x, f(w)))  # flows
+total.backward()
+""",
+    "a class with a property, trained": """# 100 %
+class Net:
+    def __init__(self):
+        self.layers = [af.Variable(np.full((2, 2), 0.1 + k)) for k in range(2)]
+    @property
+    def size(self):
+        return sum(np.sum(W**2) for W in self.layers)  # flows
+    def __call__(self, x):
+        for k, W in enumerate(self.layers):
+            x = x @ W  # flows
+            if k == 0:
+                x = np.tanh(x)  # flows
+        return x
+net = Net()
+for _ in range(2):
+    loss = np.mean(net(np.ones((4, 2))) ** 2) + 0.1 * net.size  # flows
+    loss.backward()
+    for W in net.layers:
+        W.value = W.value - 0.1 * W.grad
+        W.zero_grad()
+    if float(loss) < 0.0:
+        break
+""",
+    "numbers taken where the text does not show it": """# 38 %
+import math
+v = af.Variable(0.5)
+def as_number(x):
+    return float(x)
+a = v * math.sin(v)  # lost
+s = np.sum(w)  # recorded
+b = np.sum(w * as_number(s))  # lost
+c = float(s)
+d = c + 1
+e = np.sum(w * d)  # lost
+f = np.sum(w * w.tolist()[0])  # lost w.tolist()
+k = [float(x) for x in w.value]
+g = np.sum(w * k)  # flows
+h = w * w.value  # flows
+(a + b + e + f + g + np.sum(h)).backward()  # flows
+""",
+    "it ends with an error": """# 0 %
+loss = np.sum(w * w)  # recorded
+raise ValueError("end")
+""",
+    "it ends early": """# 100 %
+import sys
+np.sum(w * w).backward()  # flows
+sys.exit(0)
+""",
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_more_programs(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(HEAD + MORE[name], encoding="utf-8")
+    seen, logs = Coverage(), []
+    with contextlib.suppress(ValueError, SystemExit), seen.watch():
+        runpy.run_path(str(path), run_name="__main__")
+    for shadow in (TRUE, TRUE, TRUE, TAKEN):  # as in processes of their own
+        logs.append([])
+        with contextlib.suppress(ValueError, SystemExit), switched(
+            shadow=shadow, keep=sys.maxsize,
+            listeners=(lambda node: logs[-1].append("\t".join(map(str, operands_read(node)))),),
+        ):  # fmt: skip
+            runpy.run_path(str(path), run_name="__main__")
+    seen.compare(*logs)
+    rows = seen.rows(str(path))
+    for k, state, text in rows[3:]:
+        wanted, _, taker = text.partition("  <- ")[0].partition("  # ")[2].partition(" ")
+        assert (state, text.partition("  <- ")[2]) == (wanted, taker), (k, text)
+    assert rows[3][2] == f"# {seen.percent(str(path)):.0f} %"
+
+
+def test_a_program_of_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "layers_of_it.py").write_text("import numpy as np\ndef f(x):\n    return np.round(x) + x\n")
+    path = tmp_path / "model.py"
+    path.write_text(f"from layers_of_it import f\n{HEAD}np.sum(f(w)).backward()\n", encoding="utf-8")
+    before, page = (sys.argv, sys.path[:]), tmp_path / "page.html"
+    assert main(["--coverage", str(path), "--fail-under", "100", "--html", str(page)]) == 0
+    assert (sys.argv, sys.path) == before
+    shown = capsys.readouterr().out
+    assert "model.py:\n     1 from layers_of_it import f" in shown
+    assert "layers_of_it.py:\n     1 import numpy as np\n     2 def f(x):\n0    3     return np.round(x) + x" in shown
+    assert shown.endswith("Gradients flow on 100 % of the lines with operations.\n")
+    assert page.read_text(encoding="utf-8").count("<h1>") == 2
+    assert main(["--coverage", str(tmp_path / "none.py")]) == 2
+    assert "there is no program" in capsys.readouterr().err
 
 
 def test_a_program_that_stops_is_shown_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

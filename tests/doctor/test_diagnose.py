@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,8 +48,8 @@ SAID = {
     "cleared_before_the_step": "no opt.step() comes between backward() and the next zero_grad()",
     "step_before_backward": "no opt.step() comes between backward() and the next zero_grad()",
     "learning_rate_of_0": "the learning rate of its optimiser is 0",
-    "parameters_made_again": "the optimiser has another Variable of this name, made before",
-    "variables_made_again_in_each_step": "the optimiser has another Variable of this name, made before",
+    "parameters_made_again": "the optimiser has another Variable of this name",
+    "variables_made_again_in_each_step": "the optimiser has another Variable of this name",
     "steps_that_are_rounded_away": "what is added to it is too small for its dtype",
     "computed_by_hand_and_written_nowhere": "nothing writes into it",
     "forgotten_parameter": "b never changes: no optimiser has it",
@@ -62,6 +64,24 @@ SAID = {
     "too_large_for_half_precision": "float16 ends at 6.55e+04: compute in a wider dtype",
     "exploding_layers": "grows by a factor of 20 in each of 7 steps",
     "vanishing_layers": "shrinks by a factor of 0.05 in each of 7 steps",
+    "thrown_away_without_zero_grad": "nothing writes into it",
+    "an_update_that_is_only_computed": "nothing writes into it",
+    "steps_of_a_copy": "weight, bias never change: the optimiser has another Variable",
+    "clipped_to_nothing": "its gradient was 0 when the optimiser made its step",
+    "an_expression_for_a_statement": "Write into it: with af.no_grad(): w -= lr * w.grad",
+    "up_the_gradient": "steps go up its gradient. To lower it, subtract",
+    "units_that_begin_alike": "all 4 units of W have the same weights and the same gradients",
+    "layers_of_equal_weights": "all 8 units of 0.weight have the same weights and the same gradients",
+    "rows_that_begin_alike": "all 4 units of W have the same weights and the same gradients",
+    "softmax_before_cross_entropy": "has passed a softmax, and the loss takes one itself",
+    "sigmoid_before_its_loss": "has passed a sigmoid, and the loss takes one itself",
+    "loss_made_before_the_step": "backward() starts at once, which was computed before the step",
+    "numpys_array_in_a_step": "np.array([v, v])",
+    "wrapped_in_a_constant": "W has no part in np.mean((h @ v - 1.0) ** 2): af.Constant(h) (line",
+    "backward_of_a_number": "the result is no node but float: numbers leave the graph at value.item() (line",
+    "backward_of_an_accuracy": "numbers leave the graph at p > 0.5 (line",
+    "a_variable_of_the_loss": "backward() starts at a leaf: numbers leave the graph at af.Variable(value) (line",
+    "signs_as_activation": "sign is constant between its steps",
     "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
 }
 
@@ -100,8 +120,42 @@ def test_nothing_is_found_in_a_healthy_training_step(program: Any) -> None:
     assert not found, str(found)
 
 
-def test_every_kind_has_a_program() -> None:
+def test_every_kind_has_a_program_and_its_row_in_the_documentation() -> None:
     assert set(PROGRAMS) == set(KINDS)
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8").partition("| finding |")[2]
+    assert tuple(re.findall(r"^\| ([a-z ]+) \|", page, re.MULTILINE)[: len(KINDS)]) == KINDS
+
+
+def test_steps_up_a_gradient_that_are_meant_are_no_finding() -> None:
+    w, model = af.Variable([0.5, -0.5], name="w"), af.Variable([1.0, 2.0], name="model", requires_grad=False)
+
+    def attack() -> None:
+        loss = np.sum((w * model) ** 2)
+        loss.backward()
+        w.value = w.value + 0.05 * w.grad
+        w.zero_grad()
+
+    def ascend() -> None:
+        gain = -np.sum((w - 3.0) ** 2)
+        gain.backward()
+        w.value = w.value + 0.05 * w.grad
+        w.zero_grad()
+
+    assert not af.diagnose(attack)
+    assert not af.diagnose(ascend)
+    model.requires_grad = True
+    assert "uphill" in af.diagnose(attack).kinds
+
+
+def test_errors_of_the_program_stay_its_own() -> None:
+    class Model:
+        """It has no backward."""
+
+    for wrong in (lambda: [].backward, lambda: Model().forward, lambda: np.sum(af.Variable([1.0])).nothing):
+        with pytest.raises(AttributeError):
+            af.diagnose(lambda wrong=wrong: (np.sum(af.Variable([1.0])).backward(), wrong()))
+        with pytest.raises(AttributeError):
+            af.diagnose(wrong)
 
 
 def test_everything_is_put_back() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from autoflow.base.spellings import TABLES
+
 shells = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
 
 
@@ -36,6 +38,10 @@ def test_gradients_of_a_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     assert ">    1 y = np.sum(x * x)" in shown
     assert "0    2 z = np.round(x)" in shown
+    shell.run_cell_magic("gradients", "", "n = len([x])\n(np.sum(x) / float(n)).backward()\nz = x * float(x[0])\n")
+    shown = capsys.readouterr().out
+    assert ">    2 (np.sum(x) / float(n)).backward()" in shown
+    assert "x    3 z = x * float(x[0])" in shown
 
 
 def test_a_handler_of_the_users_stays(shell: Any) -> None:
@@ -47,3 +53,16 @@ def test_a_handler_of_the_users_stays(shell: Any) -> None:
     other.set_custom_exc((ValueError,), mine)
     load_ipython_extension(other)
     assert other.custom_exceptions == (ValueError,)
+
+
+def test_keywords_of_other_libraries_are_explained(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for call in ("np.sum(x, dim=0)", "np.linalg.norm(x, dim=0)", "af.gradients(x, retain_graph=True)",
+                 "af.optim.SGD([x], learning_rate=0.1)", "af.Variable(1.0, trainable=True)"):  # fmt: skip
+        shell.run_cell(call)
+        word = call.rpartition("=")[0].rpartition(" ")[2]
+        shown = capsys.readouterr().out
+        assert f"For {word}= write " in shown
+        assert word in TABLES["keywords"]
+    shell.run_cell("def mine(x):\n    return x\nmine(x, dim=0)")
+    shell.run_cell("x.sum(dim=0)")  # says so itself
+    assert "For dim= write" not in capsys.readouterr().out

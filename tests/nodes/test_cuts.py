@@ -242,8 +242,16 @@ def test_without_places_the_cause_is_named_all_the_same() -> None:
     with af.options(source=False):
         x = af.Variable([1.0, 2.0], name="x")
         assert explain(x.detach()).startswith("its history was cut by detach() or stop_gradient().")
+        assert explain(af.Constant(x)).startswith("an af.Constant has its numbers only")
+
+
+def test_a_constant_of_a_node_names_itself() -> None:
+    x = af.Variable([1.0, 2.0], name="x")
+    assert explain(af.Constant(x * 2.0)).startswith("af.Constant(x * 2.0) (line ")
+    assert "has its numbers only" in explain(af.Constant(x) * 3.0)
+    assert "has its numbers only" not in explain(af.Constant(x.detach()))
 
 
 def test_what_nothing_is_known_of() -> None:
     assert explain(np.ones(2)) == ""
-    assert set(CAUSES) == {"detached", "not recorded", "frozen", "not a float", "made"}
+    assert set(CAUSES) == {"detached", "not recorded", "frozen", "not a float", "made", "wrapped"}

@@ -308,3 +308,154 @@ def compiled_step() -> Any:
         return value
 
     return step
+
+
+@healthy
+def policy_gradient_with_sampled_actions() -> Any:
+    W, rng = weights(3, 4, name="W"), np.random.default_rng(0)
+    opt = af.optim.SGD([W], lr=0.05)
+
+    def step() -> None:
+        log_p = nn.log_softmax(X @ W)
+        actions = [int(rng.choice(4, p=p / p.sum())) for p in np.exp(log_p.value)]
+        rewards = np.array([float(a == 2) for a in actions])
+        opt.zero_grad()
+        (-np.mean(log_p[np.arange(40), actions] * (rewards - rewards.mean()))).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def clusters_chosen_by_the_smallest_distance() -> Any:
+    centres = weights(2, 3, name="centres")
+    opt = af.optim.SGD([centres], lr=0.05)
+
+    def step() -> None:
+        distances = np.sum((X[:, None] - centres) ** 2, axis=-1)
+        nearest = np.argmin(np.asarray(distances), axis=1)
+        opt.zero_grad()
+        np.mean(distances[np.arange(40), nearest]).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def hardest_examples_only() -> Any:
+    w = weights(3, name="w")
+    opt = af.optim.SGD([w], lr=0.05)
+
+    def step() -> None:
+        losses = (X @ w - T) ** 2
+        opt.zero_grad()
+        np.mean(losses[np.argsort(losses.value)[-10:]]).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def target_network_that_follows() -> Any:
+    w, target = weights(3, name="w"), weights(3, name="target")
+    target.requires_grad = False
+    opt = af.optim.Adam([w], lr=0.01)
+
+    def step() -> None:
+        wanted = T + 0.9 * (X[::-1] @ target)
+        opt.zero_grad()
+        nn.huber_loss(X @ w, wanted).backward()
+        opt.step()
+        target.value = 0.99 * target.value + 0.01 * w.value
+
+    return step
+
+
+@healthy
+def rate_by_hand_that_depends_on_the_loss() -> Any:
+    w, log = weights(3, name="w"), {"rate": 0.1, "last": np.inf, "norms": []}
+
+    def step() -> None:
+        w.zero_grad()
+        loss = np.mean((X @ w - T) ** 2)
+        loss.backward()
+        log["norms"].append(float(np.linalg.norm(w.grad)))
+        log["rate"] *= 0.5 if float(loss) > log["last"] else 1.05
+        log["last"] = float(loss)
+        w.value = w.value - log["rate"] * w.grad
+
+    return step
+
+
+@healthy
+def zeros_where_they_are_right() -> Any:
+    W, b, scale = weights(3, 8, name="W"), af.Variable(np.zeros(8), name="b"), af.Variable(np.ones(8), name="scale")
+    v = weights(8, 2, name="v", seed=3)
+    opt = af.optim.SGD([W, b, scale, v], lr=0.05, momentum=0.9)
+
+    def step() -> None:
+        h = np.maximum((X @ W + b) * scale, 0.0)
+        opt.zero_grad()
+        nn.cross_entropy(h @ v, LABELS).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def logistic_regression_that_begins_at_0() -> Any:
+    W, b = af.Variable(np.zeros((3, 2)), name="W"), af.Variable(np.zeros(2), name="b")
+    opt = af.optim.SGD([W, b], lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        nn.cross_entropy(X @ W + b, LABELS).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def attention_whose_weights_are_normalised_twice_on_purpose() -> Any:
+    W = weights(3, 3, name="W")
+    opt = af.optim.SGD([W], lr=0.05)
+
+    def step() -> None:
+        a = nn.softmax(X[:8] @ W @ X[:8].T, axis=0)
+        b = nn.softmax(a / np.mean(a), axis=1)
+        opt.zero_grad()
+        np.mean((b @ T[:8] - T[:8]) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def ascent_on_a_likelihood() -> Any:
+    w = weights(3, name="w")
+
+    def step() -> None:
+        likelihood = np.mean(nn.log_softmax(np.stack([X @ w, -(X @ w)], axis=1))[np.arange(40), LABELS])
+        likelihood.backward()
+        w.value = w.value + 0.1 * w.grad
+        w.zero_grad()
+
+    return step
+
+
+@healthy
+def losses_of_training_and_validation() -> Any:
+    w, history = weights(3, name="w"), {"train": [], "test": []}
+    opt = af.optim.SGD([w], lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = np.mean((X[:30] @ w - T[:30]) ** 2) + 1e-3 * np.sum(w**2)
+        loss.backward()
+        opt.step()
+        with af.no_grad():
+            test = np.mean((X[30:] @ w - T[30:]) ** 2)
+        history["train"].append(loss.item())
+        history["test"].append(float(test))
+
+    return step

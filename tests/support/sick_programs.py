@@ -5,6 +5,7 @@ Each function makes its own Variables, and returns what is given to af.diagnose:
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -641,5 +642,263 @@ def only_the_first_layer_is_given(sick: bool) -> Any:
         opt.zero_grad()
         np.mean((np.tanh(X @ W1) @ W2 - 1.0) ** 2).backward()
         opt.step()
+
+    return step
+
+
+def training(update: Callable[..., Any], sick: bool) -> Any:
+    """A step of a line: ``update(sick, w, loss)``, or with an optimiser as well."""
+    w, loss = model()
+    given = (sick, w, loss, af.optim.SGD([w], lr=0.05))[: update.__code__.co_argcount]
+
+    def step() -> None:
+        update(*given)
+
+    return step
+
+
+@pair("unmoved")
+def thrown_away_without_zero_grad(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any) -> None:
+        loss().backward()
+        with af.no_grad():
+            for p in [w]:
+                if sick:
+                    p = p - 0.1 * p.grad
+                else:
+                    p -= 0.1 * p.grad
+        if not sick:
+            w.zero_grad()
+
+    return training(update, sick)
+
+
+@pair("unmoved")
+def an_update_that_is_only_computed(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any) -> None:
+        loss().backward()
+        new = w.value - 0.1 * w.grad
+        if not sick:
+            w.value = new
+            w.zero_grad()
+
+    return training(update, sick)
+
+
+@pair("unmoved")
+def steps_of_a_copy(sick: bool) -> Any:
+    layer = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    opt = af.optim.SGD((copy.deepcopy(layer) if sick else layer).parameters(), lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((layer(draw(20, 2)) - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def clipped_to_nothing(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        loss().backward()
+        af.optim.clip_grad_norm([w], 0.0 if sick else 1.0)
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("rebound")
+def an_expression_for_a_statement(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any) -> None:
+        loss().backward()
+        if sick:
+            w - 0.1 * w.grad
+        else:
+            w.value = w.value - 0.1 * w.grad
+        w.zero_grad()
+
+    return training(update, sick)
+
+
+@pair("uphill")
+def up_the_gradient(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any) -> None:
+        w.zero_grad()
+        loss().backward()
+        w.value = w.value + (0.05 if sick else -0.05) * w.grad
+
+    return training(update, sick)
+
+
+@pair("alike")
+def units_that_begin_alike(sick: bool) -> Any:
+    W, v = af.Variable(np.full((2, 4), 0.5) if sick else draw(2, 4), name="W"), af.Variable(np.full(4, 0.5), name="v")
+    opt, X = af.optim.SGD([W, v], lr=0.05), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((np.tanh(X @ W) @ v - X[:, 0]) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("alike")
+def rows_that_begin_alike(sick: bool) -> Any:
+    W, v = af.Variable(np.full((4, 2), 0.5) if sick else draw(4, 2), name="W"), af.Variable(np.full(4, 0.5), name="v")
+    return (v @ np.tanh(W @ np.array([1.0, 2.0]))) ** 2
+
+
+@pair("twice")
+def softmax_before_cross_entropy(sick: bool) -> Any:
+    scores = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    return nn.cross_entropy(nn.softmax(scores) if sick else scores, np.zeros(20, int))
+
+
+@pair("twice")
+def sigmoid_before_its_loss(sick: bool) -> Any:
+    scores = draw(20, 2) @ af.Variable(draw(2), name="w")
+    return nn.binary_cross_entropy_with_logits(nn.sigmoid(scores) if sick else scores, np.ones(20))
+
+
+@pair("repeated")
+def loss_made_before_the_step(sick: bool) -> Any:
+    w, loss = model()
+    opt, once = af.optim.SGD([w], lr=0.01), loss()
+
+    def step() -> None:
+        opt.zero_grad()
+        (once if sick else loss()).backward()
+        opt.step()
+
+    return step
+
+
+@pair("lost")
+def numpys_array_in_a_step(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    opt, X = af.optim.SGD([w], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        y = (np.array if sick else np.stack)([x @ w for x in X])
+        (np.mean((y - 1.0) ** 2) + np.sum(w * w)).backward()
+        opt.step()
+
+    return step
+
+
+@pair("unreached")
+def wrapped_in_a_constant(sick: bool) -> Any:
+    W, v = af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
+    opt, X = af.optim.SGD([W, v], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        h = np.tanh(X @ W)
+        if sick:
+            h = af.Constant(h)
+        np.mean((h @ v - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("no history")
+def backward_of_a_number(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        value = loss()
+        if sick:
+            value = value.item()
+        value.backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("no history")
+def backward_of_an_accuracy(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        p = nn.sigmoid(draw(20, 2) @ w)
+        (np.mean(p > 0.5) if sick else np.mean(p)).backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("no history")
+def a_variable_of_the_loss(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        value = loss()
+        if sick:
+            value = af.Variable(value)
+        value.backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("step")
+def signs_as_activation(sick: bool) -> Any:
+    X, W, v = draw(20, 2), af.Variable(draw(2, 3), name="W"), af.Variable(draw(3), name="v")
+    return np.mean(((np.sign if sick else np.tanh)(X @ W) @ v - 1.0) ** 2)
+
+
+@pair("infinite slope")
+def root_of_a_perfect_fit(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        np.sqrt(np.mean((w - (w.value if sick else 9.0)) ** 2)).backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("accumulated")
+def no_zero_grad_around_a_checkpoint(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        if not sick:
+            opt.zero_grad()
+        np.mean((af.checkpoint(lambda w: np.tanh(w * 2.0))(w) - 1.0) ** 2).backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("alike")
+def layers_of_equal_weights(sick: bool) -> Any:
+    rng = np.random.default_rng(0)
+    net = nn.Sequential(nn.Linear(2, 8, rng=rng), np.tanh, nn.Linear(8, 1, rng=rng))
+    if sick:
+        for p in net.parameters():
+            p.value = np.full(p.shape, 0.1)
+    opt = af.optim.SGD(net.parameters(), lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        nn.mse_loss(net(draw(20, 2)), draw(20, 1, seed=1)).backward()
+        opt.step()
+
+    return step
+
+
+@pair("rebound")
+def items_of_a_dict(sick: bool) -> Any:
+    w, loss = model()
+    parameters = {"w": w}
+
+    def step() -> None:
+        loss().backward()
+        for name, p in parameters.items():
+            if sick:
+                parameters[name] = p - 0.1 * p.grad
+            else:
+                p.value = p.value - 0.1 * p.grad
+                p.zero_grad()
 
     return step
