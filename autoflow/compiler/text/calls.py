@@ -126,8 +126,10 @@ def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casti
     """``np.copyto`` and its like on a copy."""
     if function is np.copyto:
         return np.where(where, args[0], x).astype(x.dtype)
+    if (write := own_code(function)) is None:
+        raise RefusedError(public_name(function))
     x = np.copy(x)
-    own_code(function)(x, *args)
+    write(x, *args)
     return x
 
 
