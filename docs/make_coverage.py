@@ -67,6 +67,7 @@ arguments, or else compared with the recording in each run. Both hold of usual a
 each example, and compared. Whatever the engines of compile do not have stays a call of NumPy: **llvm** has *loops* of
 its own, **jax** the function of the same *name* if JAX has it, or one of another convention by a *form*.
 **javascript** says what a program can be written with: a *formula* of numbers, a *move* of elements, a *loop*.
+What NumPy has in Python (`np.linalg.norm`, `np.nansum`, `np.tensordot`) is written as that code, where that goes.
 
 The last columns say which peers differentiate the function (MyGrad 2.5, HIPS autograd 1.9, jax.numpy 0.10).
 """

@@ -47,8 +47,7 @@ function buildGraph() { // for the width that there is
   layout.scale = scale;
   layout.ratio = scale * Math.min(2, devicePixelRatio || 1);
   for (const e of [svg, canvas]) Object.assign(e.style, { width: w * scale + "px", height: h * scale + "px" });
-  canvas.width = w * layout.ratio;
-  canvas.height = h * layout.ratio;
+  Object.assign(canvas, { width: w * layout.ratio, height: h * layout.ratio });
   canvas.style.left = (svg.getBoundingClientRect().left - $("graph").getBoundingClientRect().left) / scaled() + $("graph").scrollLeft + "px";
 }
 

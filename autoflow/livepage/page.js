@@ -42,6 +42,10 @@ function tell() { // to a screen reader, and to Python: not at every frame
   $("said").textContent = `step ${state.at}, loss ${short(losses[state.at], 5)}`;
   notify?.({ step: state.at, loss: losses[state.at], params: params.map((p) => Array.from(p)) });
 }
+function consume(e) { // a key that means something here, and nothing outside
+  e.preventDefault();
+  e.stopPropagation();
+}
 function controls() {
   $("rateText").textContent = short(state.rate, 2);
   $("momentumText").textContent = state.momentum.toFixed(2);
@@ -104,8 +108,7 @@ if (P) {
     if (move) { chosen = Math.max(chosen, 0); const [x, y] = pointAt(chosen); movePoint(chosen, x + move[0], y + move[1]); }
     else chosen = (chosen + 1) % count();
     state.dirty = true;
-    e.preventDefault();
-    e.stopPropagation();
+    consume(e);
   };
 }
 (A.full ? document : root).addEventListener("keydown", (e) => {
@@ -127,17 +130,10 @@ function fillTable() {
 
 const pace = { frames: 60, before: 0 };
 function draw() {
-  readTheme();
-  predict();
-  drawData();
-  drawLoss();
-  drawGraph();
-  drawPanel();
-  fillTable();
+  for (const part of [readTheme, predict, drawData, drawLoss, drawGraph, drawPanel, fillTable]) part();
   const slider = $("losses"), broken = !isFinite(losses[state.at]);
-  slider.setAttribute("aria-valuemax", state.last);
-  slider.setAttribute("aria-valuenow", state.at);
-  slider.setAttribute("aria-valuetext", `step ${state.at}, loss ${short(losses[state.at])}`);
+  const said = { ariaValueMax: state.last, ariaValueNow: state.at, ariaValueText: `step ${state.at}, loss ${short(losses[state.at])}` };
+  Object.assign(slider, said);
   $("status").textContent = `step ${state.at.toLocaleString("en")}` + (state.at < state.last ? ` of ${state.last.toLocaleString("en")}` : "")
     + (broken ? " · the loss is no number: step back, and take a smaller learning rate" : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
 }
@@ -156,10 +152,7 @@ function frame(now) {
 $("rate").value = Math.log10(A.lr);
 $("momentum").value = A.momentum;
 $("rule").value = A.rule;
-begin();
-readTheme();
-pick(null);
-controls();
+for (const part of [begin, readTheme, pick, controls]) part();
 const flags = A.full ? Object.fromEntries(location.hash.slice(1).split("&").map((x) => x.split("="))) : {};
 if (flags.theme) document.documentElement.setAttribute("theme", flags.theme);
 for (let k = 0; k < +(flags.steps ?? 0); k++) step();

@@ -47,12 +47,10 @@ function heat(a, rows, columns, kind, down = columns, across = 1, from = 0, scal
   pen.putImageData(image, 0, 0);
   return sheet;
 }
-
 function gridOf(shape) { // rows and columns; long matrices lie down
   const columns = shape.at(-1) ?? 1, rows = shape.reduce((a, b) => a * b, 1) / columns;
   return rows > 3 * columns ? { rows: columns, columns: rows, down: 1, across: columns } : { rows, columns, down: columns, across: 1 };
 }
-
 function drawArray(ctx, a, shape, kind, x, y, w, h) {
   const { rows, columns, down, across } = gridOf(shape), cell = Math.min(w / columns, h / rows, 14);
   const wide = cell < 6 ? w : cell * columns, high = Math.min(h, (cell < 6 ? Math.max(cell, Math.min(9, h / rows)) : cell) * rows);
@@ -61,13 +59,10 @@ function drawArray(ctx, a, shape, kind, x, y, w, h) {
   outline(ctx, x, y, wide, high);
   return { cell, wide, high };
 }
-
-function outline(ctx, x, y, w, h) {
-  ctx.strokeStyle = theme.dark ? "#ffffff2e" : "#0000002e";
-  ctx.lineWidth = 0.7;
+function outline(ctx, x, y, w, h, colour = theme.dark ? "#ffffff2e" : "#0000002e", width = 0.7) {
+  Object.assign(ctx, { strokeStyle: colour, lineWidth: width });
   ctx.strokeRect(x, y, w, h);
 }
-
 function drawMaps(ctx, a, units, kind, side, x, y, w, h) { // one image for each unit: what it says everywhere
   const across = units > 4 ? Math.ceil(units / 2) : units, lines = Math.ceil(units / across), gap = 2, scale = scaleOf(a);
   const size = Math.min((w - gap * (across - 1)) / across, (h - gap * (lines - 1)) / lines);
@@ -113,14 +108,16 @@ function sized(canvas) {
   const ctx = canvas.getContext("2d");
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.clearRect(0, 0, width, height);
-  ctx.font = "10.5px system-ui, sans-serif";
+  Object.assign(ctx, { font: "10.5px system-ui, sans-serif", fillStyle: theme.sub });
   return [ctx, width, height];
 }
 function line(ctx, points, colour, width) {
   ctx.beginPath();
   points.forEach(([x, y], k) => (k ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
-  ctx.strokeStyle = colour;
-  ctx.lineWidth = width;
+  stroke(ctx, colour, width);
+}
+function stroke(ctx, colour, width) {
+  Object.assign(ctx, { strokeStyle: colour, lineWidth: width });
   ctx.stroke();
 }
 function dot(ctx, [x, y], r, fill, edge = theme.bg, width = 1.2) {
@@ -128,9 +125,7 @@ function dot(ctx, [x, y], r, fill, edge = theme.bg, width = 1.2) {
   ctx.arc(x, y, r, 0, 7);
   ctx.fillStyle = fill;
   ctx.fill();
-  ctx.strokeStyle = edge;
-  ctx.lineWidth = width;
-  ctx.stroke();
+  stroke(ctx, edge, width);
 }
 
 // -- data and prediction
@@ -213,9 +208,7 @@ function drawPlane(ctx, w, h, y) {
     }
     hit.forEach(([a, b], e) => ctx[e % 2 ? "lineTo" : "moveTo"]((c + 0.5 + a) * dx, (r + 0.5 + b) * dy));
   }
-  ctx.strokeStyle = theme.ink;
-  ctx.lineWidth = 1.6;
-  ctx.stroke();
+  stroke(ctx, theme.ink, 1.6);
 }
 
 const imageGrid = (w) => { const across = Math.ceil(Math.sqrt(count())); return { across, size: w / across }; };
@@ -224,12 +217,11 @@ function drawImages(ctx, w) { // each with the class that is predicted; a wrong 
   ctx.imageSmoothingEnabled = false;
   for (let i = 0; i < count(); i++) {
     const x = (i % across) * size, y = Math.floor(i / across) * size, row = P.outputs[0].subarray(i * k, (i + 1) * k);
-    const said = row.indexOf(Math.max(...row)), wrong = said !== classOf(i);
+    const said = row.indexOf(Math.max(...row));
     ctx.drawImage(heat(data[0], side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
-    if (wrong) { ctx.strokeStyle = theme["op-line"]; ctx.lineWidth = 2.5; ctx.strokeRect(x + 2, y + 2, size - 4, size - 4); }
-    if (!wrong) continue;
-    ctx.fillStyle = theme["op-line"];
-    ctx.font = `700 ${Math.max(9, size / 3)}px system-ui, sans-serif`;
+    if (said === classOf(i)) continue;
+    outline(ctx, x + 2, y + 2, size - 4, size - 4, theme["op-line"], 2.5);
+    Object.assign(ctx, { fillStyle: theme["op-line"], font: `700 ${Math.max(9, size / 3)}px system-ui, sans-serif` });
     ctx.fillText(said, x + 5, y + size - 6);
   }
 }
@@ -265,7 +257,6 @@ function drawLoss() { // on a logarithmic axis, unless it has been negative, or 
   if (low > high) low = high = 0;
   const room = 0.08 * (high - low) || 1, a = linear ? low - room : Math.floor(low * 5 - 0.2) / 5, b = linear ? high + room : Math.ceil(high * 5 + 0.2) / 5;
   const X = (k) => LEFT + k / n * (w - LEFT - 8), Y = (v) => 5 + (b - f(v)) / (b - a) * (h - BOTTOM - 10);
-  ctx.fillStyle = theme.sub;
   ctx.textAlign = "right";
   for (const v of marks(a, b, linear)) if (f(v) >= a && f(v) <= b) {
     line(ctx, [[LEFT, Y(v)], [w, Y(v)]], theme["sco-line"], 0.7);

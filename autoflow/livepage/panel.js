@@ -22,9 +22,7 @@ function mark() { // the card under the pointer lights up its expression, the pi
 }
 
 function pick(c, focus) {
-  picked = c === undefined ? null : c;
-  cell = 0;
-  answered = false;
+  [picked, cell, answered] = [c ?? null, 0, false];
   const box = $("panel");
   if (!picked) {
     box.innerHTML = `<h2>your program</h2><pre class="whole"></pre><p class="hint">Point at a card to see its expression. Click
@@ -70,8 +68,7 @@ function editable(canvas, c, size, focus) {
     const to = { ArrowRight: across, ArrowLeft: -across, ArrowDown: down, ArrowUp: -down }[e.key], by = { "+": 0.05, "=": 0.05, "-": -0.05 }[e.key];
     if (to) choose(cell + to);
     else if (by) { params[c.input][cell] += by; edited(); tell(); } else return;
-    e.preventDefault();
-    e.stopPropagation();
+    consume(e);
   };
   if (focus) canvas.focus();
 }
@@ -96,9 +93,7 @@ function drawPanel() {
     if (c.kind === "Variable") {
       cell = Math.min(cell, a.length - 1);
       const k = Math.floor(cell / across) % columns, r = Math.floor(cell / down) % rows;
-      ctx.strokeStyle = theme.ink;
-      ctx.lineWidth = 2;
-      if (a.length > 1) ctx.strokeRect(k * w / columns + 1, r * h / rows + 1, w / columns - 2, h / rows - 2);
+      if (a.length > 1) outline(ctx, k * w / columns + 1, r * h / rows + 1, w / columns - 2, h / rows - 2, theme.ink, 2);
       text = `${placeText(c, cell)} = ${short(a[cell], 5)}`;
     }
     $(name === "values" ? "valueText" : "gradientText").textContent = `${kind} ${secret ? "?" : text}`;
@@ -150,7 +145,6 @@ function drawSlice(c, hide) { // the loss along one entry: the program once more
   S.run();
   const fine = points.map((p) => p[1]).filter(isFinite), low = Math.min(...fine), high = Math.max(...fine), room = (high - low) * 0.12 + 1e-9;
   const at = ([x, y]) => [6 + (x - here + half) / (2 * half) * (w - 12), h - 20 - (y - low + room) / (high - low + 2 * room) * (h - 24)];
-  ctx.fillStyle = theme.sub;
   ctx.textAlign = "center";
   for (const x of [here - half, here, here + half]) ctx.fillText(short(x, 3), Math.max(20, Math.min(w - 20, at([x, 0])[0])), h - 5);
   line(ctx, points.map(at), theme["var-line"], 2);

@@ -59,10 +59,16 @@ class Study:
         """``f`` of these values: by their names if it has parameters of these names, else ``f(params, *data)``, in the
         user's containers."""
         by_name = dict(zip([*self.params, *self.data], [*params, *data], strict=False))
-        if takes(f, [*self.params]):
-            return f(**{name: x for name, x in by_name.items() if name in parameters_of(f)})
         wanted = data if f is self.loss else data[: len(parameters_of(f)) - 1]
-        return f(tree_unflatten(self.tree, params), *wanted)
+        args, named = (tree_unflatten(self.tree, params), *wanted), {}
+        if takes(f, [*self.params]):
+            args, named = (), {name: x for name, x in by_name.items() if name in parameters_of(f)}
+        try:
+            inspect.signature(f).bind(*args, **named)
+        except TypeError as error:
+            what = "loss" if f is self.loss else "prediction"
+            raise InputError(f"the {what} cannot be called with {', '.join(by_name)}: {error}") from error
+        return f(*args, **named)
 
     def record(self, f: Any) -> Any:
         """The result of f for the parameters and the data, recorded."""
@@ -236,6 +242,11 @@ def named_data(data: Any, params: Any, loss: Any) -> dict[str, Any]:
     return {free[k] if k < len(free) else f"data {k + 1}": x for k, x in enumerate(arrays)}
 
 
+def is_users(x: Any) -> bool:
+    """Is it an object of a class that the user has written, which we cannot look into?"""
+    return bool(getattr(x, "__dict__", None)) and not hasattr(x, "named_parameters")
+
+
 def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
     """The same as arrays of numbers. Raises InputError for what holds none."""
     arrays = {str(name): np.array(value_of(x)) for name, x in given.items()}
@@ -245,6 +256,9 @@ def named_arrays(given: dict[str, Any], what: str) -> dict[str, Any]:
                 f"{what}: {name} has to be an array of numbers, not {type(given[name]).__name__}"
                 + f" of shape {x.shape}" * (not x.size)
                 + ". Of a model of autoflow.nn, pass {path: p.value for path, p in model.named_parameters().items()}, "
-                "and call nn.functional_call(model, params, x) in the loss" * hasattr(given[name], "named_parameters")
+                "and call nn.functional_call(model, params, x) in the loss"
+                * hasattr(given[name], "named_parameters")
+                + ". Arrays may be in dicts, lists, tuples and dataclasses: of a class of your own pass vars(object), "
+                "or make it a @dataclass" * is_users(given[name])
             )
     return arrays

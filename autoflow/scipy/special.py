@@ -18,7 +18,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
-from ..table.table import COMPOSED, primitive, rule
+from ..table.table import COMPOSED, kernel, rule
 from .bodies import COPIES
 from .mirrors import mirrored
 
@@ -39,7 +39,7 @@ __all__ = [  # noqa: F822 - most of them are SciPy's own bodies
 # ---------------------------------------------------------------- sums of exponentials
 
 
-@primitive
+@kernel
 def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """``scipy.special.logsumexp``."""
     return scipy_special.logsumexp(x, axis=axis, b=b, keepdims=keepdims)

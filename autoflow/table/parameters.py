@@ -15,7 +15,7 @@ from scipy import special
 
 from ..base.errors import NoRuleError
 from .shapes import Array, numbers_of
-from .table import COMPOSED, primitive, rule
+from .table import COMPOSED, kernel, primitive, rule
 
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2.0)
 zeta = special._ufuncs._zeta  # the ufunc behind special.zeta
@@ -75,7 +75,7 @@ def with_parameters(
         return z if part is None else z[part]
 
     compute.__name__ = compute.__qualname__ = name or ufunc.__name__
-    turned = primitive(compute)
+    turned = (primitive if isinstance(ufunc, np.ufunc) else kernel)(compute)
     rule(turned, arguments, label, latex, elementwise=True, domain=domain, name=name, **derivatives)
     if part is None:
         cut = tuple([names[place] in whole.split() for place in order])

@@ -15,6 +15,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS
 from live_models import MODELS, model
 from row_examples import examples_of
 from support import rows, values_of
@@ -70,6 +71,24 @@ def program_of_row(row, example):
             return None
 
 
+def program_of_call(each):
+    """The same of a call as users write it; several results are made into one."""
+    rng = np.random.default_rng(0)
+    values = [np.asarray(rng.uniform(*each.domain, shape)) for shape in each.shapes]
+
+    def f(*operands):
+        z = each.function(*operands)
+        z = z * 1.0 if z.dtype.kind != "c" else z.real + z.imag
+        return (z * np.sin(np.arange(1.0, np.size(z) + 1)).reshape(np.shape(z))).sum()
+
+    eager = af.value_and_grad(f, tuple(range(len(values))), allow_unused=True)
+    with np.errstate(all="ignore"):
+        try:
+            return af.compile(eager).program(*values), values, af.tree_leaves(eager(*values))
+        except CompileError:
+            return None
+
+
 def every_program(count):
     for row in rows(scipys=False):
         for example in examples_of(row)[:count]:
@@ -87,16 +106,26 @@ def node_run(programs):
     return in_node("\n".join(lines))
 
 
+NOT_COMPILED = {"np.corrcoef", "np.linalg.cond", "np.linalg.lstsq", "np.polyfit", "np.roots", "np.setdiff1d"}
+REFUSED_CALLS = {
+    "JavaScript": {
+        "a constant of complex128", "arrays of complex128",
+        "an index with a mask or a new axis that is known only when it runs (np.where keeps all)",
+        "np.add.reduceat", "np.argwhere",
+        "np.fft.fft", "np.fft.ifft", "np.fft.irfft", "np.fft.rfft", "np.frexp", "np.histogram", "np.interp", "np.ldexp",
+        "np.linalg.eig", "np.linalg.eigh", "np.linalg.eigvals", "np.linalg.qr", "np.linalg.slogdet", "np.linalg.svd",
+        "np.linspace", "np.modf", "np.nextafter", "np.partition", "np.searchsorted", "np.unique",
+    },
+    "NumPy source": {"autoflow.table.vjps.<lambda>"},
+}  # fmt: skip
 LAST_BIT = {"norm"}  # as in test_compile_rows.py
 NO_PYTHON = {  # a rule that is one call, a view that is no index, SciPy's functions in C
     "det", "irfft", "lstsq", "pinv", "put_view",
 }  # fmt: skip
 NO_JAVASCRIPT = {
-    "convolve", "correlate", "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp",
-    "linspace", "lstsq", "modf", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar", "nextafter",
-    "partition", "percentile", "pinv", "qr", "quantile", "reduceat", "slogdet", "svd", "svdvals",
-    "unwrap", "weighted_quantile",
+    "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp", "linspace", "lstsq",
+    "modf", "nanmedian", "nanpercentile", "nanquantile", "nextafter", "partition", "percentile", "pinv", "qr",
+    "quantile", "reduceat", "slogdet", "svd", "svdvals", "weighted_quantile",
 }  # fmt: skip
 
 
@@ -138,6 +167,109 @@ def test_rows_as_javascript():
                 np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-12, atol=1e-13, err_msg=name)
     assert refused == NO_JAVASCRIPT
     assert len(wanted) > 350
+
+
+def run_by_numpy(program, values, expected, name):
+    with np.errstate(all="ignore"):
+        for a, b in zip(af.tree_leaves(run_text(program)(*values)), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15, err_msg=name)
+
+
+@needs_node
+@pytest.mark.slow
+def test_calls_as_users_write_them():
+    """Functions that are composed of others, and every keyword: the right numbers in both languages, or refused."""
+    tables = CALLS, VARIANT_CALLS, ARRAY_METHODS, UFUNC_METHODS
+    programs, wanted, refused, not_compiled = [], {}, {"JavaScript": set(), "NumPy source": set()}, set()
+    for each in [each for table in tables for calls in table.values() for each in calls]:
+        if (found := program_of_call(each)) is None:
+            not_compiled.add(each.name.partition(" ")[0])
+            continue
+        program, values, expected = found
+        try:
+            run_by_numpy(*found, each.name)
+        except CompileError as error:
+            refused["NumPy source"].add(str(error).rpartition(": ")[2])
+        try:
+            programs.append((each.name, program.to_javascript(), values))
+            wanted[each.name] = expected
+        except CompileError as error:
+            refused["JavaScript"] |= {*str(error).rpartition(": ")[2].split("; ")}
+    for name, results in node_run(programs).items():
+        for a, b in zip(results, wanted[name], strict=True):
+            if b is not None:
+                np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-11, atol=1e-12, err_msg=name)
+    assert not_compiled == NOT_COMPILED
+    assert refused == REFUSED_CALLS
+    assert len(wanted) > 270
+
+
+METHODS = "linear lower higher nearest midpoint hazen weibull inverted_cdf median_unbiased".split()  # noqa: SIM905
+OF_ONE_ARRAY = {  # that no row or call above has: known shares, modes, masks, whole numbers
+    **{f"quantile {m}": lambda x, m=m: np.quantile(x, [0.1, 0.5, 1.0], axis=1, method=m) for m in METHODS},
+    "percentile": lambda x: np.percentile(x, 30, axis=(0, -1), keepdims=True),
+    "quantile of NaN": lambda x: np.quantile(np.where(x > 1.9, np.nan, x), 0.3, axis=0),
+    "median of infinity": lambda x: np.median(np.where(x > 1.9, np.inf, x), axis=0),
+    **{f"convolve {m} {n}": lambda x, m=m, n=n: np.convolve(x[0], x[1, :n], m) for m in ("full", "same", "valid")
+       for n in (1, 2, 3, 4)},
+    **{f"correlate {m} {n}": lambda x, m=m, n=n: np.correlate(x[1, :n], x[0], m) for m in ("full", "same", "valid")
+       for n in (1, 2, 3, 4)},
+    "share that is right": lambda x: np.mean(x > 1) + np.mean((x > 1).astype(int), axis=0),
+    "masked mean": lambda x: np.mean(x, axis=1, where=x > 0.7),
+    "masked largest": lambda x: np.max(x, axis=1, where=x > 0.7, initial=-1.0),
+    "standard error": lambda x: np.std(x, 0, ddof=1) / np.sqrt(len(x)),
+    "masked write": lambda x: np.where(x > 1, 0, 1) * (y := x * 1) + (y.__setitem__(y < 1, 0.5) or y),
+    "without NaN": lambda x: np.nanmean(np.where(x > 1.5, np.nan, x), axis=0),
+    "a quantile loss": lambda x: np.quantile(np.abs(x - np.mean(x)), 0.9),
+    "norms": lambda x: sum([np.linalg.norm(x, p, axis=1) for p in (1, 2, 3, np.inf, -np.inf)]),
+}  # fmt: skip
+
+
+@needs_node
+def test_options_of_reductions_in_javascript():
+    x = np.random.default_rng(1).uniform(0.5, 2.0, (3, 4))
+    with np.errstate(all="ignore"):
+        wanted = {name: np.asarray(f(x)) for name, f in OF_ONE_ARRAY.items()}
+        texts = [(name, af.compile(f).program(x).to_javascript(), [x]) for name, f in OF_ONE_ARRAY.items()]
+    for name, (found,) in node_run(texts).items():
+        np.testing.assert_allclose(numbers(found), wanted[name].ravel(), rtol=1e-12, err_msg=name)
+
+
+def test_questions_of_numpys_own_code_are_asked_in_every_run():
+    """The sum of weights may be zero: an error of NumPy's, none in the recording, and no number in the text."""
+
+    def loss(w, x, k):
+        return np.average(np.square(x @ w), weights=k)
+
+    args = np.array([0.5, -1.0]), np.array([[1.0, 2.0], [0.5, 0.25], [3.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+    zero = np.array([1.0, 0.0, -1.0])
+    f = af.compile(af.value_and_grad(loss))
+    np.testing.assert_array_equal(f(*args)[1], af.grad(loss)(*args))
+    with pytest.raises(ZeroDivisionError, match="sum to zero"):
+        f(*args[:2], zero)
+    program = f.program(*args)
+    with pytest.raises(ValueError, match="another way than in the recording"):
+        run_text(program)(*args[:2], zero)
+    if shutil.which("node"):
+        (found,) = node_run([("f", program.to_javascript(), (*args[:2], zero))]).values()
+        assert all([np.isnan(numbers(x)).all() for x in found])
+
+
+@pytest.mark.parametrize("edge", [[0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0, 3.0]])
+def test_a_quicker_way_of_numpys_is_taken_only_where_eager_code_takes_it(edge):
+    x, even = np.array([1.0, 3.0, 2.0, 5.0]), np.array([0.0, 1.0, 2.0, 3.0])
+
+    def f(x, c):
+        return np.sum(np.gradient(x, c) ** 2)
+
+    compiled = af.compile(af.value_and_grad(f, (0, 1)))
+    compiled(x, even)
+    for a, b in zip(
+        af.tree_leaves(compiled(x, np.array(edge))),
+        af.tree_leaves(af.value_and_grad(f, (0, 1))(x, np.array(edge))),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a, b)
 
 
 SPECIAL = {

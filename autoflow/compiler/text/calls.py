@@ -1,8 +1,9 @@
 """Functions of NumPy in JavaScript that are neither elementwise nor only move elements.
 
 Those in ``FORMS`` are written with simpler functions of NumPy, which are recorded in turn: each row is called with the
-arguments of the call; one that it cannot do raises RefusedError, or is not among its parameters. For those in ``CALLS``
-there are loops: each row gets the writer, the value, and the call's arguments, with values where arrays stand.
+arguments of the call; one that it cannot do is not among its parameters. A function that NumPy has in Python needs no
+row: NumPy's own code is recorded (``table/bodies.py``). For those in ``CALLS`` there are loops: each row gets the
+writer, the value, and the call's arguments, with values where arrays stand.
 """
 
 from __future__ import annotations
@@ -11,53 +12,109 @@ import math
 import operator
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ...rules.linalg import explicit, summed_axes
-from ...table.facts import find
+from ...backends.duck_arrays import run_masked
+from ...pictures.sliders.live import literal
+from ...rules.linalg import explicit
+from ...table.bodies import with_copies
+from ...table.facts import REDUCTIONS, find
 from ...table.outside import public_name
 from ..matching import Array, Value
-from ..trace.memory import cast, set_items, update_at, write_into_copy
+from ..trace.memory import cast, check_answer, set_items, update_at, write_into_copy
 from .places import Ref, as_view, heads
 from .writer import RefusedError
 
 Call = Callable[..., Any]
 
+
+def own_code(function: Any) -> Call | None:
+    """The code of a function that NumPy has in Python, for arrays that are recorded."""
+    theirs = getattr(function, "_implementation", None)
+    return with_copies(theirs) if isinstance(theirs, FunctionType) else None
+
+
 # ---------------------------------------------------------------- by simpler functions
 
 
-def var(a: Array, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Array:
+def reduction(function: Any, ufunc: Any) -> Call:
+    """``np.sum`` and its like: numbers that do not count become the one that changes nothing."""
+
+    def form(a: Array, *place: Any, dtype: Any = None, initial: Any = None, where: Any = True, **how: Any) -> Array:
+        nothing = initial if ufunc.identity is None else ufunc.identity
+        z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), *place[:1], **how)
+        return z if initial is None else ufunc(z, initial)
+
+    return form
+
+
+def mean(a: Array, *place: Any, dtype: Any = None, where: Any = True, **how: Any) -> Array:
+    """The sum over the count, also of whole numbers and of those in a mask."""
+    total = np.sum(a, *place[:1], dtype=dtype, where=where, **how)
+    return total / np.sum(np.broadcast_to(where, a.shape), *place[:1], **how)
+
+
+def var(
+    a: Array, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, mean: Any = None,
+    **where: Any,
+) -> Array:  # fmt: skip
     """The mean square of the deviations from the mean."""
-    rest = a - np.mean(a, axis=axis, keepdims=True)
-    total = np.sum(rest * rest, axis=axis, keepdims=keepdims)
-    return total / (a.size / total.size - ddof)
+    rest = a - (np.mean(a, axis=axis, keepdims=True, **where) if mean is None else mean)
+    squares = np.mean(rest * rest, axis=axis, keepdims=keepdims, **where)
+    n = np.sum(np.broadcast_to(where.get("where", True), a.shape), axis=axis, keepdims=keepdims)
+    return squares * n / (n - ddof)
 
 
-def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """The root of the sum of squares."""
-    axes = x.ndim if axis is None else np.size(axis)
-    if ord not in (None, "fro") and not (ord == 2 and axes == 1):
-        raise RefusedError(f"np.linalg.norm with ord={ord}")
-    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+def without_nan(function: Any) -> Call:
+    """``np.nanmean`` and its like."""
+    return lambda a, *args, **options: function(a, *args, where=~np.isnan(a), **options)
 
 
-def median(a: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """The mean of the two in the middle."""
-    if axis is None and not keepdims:
-        a, axis = np.ravel(a), 0
-    middle = np.array([(a.shape[axis] - 1) // 2, a.shape[axis] // 2])
-    return np.mean(np.take(np.sort(a, axis=axis), middle, axis=axis), axis=axis, keepdims=keepdims)
+def by_rank(function: Any) -> Call:
+    """``np.quantile`` and its like: NumPy says where the result lies between the elements in order, if it gets their
+    ranks."""
+
+    def form(a: Array, q: Any = None, axis: Any = None, *, keepdims: bool = False, **method: Any) -> Array:
+        axes = [*range(a.ndim)] if axis is None else [k % a.ndim for k in np.ravel(axis)]
+        y = np.moveaxis(a, axes, range(len(axes)))
+        y = np.sort(np.reshape(y, (-1, *y.shape[len(axes) :])), axis=0)
+        rank = np.asarray(function(np.arange(float(len(y))), *([] if q is None else [q]), **method))
+        low, high = np.floor(rank).astype(int), np.ceil(rank).astype(int)
+        share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
+        z = np.where(share > 0, y[low] * (1 - share) + y[high] * share, y[low])
+        z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
+        return np.expand_dims(z, [rank.ndim + k for k in axes]) if keepdims else z
+
+    return form
 
 
-def tensordot(a: Array, b: Array, axes: Any = 2) -> Array:
-    """Sums over pairs of axes: the pairs get one letter."""
-    x, y = [*map(chr, range(97, 97 + a.ndim))], [*map(chr, range(65, 65 + b.ndim))]
-    for k, j in zip(*summed_axes(axes, a.ndim, b.ndim), strict=True):
-        y[j] = x[k]
-    out = [c for c in x + y if (x + y).count(c) == 1]
-    return np.einsum(f"{''.join(x)},{''.join(y)}->{''.join(out)}", a, b)
+def correlate(a: Array, v: Array, mode: str = "valid") -> Array:
+    """Products with each window of the longer one."""
+    if a.size < v.size:
+        return correlate(v, a, mode)[::-1]
+    left, right = {"valid": (0, 0), "same": (v.size // 2, (v.size - 1) // 2), "full": (v.size - 1, v.size - 1)}[mode]
+    return np.lib.stride_tricks.sliding_window_view(np.pad(a, (left, right)), v.size) @ v
+
+
+def convolve(a: Array, v: Array, mode: str = "full") -> Array:
+    """The same with the shorter one turned round."""
+    return correlate(a, v[::-1], mode) if a.size >= v.size else correlate(v, a[::-1], mode)
+
+
+def over_last(a: Array, b: Array, axis: int) -> Array:
+    """The sum over the last axis of one and an axis of the other."""
+    return np.tensordot(a, b, (-1, axis)) if a.ndim and b.ndim else a * b
+
+
+def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Of numbers that are at most 0, so that nothing overflows."""
+    top = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    total = np.sum(np.exp(x - top) * (1.0 if b is None else b), axis=axis, keepdims=keepdims)
+    return np.log(total) + np.reshape(top, total.shape)
 
 
 def take(a: Array, indices: Array, axis: Any = None) -> Array:
@@ -65,44 +122,31 @@ def take(a: Array, indices: Array, axis: Any = None) -> Array:
     return np.ravel(a)[indices] if axis is None else a[(slice(None),) * (axis % a.ndim) + (indices,)]
 
 
-def places_along(x: Array, places: Array, axis: int) -> Any:
-    """The index of the elements whose place along one axis is in another array."""
-    others = np.ogrid[tuple([slice(n) for n in x.shape])]
-    return tuple([places if k == axis % x.ndim else grid for k, grid in enumerate(others)])
-
-
-def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Array:
-    """By places along one axis."""
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    return arr[places_along(arr, indices, axis)]
-
-
-def written_into(function: Any, x: Array, indices: Array, values: Array, axis: int) -> Array:
-    """``np.put_along_axis`` on a copy."""
-    if function is not np.put_along_axis:
-        raise RefusedError(function.__name__)
+def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casting: Any) -> Array:
+    """``np.copyto`` and its like on a copy."""
+    if function is np.copyto:
+        return np.where(where, args[0], x).astype(x.dtype)
+    if (write := own_code(function)) is None:
+        raise RefusedError(public_name(function))
     x = np.copy(x)
-    x[places_along(x, indices, axis)] = values
+    write(x, *args)
     return x
-
-
-def without_nan(reduce: Call, instead: float) -> Call:
-    """``np.nansum`` and its like: NaN becomes what changes nothing."""
-    return lambda a, axis=None, **options: reduce(np.where(np.isnan(a), instead, a), axis=axis, **options)
 
 
 STACKED = ("vecdot", "...a,...a->..."), ("matvec", "...ab,...b->...a"), ("vecmat", "...a,...ab->...b")  # NumPy 2.2
 FORMS: dict[Any, Call] = {
-    np.var: var, np.std: lambda a, *args, **options: np.sqrt(var(a, *args, **options)), np.linalg.norm: norm,
-    np.median: median, np.tensordot: tensordot,
-    np.dot: lambda a, b: np.tensordot(a, b, (-1, max(b.ndim - 2, 0))) if a.ndim and b.ndim else a * b,
-    np.inner: lambda a, b: np.tensordot(a, b, (-1, -1)) if a.ndim and b.ndim else a * b,
-    np.outer: lambda a, b: np.reshape(a, (-1, 1)) * np.ravel(b),
+    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var,
+    np.std: lambda a, *args, **options: np.sqrt(var(a, *args, **options)),
+    np.median: lambda a, *axis, **how: by_rank(np.median)(a, None, *axis, **how),
+    np.quantile: by_rank(np.quantile), np.percentile: by_rank(np.percentile),
+    np.nanmean: without_nan(np.mean), np.nanvar: without_nan(np.var), np.nanstd: without_nan(np.std),
+    np.convolve: convolve, np.correlate: correlate,
+    np.dot: lambda a, b: a @ b if a.ndim and 0 < b.ndim < 3 else over_last(a, b, -2),
+    np.inner: lambda a, b: over_last(a, b, -1),
     np.vdot: lambda a, b: np.sum(np.ravel(a) * np.ravel(b)),
     np.trace: lambda a, *where: np.sum(np.diagonal(a, *where[:3]), axis=-1), np.take: take,
-    np.take_along_axis: take_along_axis, write_into_copy: written_into,
-    np.nansum: without_nan(np.sum, 0.0), np.nanprod: without_nan(np.prod, 1.0),
+    write_into_copy: written_into, "sum_of_exponentials": logsumexp,
+    run_masked: lambda ufunc, inputs, where, out: np.where(where, ufunc(*inputs), out[0]),
     np.linalg.inv: lambda a: np.linalg.solve(a, np.broadcast_to(np.eye(a.shape[-1]), a.shape)),
     **{find(name): partial(np.einsum, letters) for name, letters in STACKED},
 }  # fmt: skip
@@ -114,7 +158,8 @@ FORMS: dict[Any, Call] = {
 def einsum(w: Any, v: Value, subscripts: Any, *operands: Value, **options: Any) -> Any:
     """Any products of arrays, in one nest of loops."""
     if not isinstance(subscripts, str):
-        raise RefusedError("np.einsum without subscripts")
+        given = subscripts, *operands
+        subscripts, operands = (*given[1::2], *given[len(given) // 2 * 2 :]), given[: len(given) - 1 : 2]
     inputs, _, out = explicit(subscripts, [len(x.shape) for x in operands]).partition("->")
     return w.contracted(v, [(w.known[x], part) for x, part in zip(operands, inputs.split(","), strict=True)], out)
 
@@ -161,7 +206,7 @@ def chosen(w: Any, x: Ref, index: Any) -> Ref:
         table = Ref(w.table(address), address.shape)
         return found_by(address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
     if not all([isinstance(p, (int, slice)) or getattr(p, "dtype", np.dtype(float)).kind in "iu" for p in parts]):
-        raise RefusedError("an index with a mask or a new axis that is known only when it runs")
+        raise RefusedError("an index with a mask or a new axis that is known only when it runs (np.where keeps all)")
     view = as_view(x.buffer, x.addresses(0)[tuple([p if isinstance(p, slice) else slice(None) for p in parts])]) or x
     axes = [k for k, p in enumerate(parts) if not isinstance(p, slice)]
     rest = [k for k in range(len(view.shape)) if k not in axes]
@@ -187,14 +232,12 @@ def found_by(shape: tuple[int, ...], name: Callable[[list[str]], str]) -> Ref:
     return ref
 
 
-def get_items(w: Any, v: Value, x: Value, index: Any) -> Any:
-    """``x[index]``."""
-    return w.loop(w.new(v.shape, v.dtype), [chosen(w, w.known[x], index)])
-
-
 def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=") -> Any:
     """``x[index] = new`` on a copy; in order, so that the last counts."""
     target = w.loop(w.new(v.shape, v.dtype), [w.known[x]])
+    if isinstance(index, Value) and index.dtype.kind == "b" and np.size(getattr(new, "sample", new)) == 1:
+        mask = Ref(w.known[index].buffer, index.shape + (1,) * (len(x.shape) - len(index.shape)), None)
+        return w.loop(target, [mask, w.operand(new), target], "({0} ? {1} : {2})")
     w.loop(chosen(w, target, index), [w.operand(new)], sign=sign)
     return target
 
@@ -230,11 +273,20 @@ def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
     return target
 
 
+def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Any:
+    """Where NumPy would go another way, there are no numbers."""
+    w.lines.append(f"if ({w.known[x].at(())} != {literal(answer)}) return outputs.forEach((a) => a.fill(NaN));")
+    return w.known[x]
+
+
 CALLS: dict[Any, Call] = {
     np.einsum: einsum, np.matmul: matmul,
     np.cumsum: along(RUNNING.format(start="0", sign="+"), None), np.sort: along(ORDERED.format(found="a[p[j]]"), -1),
     np.cumprod: along(RUNNING.format(start="1", sign="*"), None), np.argsort: along(ORDERED.format(found="p[j]"), -1),
-    update_at: updated_at, cast: casted, np.linalg.solve: solve,
+    update_at: updated_at, cast: casted, np.linalg.solve: solve, check_answer: answer_checked,
     **dict.fromkeys((np.copy, np.ndarray.copy), lambda w, v, a, *more, **options: w.known[a]),  # nothing is overwritten
 }  # fmt: skip
-AT_RUN: dict[Any, Call] = {operator.getitem: get_items, set_items: items_set}
+AT_RUN: dict[Any, Call] = {
+    operator.getitem: lambda w, v, x, index: w.loop(w.new(v.shape, v.dtype), [chosen(w, w.known[x], index)]),
+    set_items: items_set,
+}  # fmt: skip

@@ -33,8 +33,8 @@ from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
-from .calls import AT_RUN, CALLS, FORMS
-from .places import FAR, REACH, Number, Ref, as_box, as_view, heads
+from .calls import AT_RUN, CALLS, FORMS, own_code
+from .places import FAR, REACH, Number, Ref, as_view, heads
 from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype
@@ -47,9 +47,14 @@ SPECIAL = {  # functions of scipy.special, by their names
     "log_expit": "(-logaddexp(0, -{}))", "xlogy": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log({1}))",
     "xlog1py": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log1p({1}))",
 }  # fmt: skip
-FORMULAS: dict[Any, str] = {**TEMPLATES, power_of_arrays: "({} ** {})", operator.pow: "({} ** {})"}
+FORMULAS: dict[Any, str] = {**TEMPLATES, power_of_arrays: "({} ** {})", operator.pow: "({} ** {})", np.isreal: "true"}
 OF_BOOLEANS = {np.bitwise_and, np.bitwise_or, np.invert}
-EXTREMES = {np.maximum: -math.inf, np.minimum: math.inf}  # where these reductions begin; others at their identity
+EXTREMES = {
+    np.maximum: -math.inf,
+    np.minimum: math.inf,
+    np.fmax: math.nan,
+    np.fmin: math.nan,
+}  # where these reductions begin; others at their identity
 NEW_ARRAYS = """
     append array asarray ascontiguousarray atleast_1d atleast_2d block broadcast_arrays column_stack compress
     concatenate delete diag diagflat dstack extract hstack insert lib.stride_tricks.sliding_window_view meshgrid pad
@@ -161,15 +166,16 @@ class JavaScript(Writer):
         function, args, options = call_of(v, v.args)
         function = getattr(np, getattr(function, "method", ""), function)
         name = getattr(function, "__name__", "")
+        function = name if name in FORMS else function
         if function in CALLS:
             return CALLS[function](self, v, *args, **options)
         if function in FORMS and not (function in MOVES and all([a.kind in KNOWN for a in v.args[1:]])):
-            return self.formed(v, FORMS[function])
+            return self.formed(v, function, FORMS[function])
         if function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc):
             bound = RULES[function].bind(args, options) if options or name in BOUND else args
             formula = formula_of(function, bound, v.dtype)
             return self.loop(self.new(v.shape, v.dtype), [self.operand(a) for a in bound], formula)
-        in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())}
+        in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
             given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
@@ -178,22 +184,33 @@ class JavaScript(Writer):
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
-        raise RefusedError(public_name(function))
+        return self.formed(v, function, own_code(function))
 
-    def formed(self, v: Value, form: Any) -> Any:
+    def formed(self, v: Value, function: Any, form: Any) -> Any:
         """By simpler functions, which are recorded in turn."""
+        refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
+        if form is None:
+            raise refused
         _, args, options = written_call(v.function, len(v.args))
 
         def run(*arrays: Any) -> Any:
             return form(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
         try:
-            inside = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array).program
-        except TypeError as error:
-            raise RefusedError(f"{v.name} with these arguments") from error
+            recorded = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array)
+        except Exception as error:  # whatever NumPy's code does with an array that has no numbers yet
+            raise refused from error
+        inside = recorded.program
+        if any([x.name == v.name for x in inside.order()]):
+            raise refused
         self.known.update(zip(inside.inputs, [self.known[a] for a in v.args], strict=True))
+        missing = {**self.missing}
         self.walk(inside)
-        return self.known[inside.outputs[0]]
+        if not self.refused.isdisjoint(inside.outputs):
+            self.missing = missing
+            raise refused
+        found = [self.known[x] for x in inside.outputs] or [self.constant(recorded.tree)]
+        return found[0] if v.parts is None else found
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
@@ -215,7 +232,7 @@ class JavaScript(Writer):
         return self.gathered(np.array(found, float), starts, v.dtype)
 
     def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
-        """Elements from these addresses: a view if they are one, else a copy, box by box where that goes."""
+        """Elements from these addresses: a view if they are one, else a copy."""
         inside = {buffer: (address >= start) & (address < start + REACH) for buffer, start in starts.items()}
         for buffer, where in inside.items():
             if where.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
@@ -234,11 +251,7 @@ class JavaScript(Writer):
 
     def fill(self, target: Ref, where: Any, buffer: str, address: Any) -> None:
         """Write elements of a buffer into some places."""
-        box = as_box(where) if where.any() else None
-        if box is not None and (view := as_view(buffer, address[box])) is not None:
-            part = as_view(target.buffer, target.addresses(0)[box])  # a box always is one
-            self.loop(part or target, [view])
-        elif where.any():
+        if where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
             put = f"{target.buffer}[{to}[k]] = {buffer}[{source}[k]];"
             self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {put}")
@@ -246,7 +259,7 @@ class JavaScript(Writer):
 
 def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
     """An elementwise function with ``{}`` for its operands."""
-    kinds = {getattr(getattr(a, "dtype", None), "kind", "f") for a in args}
+    kinds = {np.asarray(getattr(a, "sample", a)).dtype.kind for a in args}
     name = getattr(function, "__name__", "")
     found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
     if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
@@ -282,6 +295,6 @@ def to_javascript(program: Program, name: str) -> str:
     inputs = [w.known.get(v) or w.new(v.shape, v.dtype) for v in program.inputs]
     whole = f"\n{''.join(w.lines)}"
     views = [f"{r.buffer}.subarray({r.offset}, {r.offset + r.size})" for r in outputs]
-    body = [*used_helpers(whole), *w.data, "function run() {", *w.lines, "}"]
-    body.append(f"return {{ inputs: [{', '.join([r.buffer for r in inputs])}], outputs: [{', '.join(views)}], run }};")
+    body = [*used_helpers(whole), *w.data, f"const outputs = [{', '.join(views)}];", "function run() {", *w.lines, "}"]
+    body.append(f"return {{ inputs: [{', '.join([r.buffer for r in inputs])}], outputs, run }};")
     return "\n".join([f"function {name}() {{", *["  " + line.replace("\n", "\n  ") for line in body], "}"]) + "\n"

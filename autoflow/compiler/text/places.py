@@ -94,16 +94,3 @@ def as_view(buffer: str, address: Any) -> Ref | None:
     steps = [int(np.take(address, 1, a).flat[0]) - first if n > 1 else 0 for a, n in enumerate(address.shape)]
     ref = Ref(buffer, address.shape, steps, first)
     return ref if np.array_equal(ref.addresses(0.0), address) else None
-
-
-def as_box(where: Any) -> tuple[Any, ...] | None:
-    """The slices of a box; None if the True elements are no box.
-
-    >>> as_box(np.array([[False, True], [False, True]]))
-    (slice(0, 2, None), slice(1, 2, None))
-    """
-    slices = []
-    for axis in range(where.ndim):
-        hit = np.flatnonzero(where.any(axis=tuple([a for a in range(where.ndim) if a != axis])))
-        slices.append(slice(int(hit[0]), int(hit[-1]) + 1))
-    return tuple(slices) if where[tuple(slices)].all() else None

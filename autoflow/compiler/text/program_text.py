@@ -98,11 +98,12 @@ class ProgramText:
           const v1 = new Float64Array(3);
           const v2 = new Float64Array(3);
           const v3 = new Float64Array(3);
+          const outputs = [v3.subarray(0, 3)];
           function run() {
           for (let q0 = 0; q0 < 3; q0++) v2[q0] = Math.exp(v1[q0]);
           for (let q0 = 0; q0 < 3; q0++) v3[q0] = (v2[q0] * 2.0);
           }
-          return { inputs: [v1], outputs: [v3.subarray(0, 3)], run };
+          return { inputs: [v1], outputs, run };
         }
         <BLANKLINE>
         """

@@ -23,12 +23,12 @@ from ...table.indexing import put_view
 from ...table.outside import public_name
 from ..matching import REDUCE, Value
 from ..program import Program
-from ..trace.memory import cast, flatten, set_items, update_at, write_into_copy
+from ..trace.memory import cast, check_answer, flatten, set_items, update_at, write_into_copy
 from ..trace.traced import power_of_arrays
 from .writer import REDUCING, RefusedError, Writer, call_of
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
-OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy)}  # written into the file, if used
+OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy, check_answer)}  # written into the file, if used
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
 LONG = 72  # characters of an expression

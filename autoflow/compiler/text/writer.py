@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import CompileError
+from ...base.errors import CompileError, NoRuleError
 from ...table.facts import REDUCTIONS
 from ..matching import REDUCE, STACK, VIEW, Value, written_call
 from ..program import Program
@@ -59,9 +59,9 @@ class Writer:
             try:
                 write = getattr(self, f"write_{v.kind}", self.write_call)
                 self.known[v] = write(v, *[self.known[x] for x in v.args])
-            except RefusedError as error:
+            except (RefusedError, NoRuleError) as error:  # the second one: of keywords that a row does not have
                 self.refused.add(v)
-                self.missing[str(error)] = None
+                self.missing[str(error) if isinstance(error, RefusedError) else f"{v.name} with these arguments"] = None
 
     def write_call(self, v: Value, *operands: Any) -> Any:
         """A call of NumPy."""

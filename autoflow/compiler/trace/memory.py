@@ -62,6 +62,13 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     return x
 
 
+def check_answer(x: Array, answer: bool) -> Array:
+    """x, if its truth is still ``answer``: NumPy's own code has asked for it, and went another way otherwise."""
+    if bool(x) is not answer:
+        raise ValueError("NumPy computes this in another way than in the recording")
+    return x
+
+
 def cast(x: Array, dtype: Any, order: Any, casting: Any) -> Array:
     """``x.astype(dtype, order, casting)``."""
     return (x if hasattr(x, "astype") else np.asarray(x)).astype(dtype, order, casting)

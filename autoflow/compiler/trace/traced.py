@@ -15,6 +15,7 @@ What a Traced has in common with ndarray is recorded or refused; nothing compute
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,14 @@ from ...backends.duck_arrays import DuckArray, flags_of, other_methods, private,
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
+from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
 from ..matching import Place, Value, layout_of
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
+    check_answer,
     dummy_of,
     flatten,
     itself,
@@ -154,6 +157,15 @@ class Traced(DuckArray):
         if self.tape.open:
             raise refuse_number("a text of an array")
         return f"<{self.dtype} array of shape {self.shape}, of a compiled function>"
+
+    def __bool__(self) -> bool:
+        """The answer of the recording, for NumPy's own code alone: whether to raise an error, or a quicker way. Each
+        run compares it, and if it is another one, eager code runs."""
+        if sys._getframe(2).f_globals.get("__name__") != bodies.__name__:  # behind the guard of the method
+            raise refuse_number("if, and, or, not, while")
+        answer = bool(self.expr.sample)
+        self.tape.call(check_answer, (self, answer), fixed=True, raises=True)
+        return answer
 
     # -- NumPy's dispatch
 
