@@ -44,8 +44,8 @@ class Question:
 
     right : the answer; or a function that gets an answer, often a function as well, and says whether it is right.
     hint : which step to look at again, if the answer is wrong.
-    wrong : usual mistakes, each with what it is: ``{6: "That is b itself."}``. Or, where they are functions or lists,
-        pairs: ``[(lambda x: x, "...")]``. There is at least one, and the tests see that it is called wrong.
+    wrong : usual mistakes, each with what it is: ``{6: "That is b itself."}``. Or, where they are lists, pairs:
+        ``[([1, 2], "...")]``. The tests see that each is called wrong.
 
     >>> question = Question(12, hint="Look at L = b**2.", wrong={6: "That is b itself."})
     >>> question.is_right(12.0), question.is_right(6)
@@ -54,7 +54,7 @@ class Question:
 
     right: Any
     hint: str
-    wrong: Any
+    wrong: Any = ()
 
     def mistakes(self) -> list[tuple[Any, str]]:
         """The usual mistakes, and the comment on each."""
@@ -137,7 +137,7 @@ def questions_of(lesson: str) -> dict[str, Question]:
     return {name: read_question(**row) for name, row in tomllib.loads(file.read_text(encoding="utf-8")).items()}
 
 
-def read_question(right: Any, hint: str, wrong: list[Any]) -> Question:
+def read_question(right: Any, hint: str, wrong: Any = ()) -> Question:
     """A question as its text file has it; ``wrong`` are pairs of a mistake and its comment."""
     return Question(read_value(right), hint, [(read_value(mistake), said) for mistake, said in wrong])
 
