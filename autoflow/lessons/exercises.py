@@ -110,6 +110,21 @@ def call(function: Any, *given: Any, **named: Any) -> Any:
     return tuple(map(numbers, found)) if isinstance(found, (tuple, list)) else numbers(found)
 
 
+def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
+    """Whether a function gives what ``reference`` gives, of arrays of these shapes: one array, or several."""
+
+    def gives_the_same(function: Any) -> bool:
+        rng = np.random.default_rng(0)
+        arrays = [rng.normal(size=shape) for shape in shapes]
+        given, wanted = call(function, *arrays), reference(*arrays)
+        if not isinstance(wanted, tuple):
+            given, wanted = (given,), (wanted,)
+        pairs = zip(given, wanted, strict=True)
+        return all([np.shape(a) == b.shape and bool(np.allclose(a, b)) for a, b in pairs])
+
+    return gives_the_same
+
+
 # -- lesson 1: an engine of 40 lines
 
 
@@ -182,11 +197,7 @@ def rows_sum_to_zero(gradient: Any) -> bool:
     return g.shape == (3, 4) and bool(np.allclose(g.sum(axis=1), 0, atol=1e-5)) and bool(np.any(np.abs(g) > 1e-3))
 
 
-def gives_both_gradients(function: Any) -> bool:
-    """Whether ``function(g, a, b)`` gives the gradients of a and b of the table a[:, None] * b."""
-    g, a, b = np.arange(6.0).reshape(3, 2), np.array([1.0, -2.0, 3.0]), np.array([4.0, 5.0])
-    of_a, of_b = call(function, g, a, b)
-    return same(of_a, [5.0, 23.0, 41.0]) and same(of_b, [8.0, 10.0])
+gives_both_gradients = like(lambda g, a, b: (g @ b, a @ g), (3, 2), (3,), (2,))  # of a and b, of a[:, None] * b
 
 
 # -- lesson 4: derivatives of derivatives
@@ -250,11 +261,8 @@ def writes_on(text: Any) -> bool:
 # -- lesson 9: convolution
 
 
-def pools(function: Any) -> bool:
-    """Whether a function takes the largest of each 2 × 2 field, for any leading axes."""
-    x = np.random.default_rng(4).normal(size=(2, 3, 6, 8))
-    expected = x.reshape(2, 3, 3, 2, 4, 2).max(axis=(3, 5))
-    return np.array_equal(call(function, x), expected)
+# The largest of each 2 × 2 field, for any leading axes.
+pools = like(lambda x: x.reshape((2, 3, 3, 2, 4, 2)).max(axis=(3, 5)), (2, 3, 6, 8))
 
 
 # -- lesson 10: SciPy
@@ -311,21 +319,6 @@ def finds_the_root(root: Any) -> bool:
 # -- lesson 13: matrix calculus
 
 
-def like(reference: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[Any], bool]:
-    """Whether a function gives what ``reference`` gives, of arrays of these shapes: one array, or several."""
-
-    def gives_the_same(function: Any) -> bool:
-        rng = np.random.default_rng(0)
-        arrays = [rng.normal(size=shape) for shape in shapes]
-        given, wanted = call(function, *arrays), reference(*arrays)
-        if not isinstance(wanted, tuple):
-            given, wanted = (given,), (wanted,)
-        pairs = zip(given, wanted, strict=True)
-        return all([np.shape(a) == b.shape and bool(np.allclose(a, b)) for a, b in pairs])
-
-    return gives_the_same
-
-
 SCORES = (4, 3), (3, 2), (4, 2)  # X, W, g
 
 is_gradient_of_w = like(lambda x, w, g: x.T @ g, *SCORES)
@@ -350,16 +343,14 @@ def steps_like_nesterov(step: Any) -> bool:
 # -- lesson 15: normalisation, backwards
 
 
-def goes_back_through_layer_norm(function: Any) -> bool:
-    """Whether ``function(x, g)`` is the gradient of Σ g ⊙ (x − mean) / std, mean and std of each row."""
-    rng = np.random.default_rng(0)
-    x, g = rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+def gradient_of_layer_norm(x: Any, g: Any) -> Any:
+    """That of Σ g ⊙ (x − mean) / std, mean and std of each row."""
     std = x.std(axis=1, keepdims=True)
     rows = (x - x.mean(axis=1, keepdims=True)) / std
-    share = np.mean(g * rows, axis=1, keepdims=True)
-    given = call(function, x, g)
-    wanted = (g - g.mean(axis=1, keepdims=True) - rows * share) / std
-    return np.shape(given) == x.shape and bool(np.allclose(given, wanted))
+    return (g - g.mean(axis=1, keepdims=True) - rows * np.mean(g * rows, axis=1, keepdims=True)) / std
+
+
+goes_back_through_layer_norm = like(gradient_of_layer_norm, (3, 5), (3, 5))
 
 
 # -- lesson 18: forward mode
@@ -380,10 +371,7 @@ def is_product_with_hessian(function: Any) -> bool:
     return np.shape(given) == (2,) and bool(np.allclose(given, 6 * x * v))
 
 
-def is_leaky(function: Any) -> bool:
-    """Whether a function of arrays is x above 0 and 0.1 x below."""
-    given = call(function, np.array([-1.0, 2.0, -3.0]))
-    return np.shape(given) == (3,) and bool(np.allclose(given, [-0.1, 2.0, -0.3]))
+is_leaky = like(lambda x: np.where(x > 0, x, 0.1 * x), (8,))
 
 
 # -- lesson 22: a network of neurons
