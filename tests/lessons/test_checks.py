@@ -54,7 +54,7 @@ opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 from autoflow import lessons
 for _ in range(3):
-    print(*[name for name in opened if name.endswith(".toml") and "lessons" in name], sep=", ")
+    print(*[name for name in opened if name.endswith(".toml")], sep=", ")
     lessons.checker("digits")
 """
 
