@@ -133,15 +133,19 @@ def load_package(name: str, message: str) -> Any:
         raise ImportError(message) from error
 
 
-def show_bar(steps: Iterable[Any], **how: Any) -> Iterable[Any]:
-    """``steps``, with a progress bar where tqdm is there to draw one."""
+def show_bar(steps: Iterable[Any], *, plain: bool = False, **how: Any) -> Any:
+    """``steps``, with a progress bar where tqdm is there to draw one. ``plain``: as text, which every notebook shows,
+    and without a thread, since browsers have no threads."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
-            from tqdm.auto import tqdm
+            if plain:
+                from tqdm.std import tqdm
+            else:
+                from tqdm.auto import tqdm
     except ImportError:
         return steps
-    return tqdm(steps, **how)
+    return (type("Bar", (tqdm,), {"monitor_interval": 0}) if plain else tqdm)(steps, **how)
 
 
 def list_public(public: Iterable[str]) -> Callable[[], list[str]]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, TypeVar
 
+from ..base.lazy import show_bar
 from . import exercises
 from .exercises import same, shown
 
@@ -157,17 +158,8 @@ def read_value(entry: Any) -> Any:
 def progress(steps: Iterable[T], words: str) -> Iterable[T]:
     """``steps``, with a progress bar if tqdm is installed. ``words`` are printed before it.
 
-    It is plain text, which every notebook shows, and starts no thread, since browsers have no threads.
-
     >>> list(progress(range(3), "training"))
     [0, 1, 2]
     """
-    try:
-        from tqdm.std import tqdm
-    except ImportError:
-        return steps
-
-    class Bar(tqdm):  # type: ignore[misc]
-        monitor_interval = 0
-
-    return Bar(steps, desc=words)
+    shown: Iterable[T] = show_bar(steps, plain=True, desc=words)
+    return shown

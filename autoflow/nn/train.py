@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AnomalyError, InputError
+from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
 from ..base.types import Array
 from ..forward.writing import overwrite
@@ -305,13 +306,8 @@ def switch(model: Any, *, training: bool) -> None:
 
 def bar(epochs: range, history: History) -> Iterator[int]:
     """The epochs with a progress bar that shows what was measured last, if tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield from epochs
-        return
-    with tqdm(epochs, desc="epochs", file=sys.stderr) as shown:
-        for epoch in shown:
-            yield epoch
-            if len(history):
-                shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})
+    shown = show_bar(epochs, plain=True, desc="epochs", file=sys.stderr)
+    for epoch in shown:
+        yield epoch
+        if len(history) and shown is not epochs:
+            shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})
