@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import aligned
 from ..base.errors import CompileError
 from ..base.modes import modes
 from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
@@ -98,12 +99,7 @@ class Report:
             first = f"{self.calls} {self.plan.title}"
         if not self.rows:
             return count_phrase(self.calls, "operation") + " on numbers"
-        head = ("", "call", "shape", "dtype", "operands", "into")
-        widths = [max([len(row[k]) for row in (head, *self.rows)]) for k in range(5)]
-        lines = []
-        for row in (head, *self.rows):
-            cells = [c.ljust(w) for c, w in zip(row[1:5], widths[1:], strict=True)]
-            lines.append("  ".join([row[0].rjust(max(widths[0], 2)), *cells, row[5]]).rstrip())
+        lines = aligned([("  ", "call", "shape", "dtype", "operands", "into"), *self.rows], right={0})
         notes = self.plan.notes() if hasattr(self.plan, "notes") else self.describe_loops()
         return "\n".join([first, *lines, *notes])
 

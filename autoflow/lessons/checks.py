@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, TypeVar
 
+from ..base.columns import aligned
 from ..base.lazy import show_bar
 from . import exercises
 from .exercises import same, shown
@@ -98,9 +99,8 @@ class Marks:
         return all([right for right, _ in self.verdicts.values()])
 
     def __repr__(self) -> str:
-        width = max([len(name) for name in self.verdicts], default=0)
-        signs = {name: "✓" if right else "·" for name, (right, _) in self.verdicts.items()}
-        return "\n".join([f"{signs[name]} {name:<{width}}  {text}" for name, (_, text) in self.verdicts.items()])
+        verdicts = self.verdicts.items()
+        return "\n".join(aligned([(f"{'✓' if right else '·'} {name}", text) for name, (right, text) in verdicts]))
 
 
 def checker(lesson: str) -> Callable[..., Marks]:

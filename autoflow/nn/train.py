@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import aligned
 from ..base.errors import AnomalyError, InputError
 from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
@@ -70,10 +71,8 @@ class History:
         return f"{len(self)} epochs: " + ", ".join([f"{name} {value:.4g}" for name, value in last.items()])
 
     def __str__(self) -> str:
-        lines = self.lines()
-        longest = max([len(name) for name in lines], default=0)
-        rows = [f"{name:{longest}}  {sparkline(x)}  {x[0]:.4g} -> {x[-1]:.4g}" for name, x in lines.items()]
-        return "\n".join([f"{len(self)} epochs", *rows])
+        rows = [(name, sparkline(x), f"{x[0]:.4g} -> {x[-1]:.4g}") for name, x in self.lines().items()]
+        return "\n".join([f"{len(self)} epochs", *aligned(rows)])
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; under ``af.options.static``, and before the first epoch, the text."""
