@@ -2,12 +2,12 @@
 
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import alone
 from wrong_answers import WRONG
 
 import autoflow as af
@@ -60,11 +60,8 @@ for _ in range(3):
 
 
 def test_a_text_file_is_read_once_when_its_checker_is_asked_for():
-    done = subprocess.run(
-        [sys.executable, "-c", READING], capture_output=True, encoding="utf-8", check=True, cwd=FOLDER.parent.parent
-    )
     digits = str(FOLDER / "digits.toml")
-    assert done.stdout.splitlines() == ["", digits, digits]
+    assert alone(READING, cwd=FOLDER.parent.parent).splitlines() == ["", digits, digits]
 
 
 @pytest.mark.parametrize(("entry", "expected"), [

@@ -1,13 +1,11 @@
 """Derivatives of functions: every transform, its arguments, its refusals; transforms of transforms."""
 
-import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
 import support
+from processes import alone
 from row_examples import examples_of
 
 import autoflow as af
@@ -561,13 +559,12 @@ def importable(name):
 
 
 def test_importing_and_short_jacobians_leave_tqdm_alone():
-    code = """
+    alone("""
         import sys, numpy as np
         from autoflow.transforms.jacobian import jacobian
         jacobian(np.sin)(np.ones(3))
         assert "tqdm" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env={**os.environ}, timeout=60)
+    """)
 
 
 # -- complex functions -----------------------------------------------------------------------------------------------
