@@ -100,7 +100,8 @@ def measure(name):
 @pytest.fixture(scope="module")
 def measured():
     """All of them in a process of their own: hooks and array types of other tests would make ways longer."""
-    code = "import json, test_trips as t; print(json.dumps({name: t.measure(name) for name in t.WAYS}))"
+    code = "import sys; sys.path.append('support'); "
+    code += "import json, test_trips as t; print(json.dumps({name: t.measure(name) for name in t.WAYS}))"
     return json.loads(alone(code, cwd=Path(__file__).parent))
 
 
