@@ -123,7 +123,7 @@ def rows_of(rows: Any, blocks: dict[int, list[Any]]) -> Any:
     """These rows as Dask brings them: the block of a Dask array, or they themselves."""
     from dask.delayed import delayed
 
-    x = getattr(rows, "source", None)
+    x: Any = getattr(rows, "source", None)
     if not tasks.is_dask(x):
         return delayed(rows, traverse=False)
     if id(x) not in blocks:
