@@ -24,7 +24,6 @@ from .table.shapes import join_list, without_history
 from .table.table import primitive, rule
 
 T = TypeVar("T")
-__path__: list[str] = []  # Python looks for autoflow.arrays.devices, an old name, in packages only
 
 
 def variable(

@@ -17,7 +17,7 @@ import numpy as np
 from measuring import digits, interleaved, setting, table, warm_malloc
 
 import autoflow as af
-from autoflow.transforms import batched_passes
+from autoflow.transforms import jacobian as passes
 
 Array = Any
 RNG = np.random.default_rng(0)
@@ -81,17 +81,17 @@ def per_example() -> tuple[Callable[[], Any], Callable[[], Any]]:
     return lambda: batched(*weights, x), lambda: [slope(*weights, row) for row in x]
 
 
-def seconds(run: Callable[[], Any], few: int = batched_passes.FEW) -> Callable[[], float]:
+def seconds(run: Callable[[], Any], few: int = passes.FEW) -> Callable[[], float]:
     """A sample: how long ``run`` takes, with batched passes from ``few`` rows on."""
 
     def sample() -> float:
-        before, batched_passes.FEW = batched_passes.FEW, few
+        before, passes.FEW = passes.FEW, few
         try:
             start = time.perf_counter()
             run()
             return time.perf_counter() - start
         finally:
-            batched_passes.FEW = before
+            passes.FEW = before
 
     return sample
 

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "base/process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "base/pytree.py": ("test_pytree.py", "the ground floor: tests stand beside it"),
     "base/saving.py": ("test_saving.py", "the ground floor: tests stand beside it"),
+    "base/columns.py": ("transforms/test_gradcheck.py", "the table of a check, and those of other reports"),
     "base/spellings.py": ("test_messages.py", "what an AttributeError says"),
     "base/transformed.py": ("test_transformed.py", "the ground floor: tests stand beside it"),
     "base/types.py": ("test_typing.py", "names for annotations, without code"),

@@ -80,7 +80,7 @@ def test_dask_arrays_that_cannot_be_cut():
     with pytest.raises(InputError, match=r"a part must hold whole examples: x\.rechunk\(\{1: -1\}\)"):
         total(np.ones(5), x, y[:, 0])
     x = x.rechunk({0: 40, 1: -1})
-    with pytest.raises(InputError, match=r"cut at different rows: x\.rechunk\(\{0: y\.chunks\[0\]\}\)"):
+    with pytest.raises(InputError, match=r"end at different rows: x\.rechunk\(\{0: y\.chunks\[0\]\}\)"):
         total(np.ones(5), x, y[:, 0])
     with pytest.raises(InputError, match=r"chunk sizes are not known: x\.compute_chunk_sizes\(\)"):
         af.data_parallel(workers.waits, over=1)(1.0, x[x[:, 0] > 0])

@@ -1,10 +1,8 @@
 """af.special, af.signal, af.integrate: SciPy's values, and the derivatives that differences of them give."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from processes import alone
 
 scipy_special = pytest.importorskip("scipy.special")
 
@@ -88,8 +86,7 @@ def test_without_scipy_the_error_says_what_to_install(name):
         f"try: af.{name}\n"
         "except ImportError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, encoding="utf-8")
-    assert f"af.{name} computes with SciPy, which is not installed: pip install scipy" in done.stdout
+    assert f"af.{name} computes with SciPy, which is not installed: pip install scipy" in alone(code)
 
 
 # -- convolution in several dimensions --------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_progress(capsys, monkeypatch):
     if importlib.util.find_spec("tqdm") is not None:
         assert len(fit(model, x, y, epochs=2, **settings)) == 2
         assert "loss=" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.std", None)
     assert len(fit(model, x, y, epochs=2, **settings)) == 2
     assert capsys.readouterr().err == ""
 

@@ -8,12 +8,12 @@ What the first operation in a function of the user's pays to note which call it 
 import gc
 import itertools
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 
@@ -100,11 +100,9 @@ def measure(name):
 @pytest.fixture(scope="module")
 def measured():
     """All of them in a process of their own: hooks and array types of other tests would make ways longer."""
-    code = "import json, test_trips as t; print(json.dumps({name: t.measure(name) for name in t.WAYS}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, cwd=Path(__file__).parent
-    )
-    return json.loads(done.stdout)
+    code = "import sys; sys.path.append('support'); "
+    code += "import json, test_trips as t; print(json.dumps({name: t.measure(name) for name in t.WAYS}))"
+    return json.loads(alone(code, cwd=Path(__file__).parent))
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -183,7 +183,7 @@ def registered_type(kind: type) -> type | None:
     for cls in kind.__mro__:
         if cls in NODE_TYPES:
             return cls
-    register_library = KNOWN.pop(kind.__module__.partition(".")[0], None)
+    register_library = KNOWN.pop(str(kind.__module__).partition(".")[0], None)
     if register_library is None:
         return None
     register_library(join)

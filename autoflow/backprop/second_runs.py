@@ -39,7 +39,7 @@ CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, types.CodeType, Record,
     types.BuiltinFunctionType, types.MethodWrapperType, Kind, Activation,
 )  # fmt: skip
-LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow"}) - {"__main__"}
+LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
 CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
 
 

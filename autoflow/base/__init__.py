@@ -6,6 +6,7 @@ process.py      two switches of the whole process: Python's collector, and the a
 numbering.py    the numbers of nodes
 lazy.py         what is imported when it is first needed, and old names of modules
 pytree.py       arrays in lists and dicts
+columns.py      tables of text
 saving.py       arrays in files
 transformed.py  functions made of functions, which pickle
 """

@@ -58,45 +58,12 @@ CALLED = owners({
     "forward.replay": "replay_node", "pictures": "graph node_bundle quiz step steps",
     "pictures.formulas.latex": "derivative_formula formula", "pictures.formulas.why": "why",
 })  # fmt: skip
-# Modules by the names that they had during the making of 0.2.0, each with the one that holds its code now.
+# Modules whose files have moved since users have written their names, each with the one that holds its code now.
 MOVED = owners({
-    "arrays": "arrays.devices", "backprop.anomaly": "backprop.masking", "backprop.opening": "backprop.reuse",
-    "base.errors": "errors", "base.lazy": "lazy", "base.modes": "modes", "base.numbering": "numbering",
-    "base.process": "process threads", "base.pytree": "pytree", "base.saving": "saving",
-    "base.transformed": "transformed", "cli.commandline": "cli.listing",
-    "compiler.jax.engine": "compiler.jax.arguments", "compiler.jax.lowering": "compiler.jax.forms",
-    "compiler.jax.table": "compiler.jax.words", "compiler.llvm.engine": "compiler.llvm.objects compiler.llvm.settings",
-    "compiler.llvm.functions": "compiler.llvm.text", "compiler.llvm.native": "compiler.llvm.stretches",
-    "compiler.llvm.words": "compiler.llvm.formulas",
-    "compiler.passes": "compiler.passes.rematerialise compiler.passes.tiling", "compiler.report": "compiler.profile",
-    "compiler.run.buffers": "compiler.run.reports", "compiler.trace.tape": "compiler.trace.fixed_shape",
-    "compiler.trace.reachable": "compiler.trace.identity", "extending.ops": "ops",
-    "forward.closures": "forward.deferring", "forward.inplace": "forward.writers",
-    "forward.naming": "pictures.model.callers", "forward.node_methods": "forward.python_protocols",
-    "implicit.equations": "implicit.solvers", "implicit.linear": "implicit.vectors",
-    "implicit.optima": "implicit.minimizer", "lessons.exercises": "lessons.names_with_a_transformer",
-    "nn.functions": "nn.fused", "nn.module": "nn.checks", "nn.plots": "nn.charts", "nn.train": "train",
-    "nodes.coercion": "nodes.foreign", "nodes.grads": "nodes.next_use", "nodes.records": "nodes.scopes",
-    "nodes.versions": "nodes.freeing", "parallel.tasks": "parallel.parts parallel.sums",
-    "pictures.folding.choose": "pictures.folding.sections",
-    "pictures.folding.repeats": "pictures.folding.merging pictures.folding.skeleton",
-    "pictures.folding.views": "pictures.folding.huge",
-    "pictures.layout.arrange": "pictures.layout.scoring", "pictures.layout.layers": "pictures.layout.ordering",
-    "pictures.layout.nesting": "pictures.layout.rows", "pictures.model.data": "pictures.model.numbers",
-    "pictures.model.names": "pictures.model.several", "pictures.pages.frames": "pictures.pages.films",
-    "pictures.pages.html": "pictures.pages.answers pictures.pages.toggling",
-    "pictures.pages.stepper": "pictures.pages.still pictures.pages.exports",
-    "pictures.render.placing": "pictures.render.directions", "pictures.render.png": "pictures.render.shapes",
-    "pictures.render.svg": "pictures.render.css", "pictures.sliders.explore": "pictures.sliders.widget",
-    "pictures.sliders.live": "pictures.sliders.ranges pictures.sliders.javascript",
-    "pictures.walk": "pictures.notebook", "rules.distributions": "rules.incomplete",
-    "rules.solving": "rules.decompositions", "rules.variants": "rules.ufuncs", "scipy.integrate": "integrate",
+    "base.errors": "errors", "base.pytree": "pytree", "extending.ops": "ops",
+    "lessons.exercises": "lessons.names_with_a_transformer", "nn.train": "train", "scipy.integrate": "integrate",
     "scipy.linalg": "linalg", "scipy.signal": "signal", "scipy.special": "special", "scipy.stats": "stats",
-    "table.indexing": "rules.indexing", "table.outside": "rules.outside", "table.shapes": "rules.versions",
-    "table.table": "rules.table", "table.vjps": "rules.packed",
-    "transforms.batched_passes": "transforms.sparse_jacobian",
-    "transforms.forward_pass": "transforms.tangents transforms.transposing",
-    "transforms.gradient": "transforms.gradient_table",
+    "table.table": "rules.table",
 })  # fmt: skip
 
 ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read numbers where a user's may not
@@ -166,15 +133,19 @@ def load_package(name: str, message: str) -> Any:
         raise ImportError(message) from error
 
 
-def show_bar(steps: Iterable[Any], **how: Any) -> Iterable[Any]:
-    """``steps``, with a progress bar where tqdm is there to draw one."""
+def show_bar(steps: Iterable[Any], *, plain: bool = False, **how: Any) -> Any:
+    """``steps``, with a progress bar where tqdm is there to draw one. ``plain``: as text, which every notebook shows,
+    and without a thread, since browsers have no threads."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a notebook has no widgets installed: then the bar is text
-            from tqdm.auto import tqdm
+            if plain:
+                from tqdm.std import tqdm
+            else:
+                from tqdm.auto import tqdm
     except ImportError:
         return steps
-    return tqdm(steps, **how)
+    return (type("Bar", (tqdm,), {"monitor_interval": 0}) if plain else tqdm)(steps, **how)
 
 
 def list_public(public: Iterable[str]) -> Callable[[], list[str]]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import array
+from ..base.columns import aligned
 from ..base.errors import AutoflowError
 from ..nodes.nodes import Operation, Variable
 from ..rules import RULES
@@ -297,9 +298,7 @@ def identity(node: Any) -> int:
 def print_table(nodes: Sequence[Any]) -> None:
     """Name, value and gradient, a line each."""
     rows = [("name", "value", "gradient")] + [(n.name, format_value(n.value), format_value(n.grad)) for n in nodes]
-    first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
-    for name, value, grad in rows:
-        print(f"{name:{first}}  {value:>{second}}  {grad}")
+    print(*aligned(rows, right={1}), sep="\n")
 
 
 def format_value(value: Any) -> str:

@@ -64,8 +64,6 @@ from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_v
 from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
 
-__path__: list[str] = []  # Python looks for autoflow.compiler.passes.tiling, an old name, in packages only
-
 FEW = 4  # sums with fewer terms are left alone
 
 

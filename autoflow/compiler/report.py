@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import aligned
 from ..base.errors import CompileError
 from ..base.modes import modes
 from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
@@ -98,12 +99,7 @@ class Report:
             first = f"{self.calls} {self.plan.title}"
         if not self.rows:
             return count_phrase(self.calls, "operation") + " on numbers"
-        head = ("", "call", "shape", "dtype", "operands", "into")
-        widths = [max([len(row[k]) for row in (head, *self.rows)]) for k in range(5)]
-        lines = []
-        for row in (head, *self.rows):
-            cells = [c.ljust(w) for c, w in zip(row[1:5], widths[1:], strict=True)]
-            lines.append("  ".join([row[0].rjust(max(widths[0], 2)), *cells, row[5]]).rstrip())
+        lines = aligned([("  ", "call", "shape", "dtype", "operands", "into"), *self.rows], right={0})
         notes = self.plan.notes() if hasattr(self.plan, "notes") else self.describe_loops()
         return "\n".join([first, *lines, *notes])
 
@@ -196,21 +192,6 @@ FAILED = (
 clock = time.perf_counter
 
 
-class Timer:
-    """A function, and the least time that a call of it has taken. ``inside``: what tells of its pieces."""
-
-    def __init__(self, function: Callable[..., Any], inside: Any = None) -> None:
-        self.function, self.inside, self.best = function, inside, math.inf
-
-    def __call__(self, *args: Any) -> Any:
-        start = clock()
-        result = self.function(*args)
-        self.best = min(self.best, clock() - start)
-        if self.inside is not None:
-            self.inside.look()
-        return result
-
-
 @dataclass(frozen=True)
 class Piece:
     """A call or a loop. depth : 0 for a call, 1 for what lies in it. share : of the time of all calls."""
@@ -221,26 +202,66 @@ class Piece:
     share: float
 
 
-class Blocks:
-    """A phase, with the time of one of its blocks as well."""
+class Timer:
+    """A call of a plan, and the least time that it has taken. title : of the lines about its pieces."""
+
+    title = ""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.best = function, math.inf
+
+    def __call__(self, *args: Any) -> Any:
+        start = clock()
+        result = self.function(*args)
+        self.best = min(self.best, clock() - start)
+        self.look(args)
+        return result
+
+    def look(self, args: tuple[Any, ...]) -> None:
+        """Look at its pieces, after a call with these arguments."""
+
+    def pieces(self, share: float = 1.0) -> list[Piece]:
+        """What lies in it; ``share``: its own, of the time of all calls."""
+        return []
+
+
+class Loops(Timer):
+    """A stretch of loops with a clock in it."""
+
+    function: Any
+    title = "loops of {}:"
+
+    def look(self, args: tuple[Any, ...]) -> None:
+        """Keep what its clock said."""
+        self.function.look()
+
+    def pieces(self, share: float = 1.0) -> list[Piece]:
+        """The loops."""
+        whole = self.best or math.inf
+        return [Piece(name.strip(), seconds, 1, share * seconds / whole) for name, seconds in self.function.times()]
+
+
+class Blocks(Timer):
+    """A phase, with the calls of one of its blocks: they take as much of it as of all blocks."""
 
     def __init__(self, phase: Phase) -> None:
+        super().__init__(phase)
         self.phase = phase
+        self.title = f"one of the {count_phrase(len(phase.edges), 'block')} of {{}}:"
         self.inner: Profile | None = None
 
-    def __call__(self, *arrays: Array) -> list[Array]:
-        self.arrays = arrays
-        return self.phase(*arrays)
-
-    def look(self) -> None:
+    def look(self, args: tuple[Any, ...]) -> None:
         """Measure the first block, once."""
         if self.inner is None:
-            arrays = self.arrays
             i, j = self.phase.edges[0]
-            inputs = [a[i:j] if rows else a for a, rows in zip(arrays, self.phase.sliced, strict=True)]
+            inputs = [a[i:j] if rows else a for a, rows in zip(args, self.phase.sliced, strict=True)]
             written = [np.empty((j - i, *v.shape[1:]), v.dtype) for v in self.phase.whole]
             self.inner = Profile(self.phase.plan(j - i), self.phase.plan(j - i), [*inputs, *written])
-        del self.arrays
+
+    def pieces(self, share: float = 1.0) -> list[Piece]:
+        """Those of the block."""
+        found = self.inner.pieces() if self.inner is not None else []
+        return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
 
 
 class Profile(Report):
@@ -262,7 +283,7 @@ class Profile(Report):
         whole = sum(self.times) or math.inf  # 0 where the clock is too coarse, as in browsers
         for row, timer in zip(self.rows, self.timers, strict=True):
             share = timer.best / whole
-            found += [Piece(f"{row[0]} {row[1]}  {row[2]}", timer.best, 0, share), *within(timer, share)]
+            found += [Piece(f"{row[0]} {row[1]}  {row[2]}", timer.best, 0, share), *timer.pieces(share)]
         return found
 
     def __str__(self) -> str:
@@ -276,21 +297,13 @@ class Profile(Report):
         shares = [" " * 16, *[f"{in_units(t):>9} {100 * t / (whole or math.inf):3.0f} % " for t in self.times]]
         lines = [first, *[share + line for share, line in zip(shares, table[1:], strict=True)]]
         for n, timer in enumerate(self.timers, 1):
-            inner = within(timer)
-            if inner:
-                lines.append(self.title_of(n))
+            if inner := timer.pieces():
+                lines.append(timer.title.format(n))
                 lines += [f"{in_units(x.seconds):>9} {'  ' * x.depth}{x.name}" for x in inner]
         natives = super().describe_loops()
         return "\n".join([*lines, *[line for line in natives if "is NumPy's" in line]])
 
     __repr__ = __str__
-
-    def title_of(self, n: int) -> str:
-        """What the lines about the n-th call are about."""
-        inside = self.timers[n - 1].inside
-        if isinstance(inside, Blocks):
-            return f"one of the {count_phrase(len(inside.phase.edges), 'block')} of {n}:"
-        return f"loops of {n}:"
 
     def describe_loops(self) -> list[str]:
         """Said with their times."""
@@ -309,17 +322,6 @@ class Profile(Report):
             bars.append((box, "bg" if x.depth else "op-fill", f"{x.name}: {time}", texts))
         size = TABLE_LEFT + BAR + 90, 34 + TABLE_ROW * len(pieces) + 10
         return draw(theme, size, "time of each piece", [(12, 20, f"{in_units(self.seconds)} a run")], bars)
-
-
-def within(timer: Timer, share: float = 1.0) -> list[Piece]:
-    """The loops of a stretch, or the calls of one block of a phase. Their shares are those of the whole: of a block the
-    pieces take as much of it as of all blocks."""
-    inside = timer.inside
-    if isinstance(inside, Blocks):
-        found = inside.inner.pieces() if inside.inner is not None else []
-        return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
-    loops = inside.times() if inside is not None else []
-    return [Piece(name.strip(), seconds, 1, share * seconds / (timer.best or math.inf)) for name, seconds in loops]
 
 
 def in_units(seconds: float) -> str:
@@ -362,23 +364,13 @@ def measure(run: Callable[[], Any]) -> tuple[float, int]:
 
 def put_clocks(plan: Any) -> list[Timer]:
     """Put a clock around each call of a plan; in the order of its steps. Programs of numbers have no such calls."""
-    if not isinstance(plan, Plan):
-        return []
     timers: list[Timer] = []
-
-    for k, step in enumerate(plan.steps):
-        inside = look_inside(step.function)
-        timers.append(Timer(step.function if inside is None else inside, inside))
-        plan.space[f"f{k}"] = timers[-1]
-    return [
-        timer
-        for timer, step in zip(timers, plan.steps, strict=True)
-        if step.value.kind not in (INPUT, CAPTURED, CONSTANT)
-    ]
-
-
-def look_inside(call: Any) -> Any:
-    """A function that does the same and reports its pieces; None if it has no pieces."""
-    if isinstance(call, Phase):
-        return Blocks(call)
-    return call.timed() if hasattr(call, "timed") else None
+    for k, step in enumerate(plan.steps if isinstance(plan, Plan) else ()):
+        call: Any = step.function
+        timer = (
+            Blocks(call) if isinstance(call, Phase) else Loops(call.timed()) if hasattr(call, "timed") else Timer(call)
+        )
+        plan.space[f"f{k}"] = timer
+        if step.value.kind not in (INPUT, CAPTURED, CONSTANT):
+            timers.append(timer)
+    return timers

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..backprop.engine import topological
+from ..base.columns import aligned
 from ..base.errors import lost
 from ..nodes.cuts import explain
 from ..nodes.nodes import gradient_target
@@ -63,10 +64,7 @@ class Memory:
 
     def __str__(self) -> str:
         rows = [(f"{x.kept:,}", x.rows, f"{x.line}: {x.text}" if x.line else x.text) for x in self.lines]
-        widths = [max(len(row[k]) for row in (*rows, ("kept", "asked for by", ""))) for k in range(2)]
-        head = f"{'kept':>{widths[0]}}  {'asked for by':{widths[1]}}  line"
-        table = [f"{kept:>{widths[0]}}  {names:{widths[1]}}  {text}" for kept, names, text in rows]
-        return "\n".join([head, *table, *self.sums()])
+        return "\n".join([*aligned([("kept", "asked for by", "line"), *rows], right={0}), *self.sums()])
 
     __repr__ = __str__
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, TypeVar
 
+from ..base.columns import aligned
+from ..base.lazy import show_bar
 from . import exercises
 from .exercises import same, shown
 
@@ -44,8 +46,8 @@ class Question:
 
     right : the answer; or a function that gets an answer, often a function as well, and says whether it is right.
     hint : which step to look at again, if the answer is wrong.
-    wrong : usual mistakes, each with what it is: ``{6: "That is b itself."}``. Or, where they are functions or lists,
-        pairs: ``[(lambda x: x, "...")]``. There is at least one, and the tests see that it is called wrong.
+    wrong : usual mistakes, each with what it is: ``{6: "That is b itself."}``. Or, where they are lists, pairs:
+        ``[([1, 2], "...")]``. The tests see that each is called wrong.
 
     >>> question = Question(12, hint="Look at L = b**2.", wrong={6: "That is b itself."})
     >>> question.is_right(12.0), question.is_right(6)
@@ -54,7 +56,7 @@ class Question:
 
     right: Any
     hint: str
-    wrong: Any
+    wrong: Any = ()
 
     def mistakes(self) -> list[tuple[Any, str]]:
         """The usual mistakes, and the comment on each."""
@@ -97,9 +99,8 @@ class Marks:
         return all([right for right, _ in self.verdicts.values()])
 
     def __repr__(self) -> str:
-        width = max([len(name) for name in self.verdicts], default=0)
-        signs = {name: "✓" if right else "·" for name, (right, _) in self.verdicts.items()}
-        return "\n".join([f"{signs[name]} {name:<{width}}  {text}" for name, (_, text) in self.verdicts.items()])
+        verdicts = self.verdicts.items()
+        return "\n".join(aligned([(f"{'✓' if right else '·'} {name}", text) for name, (right, text) in verdicts]))
 
 
 def checker(lesson: str) -> Callable[..., Marks]:
@@ -137,7 +138,7 @@ def questions_of(lesson: str) -> dict[str, Question]:
     return {name: read_question(**row) for name, row in tomllib.loads(file.read_text(encoding="utf-8")).items()}
 
 
-def read_question(right: Any, hint: str, wrong: list[Any]) -> Question:
+def read_question(right: Any, hint: str, wrong: Any = ()) -> Question:
     """A question as its text file has it; ``wrong`` are pairs of a mistake and its comment."""
     return Question(read_value(right), hint, [(read_value(mistake), said) for mistake, said in wrong])
 
@@ -157,17 +158,8 @@ def read_value(entry: Any) -> Any:
 def progress(steps: Iterable[T], words: str) -> Iterable[T]:
     """``steps``, with a progress bar if tqdm is installed. ``words`` are printed before it.
 
-    It is plain text, which every notebook shows, and starts no thread, since browsers have no threads.
-
     >>> list(progress(range(3), "training"))
     [0, 1, 2]
     """
-    try:
-        from tqdm.std import tqdm
-    except ImportError:
-        return steps
-
-    class Bar(tqdm):  # type: ignore[misc]
-        monitor_interval = 0
-
-    return Bar(steps, desc=words)
+    shown: Iterable[T] = show_bar(steps, plain=True, desc=words)
+    return shown

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop.hooks import on_operation
+from ..base.columns import aligned
 from ..base.errors import InputError
 from ..base.modes import modes
 from ..base.types import Array
@@ -245,8 +246,7 @@ def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
 
 def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:
     """The picture as lines of text."""
-    longest = max([len(name) for name in losses], default=0)
-    lines = [f"{name:{longest}}  {plots.sparkline(x)}  {x[-1]:.4g}" for name, x in losses.items() if len(x)]
+    lines = aligned([(name, plots.sparkline(x), f"{x[-1]:.4g}") for name, x in losses.items() if len(x)])
     if gradients and gradients[-1]:
         lines += ["sizes of gradients", *[f"  {line}" for line in plots.size_bars(gradients[-1])]]
     if data is not None:

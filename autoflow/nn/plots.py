@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import aligned
 from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
@@ -72,12 +73,11 @@ def size_bars(sizes: Mapping[str, float], width: int = 24) -> list[str]:
     """
     known = [s for s in sizes.values() if np.isfinite(s) and s > 0]
     top = np.log10(max(known)) if known else 0.0
-    longest = max([len(name) for name in sizes], default=0)
-    lines = []
+    rows = []
     for name, s in sizes.items():
         share = np.clip((np.log10(s) - top) / 6 + 1, 0, 1) if np.isfinite(s) and s > 0 else 0.0
-        lines.append(f"{name:{longest}}  {'█' * round(width * share):{width}}  {s:.3g}")
-    return lines
+        rows.append((name, ("█" * round(width * share)).ljust(width), f"{s:.3g}"))
+    return aligned(rows)
 
 
 def region_rows(classes: Array) -> list[str]:

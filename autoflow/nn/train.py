@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import aligned
 from ..base.errors import AnomalyError, InputError
+from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
 from ..base.types import Array
 from ..forward.writing import overwrite
@@ -69,10 +71,8 @@ class History:
         return f"{len(self)} epochs: " + ", ".join([f"{name} {value:.4g}" for name, value in last.items()])
 
     def __str__(self) -> str:
-        lines = self.lines()
-        longest = max([len(name) for name in lines], default=0)
-        rows = [f"{name:{longest}}  {sparkline(x)}  {x[0]:.4g} -> {x[-1]:.4g}" for name, x in lines.items()]
-        return "\n".join([f"{len(self)} epochs", *rows])
+        rows = [(name, sparkline(x), f"{x[0]:.4g} -> {x[-1]:.4g}") for name, x in self.lines().items()]
+        return "\n".join([f"{len(self)} epochs", *aligned(rows)])
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; under ``af.options.static``, and before the first epoch, the text."""
@@ -305,13 +305,8 @@ def switch(model: Any, *, training: bool) -> None:
 
 def bar(epochs: range, history: History) -> Iterator[int]:
     """The epochs with a progress bar that shows what was measured last, if tqdm is installed."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield from epochs
-        return
-    with tqdm(epochs, desc="epochs", file=sys.stderr) as shown:
-        for epoch in shown:
-            yield epoch
-            if len(history):
-                shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})
+    shown = show_bar(epochs, plain=True, desc="epochs", file=sys.stderr)
+    for epoch in shown:
+        yield epoch
+        if len(history) and shown is not epochs:
+            shown.set_postfix({name: f"{value:.4g}" for name, value in history.epochs[-1].items()})

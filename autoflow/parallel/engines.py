@@ -19,6 +19,7 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,55 +107,34 @@ def by_dask(client: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> ta
     """The tree as a graph. The blocks of a Dask array are taken where they lie."""
     from dask.delayed import delayed
 
-    given = delayed(task, pure=False, traverse=False)
     blocks: dict[int, list[Any]] = {}  # of a Dask array
+    given = delayed(task, pure=False, traverse=False)
     leaves = []
     for group in groups:
-        lying = []
-        for part in group:
-            found = [rows_of(x, blocks) for x in part.data]
-            lying.append([x for x in found if x is not None])
-        if any(lying):
-            bare = [
-                tasks.Part(p.number, p.rows, p.weight, [None if is_dask_rows(x) else x for x in p.data], p.seed)
-                for p in group
-            ]
-            leaves.append(delayed(call_with, pure=False)(given, delayed(bare, traverse=False), lying))
-        else:
-            leaves.append(delayed(call_with, pure=False)(given, delayed(group, traverse=False), None))
+        bare = [replace(part, data=[]) for part in group]
+        rows = [[rows_of(x, blocks) for x in part.data] for part in group]  # in lists Dask finds what it has to bring
+        leaves.append(delayed(call_with, pure=False)(given, delayed(bare, traverse=False), rows))
     total = tasks.tree_sum(leaves, delayed(tasks.add_answers, pure=False))
     answer: tasks.Answer = client.compute(total, retries=RETRIES).result()
     return answer
 
 
-def is_dask_rows(rows: Any) -> bool:
-    """Are these rows a part of a Dask array?"""
-    return tasks.is_dask(getattr(rows, "source", None))
-
-
 def rows_of(rows: Any, blocks: dict[int, list[Any]]) -> Any:
-    """The block of a Dask array that these rows are; None if they are of something else."""
-    if not is_dask_rows(rows):
-        return None
-    x = rows.source
+    """These rows as Dask brings them: the block of a Dask array, or they themselves."""
+    from dask.delayed import delayed
+
+    x: Any = getattr(rows, "source", None)
+    if not tasks.is_dask(x):
+        return delayed(rows, traverse=False)
     if id(x) not in blocks:
-        ends = np.cumsum(x.chunks[0]).tolist()
-        blocks[id(x)] = [
-            (end, block) for end, size, block in zip(ends, x.chunks[0], x.to_delayed().ravel(), strict=True) if size
-        ]
+        pairs = zip(np.cumsum(x.chunks[0]).tolist(), x.chunks[0], x.to_delayed().ravel(), strict=True)
+        blocks[id(x)] = [(end, block) for end, size, block in pairs if size]
     return next(block for end, block in blocks[id(x)] if end == rows.last)
 
 
-def call_with(task: tasks.Task, group: list[tasks.Part], lying: list[list[Array]] | None) -> tasks.Answer:
-    """A job whose blocks Dask has brought."""
-    if lying is None:
-        return task(group)
-    full = []
-    for part, blocks in zip(group, lying, strict=True):
-        remaining = iter(blocks)
-        data = [np.asarray(next(remaining)) if x is None else x for x in part.data]
-        full.append(tasks.Part(part.number, part.rows, part.weight, data, part.seed))
-    return task(full)
+def call_with(task: tasks.Task, group: list[tasks.Part], rows: list[list[Any]]) -> tasks.Answer:
+    """A job whose rows Dask has brought."""
+    return task([replace(part, data=data) for part, data in zip(group, rows, strict=True)])
 
 
 # -- ranks

@@ -28,6 +28,7 @@ import numpy as np
 from ..arrays import brought, to_cpu
 from ..backends.registry import array_type
 from ..base import pytree
+from ..base.columns import aligned
 from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
@@ -233,13 +234,9 @@ class Report:
     def __str__(self) -> str:
         lines = [self.title(), *[f"  {text}" for text in self.found]]
         if self.rows:
-            head = ("input", "entry", "analytic", "numeric", "rel. error")
-            cells = [head, *[tuple(row.cells()) for row in self.ordered_rows()]]
-            marks = ["", *["" if row.right else "  <- wrong" for row in self.ordered_rows()]]
-            wide = [max(n, *[len(c[k]) for c in cells]) for k, n in enumerate((9, 5, 14, 14, 10))]
-            for c, mark in zip(cells, marks, strict=True):
-                left = f"  {c[0]:<{wide[0]}}  {c[1]:<{wide[1]}}"
-                lines.append(f"{left}  {c[2]:>{wide[2]}}  {c[3]:>{wide[3]}}  {c[4]:>{wide[4]}}{mark}")
+            head = ("input    ", "entry", "      analytic", "       numeric", "rel. error", "")
+            rows = [(*row.cells(), "" if row.right else "<- wrong") for row in self.ordered_rows()]
+            lines += [f"  {line}" for line in aligned([head, *rows], right={2, 3, 4})]
         if len(self.rows) > SHOWN:
             lines.append(f"  ... and {len(self.rows) - SHOWN} more")
         return "\n".join(lines)

@@ -1,10 +1,10 @@
 """Gradients written over ones that nobody looks at: the same bits, and whoever looks sees nothing of it."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from processes import alone
 from programs import random_program
 
 import autoflow as af
@@ -71,7 +71,7 @@ def test_a_python_that_counts_otherwise_writes_over_nothing(difference):
         "(y * 2.0).sum().backward()\n"
         "print(grads.ALONE, opening.IN_STEP, opening.IN_SUM, held[0][0], x.grad[0])\n"
     )
-    assert printed(code) == "0 0 (0, 0) 2.0 -2.0\n"
+    assert alone(code) == "0 0 (0, 0) 2.0 -2.0\n"
 
 
 @counted
@@ -138,17 +138,12 @@ def test_half_precision(everywhere):
     np.testing.assert_allclose(x.grad, 2 * x.value + np.exp(x.value), rtol=2e-3)
 
 
-def printed(code):
-    """What a process of its own prints."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
-
-
 def test_rules_of_the_user_are_not_written_over():
     code = (
         "import numpy as np, autoflow as af\n"
-        "from autoflow.backprop import reuse\n"
+        "from autoflow.backprop import opening\n"
         "from autoflow.extending.custom import register_rule\n"
-        "reuse.LARGE = -1\n"
+        "opening.LARGE = -1\n"
         "def slope():\n"
         "    v = af.Variable(np.ones(3))\n"
         "    (np.exp(v) * 2.0).sum().backward(keep_grads=False)\n"
@@ -157,7 +152,7 @@ def test_rules_of_the_user_are_not_written_over():
         "register_rule(np.exp, replace=True, x=lambda g, z: g * 100.0)\n"
         "print(slope())\n"
     )
-    assert printed(code) == "200.0\n"
+    assert alone(code) == "200.0\n"
 
 
 def test_nothing_is_counted_under_a_debugger():
@@ -169,10 +164,10 @@ def test_nothing_is_counted_under_a_debugger():
         "sys.settrace(look)\n"
         "import autoflow\n"
         "sys.settrace(None)\n"
-        "from autoflow.backprop import reuse\n"
-        "print(reuse.IN_STEP, reuse.IN_SUM)\n"
+        "from autoflow.backprop import opening\n"
+        "print(opening.IN_STEP, opening.IN_SUM)\n"
     )
-    assert printed(code) == "0 (0, 0)\n"
+    assert alone(code) == "0 (0, 0)\n"
 
 
 def test_layouts(everywhere, monkeypatch):

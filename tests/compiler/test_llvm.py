@@ -3,12 +3,11 @@
 import builtins
 import copy
 import pickle
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines, native
@@ -605,8 +604,7 @@ def test_without_llvmlite_the_error_says_what_to_do(monkeypatch):
 
 def test_llvmlite_is_imported_late():
     code = "import sys, autoflow as af; af.compile(abs); import numpy as np; af.compile(np.tanh)(np.ones(3)); "
-    code += "sys.exit('llvmlite' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    alone(code + "sys.exit('llvmlite' in sys.modules)")
 
 
 def test_other_layouts_of_objects_are_refused(monkeypatch):

@@ -5,13 +5,12 @@ import json
 import multiprocessing
 import os
 import stat
-import subprocess
-import sys
 import threading
 import warnings
 
 import numpy as np
 import pytest
+from processes import alone
 
 pytest.importorskip("llvmlite")
 
@@ -65,11 +64,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
         "value, slope = step(rng.standard_normal((5, 5)), rng.standard_normal((9, 5)))\n"
         "print(json.dumps([len(made), float(value), slope.tolist()]))\n"
     )
-    first, second, third = [
-        json.loads(subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / folder)], check=True, stdout=subprocess.PIPE
-        ).stdout) for folder in ("code", "code", "other")
-    ]  # fmt: skip
+    folders = ("code", "code", "other")
+    first, second, third = [json.loads(alone(code, str(tmp_path / folder))) for folder in folders]
     assert first[0] == third[0] >= 2  # two stretches: sort lies between
     assert second[0] == 0
     assert first[1:] == second[1:] == third[1:]

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.base import process
@@ -406,7 +407,6 @@ def test_gc_paused_in_threads():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_warm_allocator_is_never_done_at_import():
-    import subprocess
 
     code = """if 1:
         import numpy, resource, autoflow
@@ -421,8 +421,7 @@ def test_warm_allocator_is_never_done_at_import():
         faults()
         print(cold, faults())
         """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60, check=True)
-    cold, warm = map(int, done.stdout.split())
+    cold, warm = map(int, alone(code).split())
     if cold < 1000:
         pytest.skip("this C library keeps freed memory by itself")
     assert warm < cold / 10

@@ -147,14 +147,14 @@ def test_loops_of_a_stretch():
     assert "loops of 1:" in text
     assert "1 × matmul  (50, 8, 9)" in text
     assert "is NumPy's: no loop has it" in text
-    (timer,) = [t for t in found.timers if t.inside is not None]
-    assert timer.inside.seconds.shape == (len(timer.inside.schedule.calls),)
-    assert np.all((timer.inside.seconds >= 0) & (timer.inside.seconds < 1))
-    assert timer.inside.seconds.sum() <= timer.best
-    (h,) = [a for a in timer.inside(x, w) if a.shape == (50, 9)]
+    (timer,) = [t for t in found.timers if t.title]
+    assert timer.function.seconds.shape == (len(timer.function.schedule.calls),)
+    assert np.all((timer.function.seconds >= 0) & (timer.function.seconds < 1))
+    assert timer.function.seconds.sum() <= timer.best
+    (h,) = [a for a in timer.function(x, w) if a.shape == (50, 9)]
     np.testing.assert_array_equal(np.sort(h, axis=0), expected[1])
     names = [x.name for x in found.pieces() if x.depth == 1]
-    assert names == [line.strip() for line, _ in timer.inside.times()]
+    assert names == [line.strip() for line, _ in timer.function.times()]
 
 
 def test_a_step_that_is_one_stretch():

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import os
-import subprocess
-import sys
 import sysconfig
 from collections import UserList, deque
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.errors import DataError, LostGradientError
@@ -222,10 +221,8 @@ def test_without_places_in_the_code_direct_calls_are_as_they_were() -> None:
         "    try: float(n)\n"
         "    except LostGradientError: print('strict')\n"
     )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-X", "no_debug_ranges", "-c", program], capture_output=True, encoding="utf-8", check=True
-    )
-    assert done.stdout.split("\n")[:5] == ["1.5 [1.5, 1.5] 3.0", "np.sum wo", "NoneType", "plain[i] ", "strict"]
+    printed = alone(program, options=("-X", "no_debug_ranges"))
+    assert printed.split("\n")[:5] == ["1.5 [1.5, 1.5] 3.0", "np.sum wo", "NoneType", "plain[i] ", "strict"]
 
 
 def test_places_are_remembered_but_not_for_ever() -> None:

@@ -1,7 +1,6 @@
 """Large arrays in blocks, on threads: the bits, errors and layouts of one piece, and nobody computes who should not."""
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.backprop import opening
@@ -403,10 +403,7 @@ def test_one_thread_after_a_fork():
         "        os._exit(10 * len(blocks.POOL) + blocks.count_threads())\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, encoding="utf-8", check=True
-    )
-    assert done.stdout == "1\n"
+    assert alone(code, options=("-W", "ignore")) == "1\n"
 
 
 def test_what_is_small_or_of_a_users_goes_its_old_way(monkeypatch):

@@ -1,11 +1,10 @@
 """Rows for scipy.special: the generated checks, the way by which they are found, and removable points."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import alone
 
 special = pytest.importorskip("scipy.special")
 
@@ -78,7 +77,7 @@ def test_no_module_of_scipys_adds_rows_later():
         "    importlib.import_module(module.name)\n"
         "assert set(support.RULES) == before, set(support.RULES) - before\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=Path(__file__).parent.parent / "support")
+    alone(code, cwd=Path(__file__).parent.parent / "support")
 
 
 def no_complex_step(*args):
@@ -94,7 +93,7 @@ def test_they_are_found_when_first_seen():
         "special.jn(1, special.gammaln(x)).sum().backward()\n"
         "assert isinstance(special.erf(x), af.Operation)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    alone(code)
 
 
 def test_values_are_scipys_in_float32():

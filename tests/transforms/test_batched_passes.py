@@ -6,7 +6,7 @@ from support import Split
 
 import autoflow as af
 from autoflow import nn
-from autoflow.transforms import batched_passes
+from autoflow.transforms import jacobian as jacobians
 
 RNG = np.random.default_rng(0)
 W, X = RNG.normal(size=(12, 10)), RNG.normal(size=10)
@@ -16,7 +16,7 @@ W, X = RNG.normal(size=(12, 10)), RNG.normal(size=10)
 def passes(monkeypatch):
     """How often the passes of a chunk were run, and whether they could be: ``[9, None]``."""
     seen = []
-    real = batched_passes.one_chunk
+    real = jacobians.one_chunk
 
     def one_chunk(pull, seeds, size):
         seen.append(None)
@@ -24,7 +24,7 @@ def passes(monkeypatch):
         seen[-1] = size
         return found
 
-    monkeypatch.setattr(batched_passes, "one_chunk", one_chunk)
+    monkeypatch.setattr(jacobians, "one_chunk", one_chunk)
     return seen
 
 
@@ -32,7 +32,7 @@ def both(run, monkeypatch):
     """By batched passes, and by single ones."""
     ours = run()
     with monkeypatch.context() as patch:
-        patch.setattr(batched_passes, "FEW", 10**9)
+        patch.setattr(jacobians, "FEW", 10**9)
         return ours, run()
 
 
@@ -98,11 +98,11 @@ def test_few_rows_are_passes_of_their_own(passes):
 
 
 def test_chunks_respect_memory(passes, monkeypatch):
-    monkeypatch.setattr(batched_passes, "CHUNK_BYTES", 2 * 80 * 8)  # the graph of np.sin(x) has two arrays of 80 bytes
+    monkeypatch.setattr(jacobians, "CHUNK_BYTES", 2 * 80 * 8)  # the graph of np.sin(x) has two arrays of 80 bytes
     x = np.arange(10.0)
     np.testing.assert_allclose(af.jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert passes == [8, 2]
-    monkeypatch.setattr(batched_passes, "CHUNK_BYTES", 2 * 80 * 7)
+    monkeypatch.setattr(jacobians, "CHUNK_BYTES", 2 * 80 * 7)
     np.testing.assert_allclose(af.jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert passes == [8, 2]  # too large: single passes
 

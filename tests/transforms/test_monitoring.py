@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 import pytest
 from conftest import NIGHTLY
+from processes import alone
 
 import autoflow as af
 from autoflow.errors import AutoflowError, LostGradientError
@@ -388,7 +389,4 @@ def test_two_threads():
 
 def run(program):
     """The lines that it prints, in a Python of its own."""
-    text = inspect.cleandoc(program)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split("\n")[:-1]
+    return alone(inspect.cleandoc(program)).split("\n")[:-1]

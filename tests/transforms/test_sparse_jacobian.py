@@ -7,7 +7,7 @@ import autoflow as af
 from autoflow.errors import InputError
 
 sparse = pytest.importorskip("scipy.sparse")
-from autoflow.transforms import batched_passes  # noqa: E402 - after the question whether SciPy is there
+from autoflow.transforms import jacobian as jacobians  # noqa: E402 - after the question whether SciPy is there
 
 X = np.random.default_rng(0).normal(size=30)
 Y = np.random.default_rng(2).normal(size=40)
@@ -48,7 +48,7 @@ def test_shapes_are_flattened():
 
 def test_few_passes(monkeypatch):
     seen = []
-    monkeypatch.setattr(batched_passes, "together", lambda colour, dtype, real=batched_passes.together: (
+    monkeypatch.setattr(jacobians, "together", lambda colour, dtype, real=jacobians.together: (
         seen.append(int(colour.max()) + 1), real(colour, dtype))[1])  # fmt: skip
     af.jacobian(chain, sparsity=BAND)(X)
     af.jacobian(np.sin, sparsity=np.eye(30))(X)

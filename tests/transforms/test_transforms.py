@@ -1,18 +1,16 @@
 """Derivatives of functions: every transform, its arguments, its refusals; transforms of transforms."""
 
-import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
 import support
+from processes import alone
 from row_examples import examples_of
 
 import autoflow as af
 from autoflow.errors import DataError, LostGradientError, SeedError
-from autoflow.transforms import batched_passes, evaluation, jacobian as jacobians
+from autoflow.transforms import evaluation, jacobian as jacobians
 from autoflow.transforms.gradient import elementwise_grad, grad, grad_and_aux, value_and_grad
 from autoflow.transforms.jacobian import hessian, jacobian
 from autoflow.transforms.vjp_jvp import hvp, jvp, vjp
@@ -537,7 +535,7 @@ def test_large_jacobians_are_refused():
 
 def test_long_jacobians_show_a_bar(monkeypatch, capfd):
     monkeypatch.setattr(jacobians, "LONG", 0.0)
-    monkeypatch.setattr(batched_passes, "CHUNK_BYTES", 10 * 2 * 240)  # ten rows
+    monkeypatch.setattr(jacobians, "CHUNK_BYTES", 10 * 2 * 240)  # ten rows
     x = np.arange(30.0)
     same(jacobian(np.sin)(x), np.diag(np.cos(x)))
     assert ("Jacobian" in capfd.readouterr().err) is importable("tqdm")
@@ -561,13 +559,12 @@ def importable(name):
 
 
 def test_importing_and_short_jacobians_leave_tqdm_alone():
-    code = """
+    alone("""
         import sys, numpy as np
         from autoflow.transforms.jacobian import jacobian
         jacobian(np.sin)(np.ones(3))
         assert "tqdm" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env={**os.environ}, timeout=60)
+    """)
 
 
 # -- complex functions -----------------------------------------------------------------------------------------------
