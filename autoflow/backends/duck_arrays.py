@@ -78,6 +78,11 @@ def flat(x: Any) -> list[Any]:
     return found
 
 
+def tuple_like(x: Any, parts: list[Any]) -> Any:
+    """A tuple, named tuple or list like x, of other parts."""
+    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+
+
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
     """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
@@ -231,14 +236,6 @@ class DuckArray:
     real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
     imag = property(lambda self: NP.imag(self))
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
     def __divmod__(self, other: Any) -> Any:
         return NP.divmod(self, other)
 
@@ -274,6 +271,8 @@ for _name, _word in QUESTIONS.items():
     setattr(DuckArray, f"__{_name}__", refusing(_word))
 for _name in TOLD:
     setattr(DuckArray, _name, refusing(f"x.{_name}()"))
+for _name in ("resize", "setfield", "setflags", "byteswap"):
+    setattr(DuckArray, _name, refusing(f"x.{_name}()", "refuse_layout"))
 for _name in ("data", "ctypes", "flat"):
     setattr(DuckArray, _name, property(*[refusing(f"x.{_name}", "refuse_layout")] * 2))
 
