@@ -213,6 +213,11 @@ class DuckArray:
         """As in NumPy."""
         return NP.compress(condition, self, axis=axis, out=out)
 
+    def to_device(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy, which knows one device."""
+        np.empty(0).to_device(*args, **options)
+        return self
+
     def fill(self, value: Any) -> None:
         """As in NumPy."""
         self[...] = value  # type: ignore[index]
@@ -263,6 +268,14 @@ def refusing(word: str, refuse: str = "refuse_number") -> Any:
     return method
 
 
+def by_function(name: str) -> Any:
+    """The method that is NumPy's function of that name; without one it is refused."""
+    function: Any = getattr(np, name, None)
+    if function is None:
+        return refusing(f"x.{name}()")
+    return lambda self, *args, **options: function(self, *args, **options)
+
+
 for _name, _ufunc in OPERATORS.items():
     binary_operator(_name, _ufunc)
 for _name, _ufunc in UNARY.items():
@@ -277,11 +290,9 @@ for _name in ("data", "ctypes", "flat"):
     setattr(DuckArray, _name, property(*[refusing(f"x.{_name}", "refuse_layout")] * 2))
 
 
-def other_methods(cls: type) -> Iterator[str]:
-    """Names of ndarray's public methods that the class lacks."""
-    for name in dir(np.ndarray):
-        if not name.startswith("_") and not hasattr(cls, name) and callable(getattr(np.ndarray, name)):
-            yield name
+for _name in dir(np.ndarray):
+    if _name[0] != "_" and not hasattr(DuckArray, _name) and callable(getattr(np.ndarray, _name)):
+        setattr(DuckArray, _name, by_function(_name))
 
 
 def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:

@@ -27,18 +27,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import (
-    NP,
-    QUESTIONS,
-    DuckArray,
-    flags_of,
-    flat,
-    is_ours,
-    other_methods,
-    private,
-    refusing,
-    tuple_like,
-)  # fmt: skip
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
@@ -466,12 +455,6 @@ class Batched(DuckArray):
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 for _name, _convert in CONVERT.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
-for _name in other_methods(Batched):  # the function of that name, or a doubt
-    _same: Any = getattr(np, _name, None)
-    setattr(
-        Batched, _name,
-        refusing(f"x.{_name}()") if _same is None else lambda x, *args, same=_same, **how: same(x, *args, **how),
-    )  # fmt: skip
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 
@@ -497,12 +480,7 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
 
 def is_outermost(x: np.ndarray) -> bool:
     """Is the batch the outermost axis in memory?"""
-    steps = x.strides
-    first = abs(steps[0])
-    for step in steps:
-        if step > first or -step > first:
-            return not x.size
-    return True
+    return abs(x.strides[0]) == max(map(abs, x.strides)) or not x.size
 
 
 def one_behind_another(x: Array) -> Array:

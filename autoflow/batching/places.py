@@ -72,9 +72,8 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
 def is_plain(index: Any) -> bool:
     """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
     parts = index if type(index) is tuple else (index,)
-    return all([part is None or part is ... or type(part) in (int, slice) for part in parts]) and not any(
-        [isinstance(v, Batched) for part in parts if type(part) is slice for v in flat(part)]
-    )
+    is_basic = all([part is None or part is ... or type(part) in (int, slice) for part in parts])
+    return is_basic and not any([isinstance(v, Batched) for part in parts for v in flat(part)])
 
 
 def read(layer: Layer, x: Any, i: Any) -> Any:

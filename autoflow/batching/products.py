@@ -73,6 +73,8 @@ def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, .
 def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tuple[Array, tuple[int, ...]]:
     """x with ``axes`` as one axis, the last or the last but one, and all others as the other one; and their lengths."""
     n = x.ndim - mapped
+    if n == 2 and axes == (int(last),):
+        return x, (x.shape[mapped + (not last)],)
     free = [k for k in range(n) if k not in axes]
     order = [k + mapped for k in (*free, *axes)] if last else [k + mapped for k in (*axes, *free)]
     lengths = tuple([x.shape[k + mapped] for k in free])
@@ -96,7 +98,7 @@ def contraction(axes: Callable[..., Any]) -> Form:
 
 
 FORMS[np.dot] = contraction(dot_axes)
-DOT, STACKS = FORMS[np.dot], stacked(np.matmul, 2, 2)
+STACKS = stacked(np.matmul, 2, 2)
 FORMS[np.inner] = contraction(lambda nx, ny: ((nx - 1,), (ny - 1,)))
 FORMS[np.tensordot] = contraction(lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
 FORMS[np.outer] = lambda layer, a, b: np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
@@ -110,7 +112,7 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     if options or not nx or not ny:
         return NotImplemented
     if ny <= 2 and (nx <= 2 or not open_layer(y, layer)[1]):
-        return DOT(layer, x, y)
+        return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
     if nx == 1:
         return np.squeeze(np.matmul(x[None], y), -2)
     return STACKS(layer, x, y) if ny > 1 else np.squeeze(np.matmul(x, y[:, None]), -1)

@@ -166,7 +166,7 @@ FORMS[np.interp] = among(np.interp, 0)
 FORMS[interpolate] = among(interpolate, 1)
 
 
-# ---------------------------------------------------------------- moving elements
+# ---------------------------------------------------------------- moving and repeating elements
 
 
 def whole(shape: Any) -> tuple[int, ...]:
@@ -231,6 +231,13 @@ def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
     )
 
 
+@batched(np.expand_dims)
+def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
+    """New axes behind the batch."""
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    return wrap_batched(np.expand_dims(a.inner, shift_axes(axes, a.ndim + len(axes))), layer, view_of=a)
+
+
 @batched(np.broadcast_to, broadcast_view)
 def broadcast_to(layer: Layer, array: Any, shape: Any, **_: Any) -> Any:
     """Axes are aligned at their end."""
@@ -269,11 +276,29 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
 
 
-as_numpy_wrote(np.expand_dims, np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud, np.tril, np.triu, np.tile)
+as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud)
 FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
 
 
-# -- padded
+def triangle(function: Any) -> Form:
+    """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
+    form = of_all(function)
+    return lambda layer, m, k=0: form(layer, np.broadcast_to(m, (np.size(m),) * 2) if np.ndim(m) == 1 else m, k)
+
+
+FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
+
+# -- repeated and padded
+
+
+@batched(np.tile)
+def tile(layer: Layer, A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
+    """The batch once."""
+    if any_batched(reps):
+        return NotImplemented
+    reps, n = whole(reps), A.ndim
+    inner = A.inner.reshape((layer.size, *(1,) * (len(reps) - n), *A.shape)) if len(reps) > n else A.inner
+    return wrap_batched(np.tile(inner, (1, *(1,) * (inner.ndim - 1 - len(reps)), *reps)), layer)
 
 
 @batched(pad_row)

@@ -159,7 +159,6 @@ class JavaScript(Writer):
 
     def write_call(self, v: Value, *operands: Any) -> Any:
         function, args, options = call_of(v, v.args)
-        function = getattr(np, getattr(function, "method", ""), function)
         name = getattr(function, "__name__", "")
         if function in CALLS:
             return CALLS[function](self, v, *args, **options)

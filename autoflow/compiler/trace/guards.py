@@ -63,7 +63,7 @@ class Guards:
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         self.items: list[tuple[Any, Any, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
-        self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
+        self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         queue = [f, *others]
@@ -194,14 +194,8 @@ class Guards:
         ignored = replaced if all_contents else read_by(program) | replaced
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        scopes = {
-            id(c)
-            for c, *_ in self.edges
-            if isinstance(c, types.CellType) or (isinstance(c, dict) and "__builtins__" in c)
-        }
-        whatever = (
-            lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}
-        )  # in these anything is watched, in attributes numbers, functions and containers
+        # In these anything is watched, in attributes numbers, functions and containers.
+        whatever = lists | {id(c) for c, *_ in self.edges if is_scope(c) or isinstance(c, HOLDERS)}
         for k, (container, key, child, _) in enumerate(self.edges):
             private = isinstance(key, str) and key.startswith("__")
             if id(array_in(child)) in self.contents:
@@ -225,10 +219,9 @@ class Guards:
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
                 self.attributes.append((holder, "_value", array))
-            seen = None if id(array) in ignored or not isinstance(mark, bytes) else mark
             if isinstance(array, np.ndarray):
-                self.arrays.append((array, seen, array.shape, array.dtype))
-            if id(array) not in ignored and (seen is None or not isinstance(array, np.ndarray)):
+                self.arrays.append((array, array.shape, array.dtype))
+            if id(array) not in ignored:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
@@ -244,8 +237,8 @@ class Guards:
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
-        for array, mark, shape, dtype in self.arrays:
-            if (mark is not None and array.tobytes() != mark) or array.shape != shape or array.dtype is not dtype:
+        for array, shape, dtype in self.arrays:
+            if array.shape != shape or array.dtype is not dtype:
                 return False
         return not self.others or all([read() == mark for read, mark in self.others])
 
@@ -260,6 +253,11 @@ def behind_a_door(what: str, where: str) -> CompileError:
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
         f"argument, or say af.compile(f, fallback=True)."
     )
+
+
+def is_scope(container: Any) -> bool:
+    """Does it hold variables: of an outer function, or of a module?"""
+    return isinstance(container, types.CellType) or (isinstance(container, dict) and "__builtins__" in container)
 
 
 def leads_to(container: Any, child: Any) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, flags_of, other_methods, private, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
@@ -33,7 +33,6 @@ from .memory import (
     flatten,
     itself,
     look_again,
-    method_of,
     root,
     update_at,
     write,
@@ -44,7 +43,6 @@ from .memory import (
 VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
 LIKES, UNWRITTEN = of_kind("likes"), of_kind("writes")
-BY_FUNCTION = VIEWS | UNWRITTEN | {*REDUCTIONS, np.mean}
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
@@ -321,6 +319,10 @@ class Traced(DuckArray):
                 return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
+    def getfield(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy."""
+        return self.tape.call(np.ndarray.getfield, (self, *args), options)
+
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
         self.under = True
@@ -341,25 +343,6 @@ def _samples(args: Any) -> Any:
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
-def recorded(name: str) -> Any:
-    """A method of ndarray, written down as a call."""
-    function: Any = getattr(np, name, None)
-    if function in BY_FUNCTION:
-        return lambda self, *args, **options: function(self, *args, **options)
-    method = method_of(name)
-
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        named, options = name_out(function, (self, *args), options)
-        out = options.pop("out", None)
-        result = self.tape.call(method, named, options, like=function)
-        return result if out is None else store_results((out,), result, assign)
-
-    return call
-
-
-# Not by ``__getattr__``: nodes ask for slots that are empty, and that would be slow.
-for _name in other_methods(Traced):
-    setattr(Traced, _name, recorded(_name))
 for _name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
     setattr(Traced, _name, property(DuckArray.__array__))
 setattr(Traced, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too
