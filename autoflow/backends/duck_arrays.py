@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -181,10 +182,10 @@ class DuckArray:
         raise self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
-        return self.copy("K")
+        return self if self.is_number else self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy("K")
+        return copy(self)
 
     def __reduce__(self) -> Any:
         raise self.refuse_number("pickle")
@@ -236,7 +237,7 @@ class DuckArray:
         self.overwrite(self**other)
         return self
 
-    T = property(lambda self: NP.transpose(self))
+    T = property(lambda self: self if self.is_number else NP.transpose(self))
     mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
     real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
     imag = property(lambda self: NP.imag(self))

@@ -15,11 +15,12 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 
 from __future__ import annotations
 
-import builtins
+import abc
 import threading
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class Guards:
         self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
+        self.classes: set[type] = set()  # the user's
         queue = [f, *others]
         self.roots = [*queue]
         for x in (*OWN, *queue):
@@ -75,7 +77,8 @@ class Guards:
             self.note_contents(x)
             for container, key in list(reachable.edges_of(x)):
                 child = reachable.follow(container, key)
-                if isinstance(x, (tuple, *COLLECTIONS)) and isinstance(child, NUMBERS):
+                is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
+                if is_element and reachable.is_number(child):
                     continue  # a tuple stays what it is, of the others all elements are compared
                 self.edges.append((container, key, child, found[id(x)]))
                 if id(child) in found:
@@ -90,7 +93,7 @@ class Guards:
                     raise behind_a_door(what, f"by {item_name(container, key)}")
                 self.note_state(child)
                 self.note_array(child)
-                if not isinstance(child, (*NUMBERS, *OPAQUE)) and not reachable.foreign(child):
+                if not (reachable.is_number(child) or isinstance(child, OPAQUE) or reachable.foreign(child)):
                     queue.append(child)
 
     def note_state(self, x: Any) -> None:
@@ -121,15 +124,16 @@ class Guards:
             if not is_ours(x):
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
                 self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                # What it finds in Python's own namespace, as long as no global of that name comes up.
-                builtin = {name for name in reachable.names_of(x.__code__).read if hasattr(builtins, name)}
-                if builtin := builtin - x.__globals__.keys():
-                    self.others.append((partial(x.__globals__.keys().isdisjoint, builtin), True))
+                # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
+                if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
+                    self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
                 self.note_names(x)
         elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
             getattr(x, "__dict__", None), dict
         ):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
+        classes = *(x.__mro__ if isinstance(x, type) else ()), *type(x).__mro__
+        self.classes |= {cls for cls in classes if not is_foreign(cls.__module__)}
 
     def note_names(self, f: types.FunctionType) -> None:
         """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
@@ -221,9 +225,15 @@ class Guards:
                 self.attributes.append((holder, "_value", array))
             if isinstance(array, np.ndarray):
                 self.arrays.append((array, array.shape, array.dtype))
+                if "flags" in self.named:
+                    self.others.append((partial(attrgetter("flags.num"), array), array.flags.num))
             if id(array) not in ignored:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
+        for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
+            self.others.append((partial(names.isdisjoint, self.named - names), True))
+        if not {"isinstance", "issubclass"}.isdisjoint(self.named):
+            self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
 
     def hold(self) -> bool:
