@@ -14,7 +14,7 @@ import numpy as np
 
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
-from ..table.indexing import getitem, put_back, put_view, setitem
+from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front
 from .looping import has_mapped, one_of, settled
@@ -71,9 +71,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
 
 def is_plain(index: Any) -> bool:
     """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
-    parts = index if type(index) is tuple else (index,)
-    is_basic = all([part is None or part is ... or type(part) in (int, slice) for part in parts])
-    return is_basic and not any([isinstance(v, Batched) for part in parts for v in flat(part)])
+    return is_basic(index) and not any([isinstance(v, Batched) for v in flat(index)])
 
 
 def read(layer: Layer, x: Any, i: Any) -> Any:

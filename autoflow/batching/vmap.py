@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -226,12 +227,11 @@ def definition_line(f: Any) -> str:
 
 def line_of(error: BaseException) -> str:
     """The user's line at which an exception was raised."""
-    line, frames = users_line(), error.__traceback__
-    while frames is not None:
-        if frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy"):
-            line = f"{frames.tb_frame.f_code.co_filename}:{frames.tb_lineno}"
-        frames = frames.tb_next
-    return line
+    frames = [
+        f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy")
+    ]  # fmt: skip
+    return frames[-1] if frames else users_line()
 
 
 def wrap_backward(outer: Any) -> Any:

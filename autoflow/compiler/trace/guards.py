@@ -20,7 +20,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, getitem
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,8 @@ class Guards:
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
-        self.items: list[tuple[Any, Any, Any]] = []
-        self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
+        # How to read, where, and what is there: items; attributes, also of cells, functions and nodes.
+        self.places: list[tuple[Callable[[Any, Any], Any], Any, Any, Any]] = []
         self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
@@ -123,7 +123,7 @@ class Guards:
         elif isinstance(x, types.FunctionType):
             if not is_ours(x):
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
-                self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+                self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
                 # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
                 if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                     self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
@@ -215,14 +215,14 @@ class Guards:
         for k in sorted(wanted):
             container, key, child, _ = self.edges[k]
             if isinstance(container, HOLDERS):
-                self.others.append((partial(leads_to, container, child), True))
+                self.places.append((reachable.follow, container, key, child))
             elif isinstance(key, str) and not isinstance(container, MAPPINGS):
-                self.attributes.append((container, key, child))
+                self.places.append((getattr, container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
-                self.items.append((container, key, child))
+                self.places.append((getitem, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
-                self.attributes.append((holder, "_value", array))
+                self.places.append((getattr, holder, "_value", array))
             if isinstance(array, np.ndarray):
                 self.arrays.append((array, array.shape, array.dtype))
                 if "flags" in self.named:
@@ -239,11 +239,8 @@ class Guards:
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
         try:
-            for container, key, child in self.items:
-                if container[key] is not child and not is_equal(container[key], child):
-                    return False
-            for x, name, child in self.attributes:
-                if getattr(x, name) is not child and not is_equal(getattr(x, name), child):
+            for read, container, key, child in self.places:
+                if (now := read(container, key)) is not child and not is_equal(now, child):
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
@@ -254,7 +251,7 @@ class Guards:
 
     def watches(self) -> bool:
         """Is anything watched?"""
-        return bool(self.items or self.attributes or self.arrays or self.others)
+        return bool(self.places or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
@@ -268,11 +265,6 @@ def behind_a_door(what: str, where: str) -> CompileError:
 def is_scope(container: Any) -> bool:
     """Does it hold variables: of an outer function, or of a module?"""
     return isinstance(container, types.CellType) or (isinstance(container, dict) and "__builtins__" in container)
-
-
-def leads_to(container: Any, child: Any) -> bool:
-    """Does the edge still lead to that object?"""
-    return is_equal(reachable.follow(container, None), child)
 
 
 def is_ours(f: types.FunctionType) -> bool:
