@@ -111,7 +111,10 @@ def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     nx, ny = ndim_of(x), ndim_of(y)
     if options or not nx or not ny:
         return NotImplemented
-    if ny <= 2 and (nx <= 2 or not open_layer(y, layer)[1]):
+    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
+    if nx == 2 == ny:
+        return wrap_batched(product(a, b, a_mapped, b_mapped), layer)
+    if ny <= 2 and (nx <= 2 or not b_mapped):
         return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
     if nx == 1:
         return np.squeeze(np.matmul(x[None], y), -2)

@@ -20,7 +20,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from operator import attrgetter, getitem
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,9 @@ class Guards:
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
-        # How to read, where, and what is there: items; attributes, also of cells, functions and nodes.
-        self.places: list[tuple[Callable[[Any, Any], Any], Any, Any, Any]] = []
-        self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
+        # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
+        self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
+        self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         self.classes: set[type] = set()  # the user's
@@ -219,15 +219,16 @@ class Guards:
             elif isinstance(key, str) and not isinstance(container, MAPPINGS):
                 self.places.append((getattr, container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
-                self.places.append((getitem, container, key, child))
+                self.places.append((None, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
                 self.places.append((getattr, holder, "_value", array))
+            is_watched, is_small = id(array) not in ignored, isinstance(array, np.ndarray) and isinstance(mark, bytes)
             if isinstance(array, np.ndarray):
-                self.arrays.append((array, array.shape, array.dtype))
+                self.arrays.append((array, mark if is_watched and is_small else None, array.shape, array.dtype))
                 if "flags" in self.named:
                     self.others.append((partial(attrgetter("flags.num"), array), array.flags.num))
-            if id(array) not in ignored:
+            if is_watched and not is_small:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
@@ -240,12 +241,13 @@ class Guards:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
         try:
             for read, container, key, child in self.places:
-                if (now := read(container, key)) is not child and not is_equal(now, child):
+                now = read(container, key) if read else container[key]
+                if now is not child and not is_equal(now, child):
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
-        for array, shape, dtype in self.arrays:
-            if array.shape != shape or array.dtype is not dtype:
+        for array, mark, shape, dtype in self.arrays:
+            if (mark is not None and array.tobytes() != mark) or array.shape != shape or array.dtype is not dtype:
                 return False
         return not self.others or all([read() == mark for read, mark in self.others])
 
