@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -76,6 +77,11 @@ def flat(x: Any) -> list[Any]:
         else:
             found.append(v)
     return found
+
+
+def tuple_like(x: Any, parts: list[Any]) -> Any:
+    """A tuple, named tuple or list like x, of other parts."""
+    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
 
 
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
@@ -176,10 +182,10 @@ class DuckArray:
         raise self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 
     def __copy__(self) -> Any:
-        return self.copy("K")
+        return self if self.is_number else self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy("K")
+        return copy(self)
 
     def __reduce__(self) -> Any:
         raise self.refuse_number("pickle")
@@ -208,6 +214,11 @@ class DuckArray:
         """As in NumPy."""
         return NP.compress(condition, self, axis=axis, out=out)
 
+    def to_device(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy, which knows one device."""
+        np.empty(0).to_device(*args, **options)
+        return self
+
     def fill(self, value: Any) -> None:
         """As in NumPy."""
         self[...] = value  # type: ignore[index]
@@ -226,18 +237,10 @@ class DuckArray:
         self.overwrite(self**other)
         return self
 
-    T = property(lambda self: NP.transpose(self))
+    T = property(lambda self: self if self.is_number else NP.transpose(self))
     mT = property(lambda self: NP.matrix_transpose(self))  # noqa: N815 - NumPy's name
     real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
     imag = property(lambda self: NP.imag(self))
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.sum(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        """As in NumPy."""
-        return NP.mean(self, axis=axis, dtype=dtype, out=out, keepdims=keepdims, **options)
 
     def __divmod__(self, other: Any) -> Any:
         return NP.divmod(self, other)
@@ -266,6 +269,14 @@ def refusing(word: str, refuse: str = "refuse_number") -> Any:
     return method
 
 
+def by_function(name: str) -> Any:
+    """The method that is NumPy's function of that name; without one it is refused."""
+    function: Any = getattr(np, name, None)
+    if function is None:
+        return refusing(f"x.{name}()")
+    return lambda self, *args, **options: function(self, *args, **options)
+
+
 for _name, _ufunc in OPERATORS.items():
     binary_operator(_name, _ufunc)
 for _name, _ufunc in UNARY.items():
@@ -274,15 +285,15 @@ for _name, _word in QUESTIONS.items():
     setattr(DuckArray, f"__{_name}__", refusing(_word))
 for _name in TOLD:
     setattr(DuckArray, _name, refusing(f"x.{_name}()"))
+for _name in ("resize", "setfield", "setflags", "byteswap"):
+    setattr(DuckArray, _name, refusing(f"x.{_name}()", "refuse_layout"))
 for _name in ("data", "ctypes", "flat"):
     setattr(DuckArray, _name, property(*[refusing(f"x.{_name}", "refuse_layout")] * 2))
 
 
-def other_methods(cls: type) -> Iterator[str]:
-    """Names of ndarray's public methods that the class lacks."""
-    for name in dir(np.ndarray):
-        if not name.startswith("_") and not hasattr(cls, name) and callable(getattr(np.ndarray, name)):
-            yield name
+for _name in dir(np.ndarray):
+    if _name[0] != "_" and not hasattr(DuckArray, _name) and callable(getattr(np.ndarray, _name)):
+        setattr(DuckArray, _name, by_function(_name))
 
 
 def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:

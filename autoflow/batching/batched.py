@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, other_methods, private, refusing
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
@@ -188,6 +188,10 @@ class Layer:
         if self.hears_errors and np.geterrcall() is not None:
             self.doubt("np.seterrcall")
 
+    def run_row(self, rule: Rule, values: list[Any], compute: Any) -> Any:
+        """Run a row on values with at least one array of ours among them, for ``forward/recording.py``."""
+        return self.run(rule.function, FORM_OF["row"], rule, values, compute)
+
     def run(self, name: Any, form: Callable[..., Any], *args: Any) -> Any:
         """``form(self, *args)``. What it raises never reaches the function: for each example it may be otherwise."""
         if self.reason is not None or not self.open or self.hears_errors or getattr(warnings, SHOW) is not self.shown:
@@ -299,8 +303,9 @@ class Batched(DuckArray):
         return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
 
     def without_history(self) -> Any:
-        """The same numbers, without the history that nodes of outer layers give them."""
-        return self.again(without_history(value_of(self.inner)))
+        """The same memory, without the history that nodes of outer layers give its numbers."""
+        inner = without_history(value_of(self.inner))
+        return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else self.refuse_number("the length of a number")
@@ -349,12 +354,7 @@ class Batched(DuckArray):
 
     # -- facts
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one example."""
-        return self.inner.shape[1:] if self.mapped else self.inner.shape
-
-    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    shape = property(lambda self: self.inner.shape[self.mapped :], DuckArray.told_of_shape)  # of one example
     dtype = property(lambda self: self.inner.dtype, DuckArray.told_of_shape)
 
     # For our own code, as all that follows: questions about memory.
@@ -406,40 +406,26 @@ class Batched(DuckArray):
             return NotImplemented
         return layer.run(function, FORM_OF["function"], function, args, options)
 
-    @classmethod
-    def run_row(
-        cls, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any, compute: Any = None
-    ) -> tuple[Any, bool]:
-        """Run a row on values with at least one Batched among them, for ``forward/recording.py``; and whether it is
-        recorded by nodes of this layer."""
-        layer, held = cls.lift_operands(rule, inputs, values, parents, constants)
-        return layer.run(rule.function, FORM_OF["row"], rule, values, compute), held
-
     @staticmethod
     def lift_operands(
         rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: Any
     ) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
-        layer, _ = whose_turn(*values)
+        layer, held = whose_turn(*values)[0], False
         layer.check()
-        nodes = [(k, x) for k, x in enumerate(inputs[: rule.operands]) if isinstance(x, NodeRole)]
-        for k, x in nodes:
-            if layer_of(x) is not layer and gradient_target(x) is not None:
+        for k, x in enumerate(inputs[: rule.operands]):
+            if isinstance(x, NodeRole) and layer_of(x) is layer:
+                held = True
+            elif isinstance(x, NodeRole) and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)
-        return layer, any([layer_of(x) is layer for _, x in nodes])
+        return layer, held
 
     def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
         return self.batch_layer.run(name, FORM_OF["loop"], function, args, options, name)
-
-    def detached(self) -> Any:
-        """The numbers alone, on the same memory: without nodes inside."""
-        inner = value_of(self.inner) if isinstance(self.inner, NodeRole) else self.inner
-        inner = inner.detached() if type(inner) is Batched else inner
-        return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
     def backward(self, *_: Any, **__: Any) -> None:
         """Refuse: a single example has no backward pass of its own."""
@@ -469,12 +455,6 @@ class Batched(DuckArray):
 CONVERT: dict[str, Any] = {"bool": bool, "float": float, "int": int, "complex": complex, "index": int}
 for _name, _convert in CONVERT.items():
     setattr(Batched, f"__{_name}__", question(QUESTIONS[_name], _convert))
-for _name in other_methods(Batched):  # the function of that name, or a doubt
-    _same: Any = getattr(np, _name, None)
-    setattr(
-        Batched, _name,
-        refusing(f"x.{_name}()") if _same is None else lambda x, *args, same=_same, **how: same(x, *args, **how),
-    )  # fmt: skip
 FORM_OF: dict[str, Any] = {}  # what a call is for a whole batch; filled by forms.py, which is above this file
 
 
@@ -486,8 +466,7 @@ def open_layer(x: Any, layer: Layer) -> tuple[Any, bool]:
 def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = None) -> Any:
     """An array of all examples, or a tuple of such arrays, as Batched ones."""
     if isinstance(result, (tuple, list)):
-        parts = [wrap_batched(r, layer, mapped, view_of) for r in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        return tuple_like(result, [wrap_batched(r, layer, mapped, view_of) for r in result])
     base, ndim = None, getattr(result, "ndim", -1)
     if ndim < 0 or isinstance(result, np.generic):
         result, ndim = np.asarray(result), 0
@@ -506,11 +485,7 @@ def strides_of(x: Array) -> tuple[int, ...]:
 
 def is_outermost(strides: tuple[int, ...], x: Array) -> bool:
     """Is the batch the outermost axis of x in memory?"""
-    first = abs(strides[0]) if strides else 0
-    for step in strides:
-        if step > first or -step > first:
-            return not x.size
-    return True
+    return not strides or abs(strides[0]) == max(map(abs, strides)) or not x.size
 
 
 def one_behind_another(x: Array) -> Array:

@@ -29,11 +29,7 @@ def axes_of_arguments(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> list[
                 f"in_axes has {len(in_axes)} entries for {len(args)} arguments: one for each (keyword arguments are "
                 f"shared by all examples), or one int for all"
             )
-        parts = [
-            spread_axes(axis, x, "in_axes", f"argument {k}")
-            for k, (axis, x) in enumerate(zip(in_axes, args, strict=True))
-        ]
-        return [axis for part in parts for axis in part]
+        return [axis for k, x in enumerate(args) for axis in spread_axes(in_axes[k], x, "in_axes", f"argument {k}")]
     return spread_axes(in_axes, args, "in_axes", "the arguments", shared=True)
 
 
@@ -66,7 +62,7 @@ def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
     """The axis of leaf k as a positive number; None for what is shared."""
     if axis is None or not is_array(x):
         return None
-    n = len(x.shape) if hasattr(x, "shape") else 0
+    n = len(getattr(x, "shape", ()))
     if not -n <= axis < n:
         raise InputError(
             f"argument {word_of(args, k)} has shape {np.shape(x)}, and so no axis {axis} "

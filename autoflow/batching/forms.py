@@ -51,8 +51,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if "out" in options and (out := options.pop("out")) is not None:
-        store = storing(layer, options.get("casting", "same_kind"))
-        return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), store)
+        return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)
     if form is not None:
         return settled(layer, function, form, args, options)
@@ -96,18 +95,13 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
 
 def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
+    function = ufunc if method == "__call__" else getattr(ufunc, method)
     if options and (out := options.pop("out", None)) is not None:
         is_masked = method == "__call__" and options.get("where", True) is not True
-        store = storing(layer, options.get("casting", "same_kind"))
-        result = (
-            masked(layer, ufunc, inputs, options, out)
-            if is_masked
-            else run_ufunc(layer, ufunc, method, inputs, options)
-        )
-        return store_results(out, result, store)
+        result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
+        return stored(layer, out, result, options)
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
-    function = ufunc if method == "__call__" else getattr(ufunc, method)
     if method == "outer" and ufunc in METHODS["outer"]:
         return settled(layer, function, lambda layer, *a, **k: METHODS["outer"][ufunc](*a, **k), inputs, options)
     form = FORMS.get(ufunc if method == "__call__" else method)
@@ -119,9 +113,9 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     return settled(layer, function, given, inputs, options)
 
 
-def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
-    """The function that writes a result into ``out=``, which must be an array of all examples of a fitting shape and
-    dtype."""
+def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any]) -> Any:
+    """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype."""
+    casting = options.get("casting", "same_kind")
 
     def store(x: Any, new: Any) -> None:
         if layer_of(x) is not layer:
@@ -131,7 +125,7 @@ def storing(layer: Layer, casting: Any) -> Callable[[Any, Any], None]:
             raise TypeError("out=")
         x[...] = new
 
-    return store
+    return store_results(out if isinstance(out, tuple) else (out,), result, store)
 
 
 def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.duck_arrays import flat, map_leaves
+from ..backends.duck_arrays import flat, map_leaves, tuple_like
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
@@ -67,8 +67,7 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
     """The results of all examples as one. ``given``: arrays that they may be views of; then they are no copies."""
     first = results[0]
     if isinstance(first, (tuple, list)):
-        parts = [together(list(part), layer, name, given) for part in zip(*results, strict=True)]
-        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+        return tuple_like(first, [together(list(part), layer, name, given) for part in zip(*results, strict=True)])
     if first is None or isinstance(first, str):
         if any([r != first for r in results]):
             layer.doubt(f"texts from {name} that differ")
@@ -87,7 +86,7 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
 
 
 MANY = 4096  # kinds of calls that are remembered
-KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP
+KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for several results; LOOP; True for a function
 LOOP: Any = "for each example"
 OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
 UNSET = (np.empty_like, np.empty)  # whose numbers are anything
@@ -271,8 +270,7 @@ def close(a: Any, b: Any) -> bool:
 def brought(result: Any, how: Any) -> Any:
     """The result in that manner."""
     if type(how) is list:
-        parts = [brought(r, h) for r, h in zip(result, how, strict=True)]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        return tuple_like(result, [brought(r, h) for r, h in zip(result, how, strict=True)])
     if how is None or type(result) is not Batched:
         return result
     result.is_number = how.number

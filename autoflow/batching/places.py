@@ -1,9 +1,8 @@
 """Batched forms of reading and writing places of an array.
 
 A plain index is the same for all examples: it stands behind a full slice, which is the batch. If an array of places
-differs from example to example, the number of the example becomes one more array of places in front. What NumPy does
-with arrays of places that a slice stands between (their axes come first) holds in both cases, so axes may have to be
-moved: see :class:`Index`.
+differs from example to example, the number of the example becomes one more array of places in front. NumPy puts the
+axes of places first if a slice stands between them, so slices may have to become places: :func:`index_of_all`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
-from ..table.indexing import getitem, put_back, put_view, setitem
+from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front
 from .looping import has_mapped, one_of, settled
@@ -24,50 +23,27 @@ from .shapes import along, shift_axes
 NP: Any = np  # NumPy without its stubs, which reject our duck arrays
 
 
-class Index:
-    """An index of one example, for the array of all.
-
-    inside : what to index it with.
-    moves : from where to where axes of the result are then moved, as np.moveaxis has it; None if they are right.
-    x_mapped : has the array that is indexed a batch?
-    """
-
-    def __init__(self, layer: Layer, index: Any, ndim: int, x_mapped: bool) -> None:
-        parts = expand_index(index, ndim, layer)
-        # Integers are advanced indices beside arrays; integers alone move no axes.
-        places = [k for k, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
-        arrays = [open_layer(parts[k], layer) for k in places]
-        axes = max([getattr(a, "ndim", 0) - mapped for a, mapped in arrays], default=0)
-        together = not places or places == list(range(places[0], places[-1] + 1))
-        # In the result of one example the axes of the places stand here:
-        first = sum([not isinstance(part, (int, np.integer)) for part in parts[: places[0]]]) if places else 0
-        first = first if together else 0
-        self.moves: Any = None
-        for k, (a, _) in zip(places, arrays, strict=True):
-            parts[k] = a
-        if not any([mapped for _, mapped in arrays]):
-            self.inside: Any = (slice(None), *parts) if x_mapped else tuple(parts)
-            if x_mapped and not together and axes:
-                self.moves = axes, 0
-            return
-        for k, (a, mapped) in zip(places, arrays, strict=True):
-            parts[k] = a.reshape((layer.size, *(1,) * (axes - a.ndim + 1), *a.shape[1:])) if mapped else a
-        if x_mapped:
-            self.inside = (np.arange(layer.size).reshape((-1, *(1,) * axes)), *parts)
-            if first and axes:
-                self.moves = tuple(range(1, 1 + axes)), tuple(range(1 + first, 1 + first + axes))
-        else:
-            self.inside = tuple(parts)
-            if first:
-                self.moves = first, 0
-
-    def arranged(self, z: Array) -> Array:
-        """The array that was read, with the axes of one example in order behind the batch."""
-        return z if self.moves is None else np.moveaxis(z, *self.moves)
-
-    def back(self, z: Array) -> Array:
-        """The inverse, for values that will be written."""
-        return z if self.moves is None else np.moveaxis(z, self.moves[1], self.moves[0])
+def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: bool) -> tuple[Any, ...]:
+    """An index of one example, of this shape, for the array of all. ``x_mapped``: does that have a batch?"""
+    parts = expand_index(index, len(shape), layer)
+    # Integers are advanced indices beside arrays; integers alone move no axes.
+    places = [k for k, part in enumerate(parts) if part is not None and not isinstance(part, slice)]
+    arrays = [open_layer(parts[k], layer) for k in places]
+    axes = max([getattr(a, "ndim", 0) - mapped for a, mapped in arrays], default=0)
+    apart = bool(places) and len(places) <= places[-1] - places[0]
+    if not any([mapped for _, mapped in arrays]) and not (apart and axes and x_mapped):
+        inside = [open_layer(part, layer)[0] for part in parts]
+        return (slice(None), *inside) if x_mapped else tuple(inside)
+    # Slices in front become places, too: the axes of places then stand where they stand for one example.
+    start = places[0] if not apart and (axes or not x_mapped) else 0
+    lengths = iter(shape)
+    front = [np.arange(layer.size).reshape((-1, *(1,) * (start + axes)))] if x_mapped else []
+    for k, part in enumerate(parts[:start]):
+        if part is not None:
+            front.append(np.arange(next(lengths))[part].reshape((-1, *(1,) * (start + axes - k - 1))))
+    for k, (a, mapped) in zip(places, arrays, strict=True):
+        parts[k] = a.reshape((layer.size, *(1,) * (start + axes - a.ndim + 1), *a.shape[1:])) if mapped else a
+    return (*front, *parts[start:])
 
 
 def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
@@ -95,10 +71,7 @@ def expand_index(index: Any, ndim: int, layer: Layer) -> list[Any]:
 
 def is_plain(index: Any) -> bool:
     """Slices, integers, None and Ellipsis only? Then the index need not be examined."""
-    parts = index if type(index) is tuple else (index,)
-    return all([part is None or part is ... or type(part) in (int, slice) for part in parts]) and not any(
-        [isinstance(v, Batched) for part in parts if type(part) is slice for v in flat(part)]
-    )
+    return is_basic(index) and not any([isinstance(v, Batched) for v in flat(index)])
 
 
 def read(layer: Layer, x: Any, i: Any) -> Any:
@@ -124,8 +97,8 @@ FORMS[getitem] = read
 def read_places(layer: Layer, x: Any, i: Any) -> Any:
     """``x[i]`` with arrays among the indices."""
     inner, mapped = open_layer(x, layer)
-    how = Index(layer, i, inner.ndim - mapped, mapped)
-    return wrap_batched(how.arranged(inner[how.inside]), layer, mapped or has_mapped(i, layer))
+    z = inner[index_of_all(layer, i, inner.shape[mapped:], mapped)]
+    return wrap_batched(z, layer, mapped or has_mapped(i, layer))
 
 
 def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
@@ -145,8 +118,8 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
             raise IndexError("a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
         index, new_inner, new_mapped = ..., np.where(mask, new, x).inner, True
-    how = Index(layer, index, x.ndim, True)
-    x.inner[how.inside] = fit_values(how, x.inner, new_inner, new_mapped, layer)
+    inside = index_of_all(layer, index, x.shape, True)
+    x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 
 
 def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
@@ -174,30 +147,28 @@ def check_history(x: Array, new: Any, layer: Layer) -> None:
         layer.doubt("a node written into an array of plain numbers")
 
 
-def fit_values(how: Index, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
-    """The value to be written at ``how.inside``, with axes where NumPy expects them: it broadcasts against what one
+def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) -> Any:
+    """The value to be written at ``x[inside]``, with axes where NumPy expects them: it broadcasts against what one
     example has there, and never against the batch."""
     new = new if hasattr(new, "shape") else np.asarray(new)
     if not new.shape:
         return new
-    inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in how.inside])
-    there = how.arranged(np.broadcast_to(np.zeros((), bool), x.shape)[inside]).shape
+    inside = tuple([np.asarray(part) if hasattr(part, "dtype") else part for part in inside])
+    there = np.broadcast_to(np.zeros((), bool), x.shape)[inside].shape
     one = new.shape[1:] if new_mapped else new.shape
     extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
     if any([n != 1 for n in one[:extra]]) or np.broadcast_shapes(one[extra:], there[1:]) != there[1:]:
         raise ValueError(f"could not broadcast input array from shape {one} into shape {there[1:]}")
     if new_mapped:
-        new = new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))
-    elif extra:
-        new = new.reshape(one[extra:])
-    return new if how.moves is None else how.back(np.broadcast_to(new, there))
+        return new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))
+    return new.reshape(one[extra:]) if extra else new
 
 
 @batched(put_back)
 def put_places(layer: Layer, x: Any, i: Any, shape: Any) -> Any:
     """Zeros of ``shape`` with x added at i."""
-    how = Index(layer, i, len(shape), True)
-    return wrap_batched(put_back(how.back(in_front(x, layer)), how.inside, (layer.size, *shape)), layer)
+    inside = index_of_all(layer, i, shape, True)
+    return wrap_batched(put_back(in_front(x, layer), inside, (layer.size, *shape)), layer)
 
 
 @batched(setitem)
@@ -207,8 +178,8 @@ def copy_with(layer: Layer, x: Any, y: Any, i: Any) -> Any:
     y_inner, y_mapped = open_layer(y, layer)
     if isinstance(i, Batched) and i.dtype.kind == "b":
         return NotImplemented
-    how = Index(layer, i, inner.ndim - 1, True)
-    return wrap_batched(setitem(inner, fit_values(how, inner, y_inner, y_mapped, layer), how.inside), layer)
+    inside = index_of_all(layer, i, inner.shape[1:], True)
+    return wrap_batched(setitem(inner, fit_values(inside, inner, y_inner, y_mapped, layer), inside), layer)
 
 
 @batched(put_view)
@@ -229,8 +200,8 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
         layer.doubt("a write into an array that all examples share")
     for v in new:
         check_history(inner, open_layer(v, layer)[0], layer)
-    how = Index(layer, index, inner.ndim - 1, True)
-    ufunc_at(inner, how.inside, *[fit_values(how, inner, *open_layer(v, layer), layer) for v in new])
+    inside = index_of_all(layer, index, inner.shape[1:], True)
+    ufunc_at(inner, inside, *[fit_values(inside, inner, *open_layer(v, layer), layer) for v in new])
     return None
 
 

@@ -56,27 +56,6 @@ def stacked(function: Any, *cores: int) -> Form:
     return form
 
 
-@batched(np.matmul)
-def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
-    """Matrices, vectors, stacks of them."""
-    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
-    nx, ny = ndim_of(a) - a_mapped, ndim_of(b) - b_mapped
-    if options or not nx or not ny:
-        return NotImplemented
-    row, column = nx == 1, ny == 1
-    a = a.reshape((*a.shape[:-1], 1, a.shape[-1])) if row else a
-    b = b.reshape((*b.shape, 1)) if column else b
-    if nx <= 2 and ny <= 2:
-        z = product(a, b, a_mapped, b_mapped)
-    elif ny <= 2 and not b_mapped:
-        z = (a.reshape((math.prod(a.shape[:-1]), a.shape[-1])) @ b).reshape((*a.shape[:-1], b.shape[-1]))
-    else:
-        z = np.matmul(*align_loops(layer, [(a, a_mapped), (b, b_mapped)], (2, 2))[0])
-    z = z.reshape(z.shape[:-1]) if column else z
-    gone = z.ndim - (1 if column else 2)
-    return wrap_batched(z.reshape((*z.shape[:gone], *z.shape[gone + 1 :])) if row else z, layer)
-
-
 # -- sums over any axes
 
 
@@ -94,6 +73,8 @@ def contract(layer: Layer, x: Any, y: Any, xs: tuple[int, ...], ys: tuple[int, .
 def as_matrix(x: Array, mapped: bool, axes: tuple[int, ...], last: bool) -> tuple[Array, tuple[int, ...]]:
     """x with ``axes`` as one axis, the last or the last but one, and all others as the other one; and their lengths."""
     n = x.ndim - mapped
+    if n == 2 and axes == (int(last),):
+        return x, (x.shape[mapped + (not last)],)
     free = [k for k in range(n) if k not in axes]
     order = [k + mapped for k in (*free, *axes)] if last else [k + mapped for k in (*axes, *free)]
     lengths = tuple([x.shape[k + mapped] for k in free])
@@ -117,10 +98,27 @@ def contraction(axes: Callable[..., Any]) -> Form:
 
 
 FORMS[np.dot] = contraction(dot_axes)
+STACKS = stacked(np.matmul, 2, 2)
 FORMS[np.inner] = contraction(lambda nx, ny: ((nx - 1,), (ny - 1,)))
 FORMS[np.tensordot] = contraction(lambda nx, ny, axes=2: summed_axes(axes, nx, ny))
 FORMS[np.outer] = lambda layer, a, b: np.multiply(np.reshape(a, (np.size(a), 1)), np.reshape(b, (1, np.size(b))))
 FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)), np.ravel(b)))
+
+
+@batched(np.matmul)
+def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
+    """Matrices, vectors, stacks of them. With a matrix that all examples share it is one product."""
+    nx, ny = ndim_of(x), ndim_of(y)
+    if options or not nx or not ny:
+        return NotImplemented
+    (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
+    if nx == 2 == ny:
+        return wrap_batched(product(a, b, a_mapped, b_mapped), layer)
+    if ny <= 2 and (nx <= 2 or not b_mapped):
+        return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
+    if nx == 1:
+        return np.squeeze(np.matmul(x[None], y), -2)
+    return STACKS(layer, x, y) if ny > 1 else np.squeeze(np.matmul(x, y[:, None]), -1)
 
 
 @batched(np.einsum)

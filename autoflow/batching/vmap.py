@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
-from .looping import SAID
+from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 
@@ -88,8 +89,6 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, loop: 
 
 
 LOOPS = ("warn", "allow", "refuse")
-COMPARED: set[Any] = set()  # functions and signatures that have been compared on one example
-MANY = 4096  # of these are remembered
 
 
 class BatchFunction(FunctionOfFunction):
@@ -190,23 +189,14 @@ class Batch:
 
     def compare(self, layer: Layer, result: Any, out_axes: Axes, before: Trial) -> None:
         """Compare the result with what f returns for one example, the first time that arguments have these shapes."""
-        if layer.depth > 1:
+        mapped = [(x, axis) for x, axis in self.leaves if axis is not None]
+        if layer.depth > 1 or not all([type(value_of(x)) is np.ndarray for x, _ in mapped]):
             return
         one_of_many = isinstance(self.f, (np.ufunc, types.BuiltinFunctionType, type(np.sum)))
-        kinds: list[Any] = [
-            self.f if one_of_many else type(self.f),
-            before.codes,
-            *[(name, kind_of(x)) for name, x in self.options.items()],
-        ]
-        for x, axis in self.leaves:
-            if axis is None:
-                kinds.append(kind_of(x))
-                continue
-            if type(x) is not np.ndarray and type(value_of(x)) is not np.ndarray:
-                return
-            kinds.append((x.shape, x.dtype, axis))
-        key = tuple(kinds)
-        if key in COMPARED:
+        shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
+        kinds = *[(x.shape, x.dtype, axis) for x, axis in mapped], *[(name, kind_of(x)) for name, x in shared]
+        key = self.f if one_of_many else type(self.f), before.codes, kinds
+        if key in KNOWN:
             return
         try:
             with before.locked(), silence(), switched(prove="never"):  # arrays of the batch refuse to be read
@@ -221,9 +211,7 @@ class Batch:
         finally:
             before.restore()
         if layer.reason is None:
-            if len(COMPARED) >= MANY:
-                COMPARED.clear()
-            COMPARED.add(key)
+            remember(key, True)
 
 
 def kind_of(x: Any) -> Any:
@@ -239,12 +227,11 @@ def definition_line(f: Any) -> str:
 
 def line_of(error: BaseException) -> str:
     """The user's line at which an exception was raised."""
-    line, frames = users_line(), error.__traceback__
-    while frames is not None:
-        if frames.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy"):
-            line = f"{frames.tb_frame.f_code.co_filename}:{frames.tb_lineno}"
-        frames = frames.tb_next
-    return line
+    frames = [
+        f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("autoflow", "numpy")
+    ]  # fmt: skip
+    return frames[-1] if frames else users_line()
 
 
 def wrap_backward(outer: Any) -> Any:

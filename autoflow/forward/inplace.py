@@ -90,7 +90,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
         if constants[k] is x:
             del constants[k]  # no leaf of its own: what x was is the first operand
     values += inputs[n:] if partly else [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
-    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(memory_of_x, "run_row"):
+    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(memory_of_x, "batch_layer"):
         batch.lift_operands(rule, inputs, values, parents, constants)
     region = written_region(memory_of_x, values[-1]) if partly else memory_of_x
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:

@@ -179,7 +179,7 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
 def hidden_batch(values: Any) -> Any:
     """The class of an array among these, or in an index, that hides the batch of an ``af.vmap``; None without one."""
     for v in values:
-        if hasattr(type(v), "run_row"):
+        if hasattr(type(v), "lift_operands"):
             return type(v)
         if type(v) is tuple and (found := hidden_batch(v)) is not None:
             return found
@@ -419,9 +419,10 @@ def apply_batched(
 ) -> Any:  # fmt: skip
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
     is done with them is recorded there. Without a node of the deepest layer the result is no node."""
-    result, is_held = batch.run_row(rule, inputs, values, parents, constants, compute)
+    layer, is_held = batch.lift_operands(rule, inputs, values, parents, constants)
+    result = layer.run_row(rule, values, compute)
     if not is_held:
         return result
-    mutable = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole) and hasattr(values[k], "run_row")]
-    mutable = [k for k in mutable if values[k].flags.writeable]  # arguments of the vmap are not
+    plain = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole)]
+    mutable = [k for k in plain if hasattr(values[k], "batch_layer") and values[k].flags.writeable]  # no arguments
     return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)

@@ -306,8 +306,7 @@ def own_leaf(x: Any) -> Any:
 
 def numbers_of(x: Any) -> Array:
     """The array under a node; under af.vmap also without the nodes of outer functions that are inside."""
-    value = value_of(x)
-    return value.detached() if hasattr(value, "batch_layer") else value
+    return shapes.without_history(value_of(x))
 
 
 def copy_numbers(x: Any) -> Array:

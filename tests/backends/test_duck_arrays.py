@@ -13,13 +13,18 @@ from autoflow.backends.duck_arrays import (
     UNARY,
     DuckArray,
     Registration,
-    other_methods,
     store_results,
 )
+
+ALONE = """
+    all any argmax argmin argsort cumprod cumsum diagonal max min nonzero prod ravel round squeeze std trace var
+"""  # methods that need no argument
 
 
 class Pretender(DuckArray):
     """Knows its shape, and notes what NumPy is asked to do with it."""
+
+    is_number = False
 
     def __init__(self, *shape):
         self.shape, self.dtype = shape, np.dtype(np.float32)
@@ -90,9 +95,10 @@ def test_methods_are_functions_of_numpy_and_the_rest_is_named():
     x = Pretender(2)
     assert (x.T, x.mT, x.sum(), x.mean(axis=0)) == (np.transpose, np.matrix_transpose, np.sum, np.mean)
     assert x.real is x
-    names = set(other_methods(Pretender))
-    assert {"cumsum", "argmax"} <= names
-    assert not names & {"sum", "copy", "T", "__add__", "tolist"}
+    assert [getattr(x, name)() for name in ALONE.split()] == [getattr(np, name) for name in ALONE.split()]
+    assert x.to_device("cpu") is x
+    with pytest.raises(KeyError, match="getfield"):
+        x.getfield(int)
 
 
 def test_results_are_stored_where_out_names_an_array():

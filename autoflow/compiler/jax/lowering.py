@@ -318,9 +318,6 @@ class Lowering(Writer):
         ufunc = getattr(function, "__self__", None)
         if isinstance(ufunc, np.ufunc):
             return self.method_of_ufunc(ufunc, function.__name__, args, options)
-        name = getattr(function, "method", None)
-        if name is not None:
-            return getattr(self.np.asarray(args[0]), name)(*args[1:], **options)
         return self.find(function)(*args, **{name: x for name, x in options.items() if not is_default(name, x)})
 
     def find(self, function: Any) -> Callable[..., Any]:

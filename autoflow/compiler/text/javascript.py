@@ -164,7 +164,6 @@ class JavaScript(Writer):
 
     def write_call(self, v: Value, *operands: Any) -> Any:
         function, args, options = call_of(v, v.args)
-        function = getattr(np, getattr(function, "method", ""), function)
         name = getattr(function, "__name__", "")
         function = name if name in FORMS else function
         if function in CALLS:

@@ -137,8 +137,8 @@ class Python(Writer):
             base = words[0] if v.args[0].shape or function is operator.pow else f"np.asarray({words[0]})"
             return f"({base}) ** ({words[1]})"
         words[1:] += [f"{k}={self.literal(x)!r}" for k, x in options.items()]
-        if function in (cast, flatten) or hasattr(function, "method"):
-            method = getattr(function, "method", "astype" if function is cast else "flatten")
+        if function in (cast, flatten):
+            method = "astype" if function is cast else "flatten"
             return f"np.asarray({words[0]}).{method}({', '.join(words[1:])})"
         return f"{self.called(function)}({', '.join(words)})"
 

@@ -15,11 +15,12 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 
 from __future__ import annotations
 
-import builtins
+import abc
 import threading
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,12 @@ class Guards:
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
-        self.items: list[tuple[Any, Any, Any]] = []
-        self.attributes: list[tuple[Any, str, Any]] = []  # also of cells, functions and nodes
+        # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
+        self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
         self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
+        self.classes: set[type] = set()  # the user's
         queue = [f, *others]
         self.roots = [*queue]
         for x in (*OWN, *queue):
@@ -75,7 +77,8 @@ class Guards:
             self.note_contents(x)
             for container, key in list(reachable.edges_of(x)):
                 child = reachable.follow(container, key)
-                if isinstance(x, (tuple, *COLLECTIONS)) and isinstance(child, NUMBERS):
+                is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
+                if is_element and reachable.is_number(child):
                     continue  # a tuple stays what it is, of the others all elements are compared
                 self.edges.append((container, key, child, found[id(x)]))
                 if id(child) in found:
@@ -90,7 +93,7 @@ class Guards:
                     raise behind_a_door(what, f"by {item_name(container, key)}")
                 self.note_state(child)
                 self.note_array(child)
-                if not isinstance(child, (*NUMBERS, *OPAQUE)) and not reachable.foreign(child):
+                if not (reachable.is_number(child) or isinstance(child, OPAQUE) or reachable.foreign(child)):
                     queue.append(child)
 
     def note_state(self, x: Any) -> None:
@@ -120,16 +123,17 @@ class Guards:
         elif isinstance(x, types.FunctionType):
             if not is_ours(x):
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
-                self.attributes += [(x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                # What it finds in Python's own namespace, as long as no global of that name comes up.
-                builtin = {name for name in reachable.names_of(x.__code__).read if hasattr(builtins, name)}
-                if builtin := builtin - x.__globals__.keys():
-                    self.others.append((partial(x.__globals__.keys().isdisjoint, builtin), True))
+                self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+                # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
+                if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
+                    self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
                 self.note_names(x)
         elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
             getattr(x, "__dict__", None), dict
         ):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
+        classes = *(x.__mro__ if isinstance(x, type) else ()), *type(x).__mro__
+        self.classes |= {cls for cls in classes if not is_foreign(cls.__module__)}
 
     def note_names(self, f: types.FunctionType) -> None:
         """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
@@ -194,14 +198,8 @@ class Guards:
         ignored = replaced if all_contents else read_by(program) | replaced
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        scopes = {
-            id(c)
-            for c, *_ in self.edges
-            if isinstance(c, types.CellType) or (isinstance(c, dict) and "__builtins__" in c)
-        }
-        whatever = (
-            lists | scopes | {id(c) for c, *_ in self.edges if isinstance(c, HOLDERS)}
-        )  # in these anything is watched, in attributes numbers, functions and containers
+        # In these anything is watched, in attributes numbers, functions and containers.
+        whatever = lists | {id(c) for c, *_ in self.edges if is_scope(c) or isinstance(c, HOLDERS)}
         for k, (container, key, child, _) in enumerate(self.edges):
             private = isinstance(key, str) and key.startswith("__")
             if id(array_in(child)) in self.contents:
@@ -217,30 +215,34 @@ class Guards:
         for k in sorted(wanted):
             container, key, child, _ = self.edges[k]
             if isinstance(container, HOLDERS):
-                self.others.append((partial(leads_to, container, child), True))
+                self.places.append((reachable.follow, container, key, child))
             elif isinstance(key, str) and not isinstance(container, MAPPINGS):
-                self.attributes.append((container, key, child))
+                self.places.append((getattr, container, key, child))
             elif not isinstance(container, tuple) and id(container) not in lists:
-                self.items.append((container, key, child))
+                self.places.append((None, container, key, child))
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
-                self.attributes.append((holder, "_value", array))
-            seen = None if id(array) in ignored or not isinstance(mark, bytes) else mark
+                self.places.append((getattr, holder, "_value", array))
+            is_watched, is_small = id(array) not in ignored, isinstance(array, np.ndarray) and isinstance(mark, bytes)
             if isinstance(array, np.ndarray):
-                self.arrays.append((array, seen, array.shape, array.dtype))
-            if id(array) not in ignored and (seen is None or not isinstance(array, np.ndarray)):
+                self.arrays.append((array, mark if is_watched and is_small else None, array.shape, array.dtype))
+                if "flags" in self.named:
+                    self.others.append((partial(attrgetter("flags.num"), array), array.flags.num))
+            if is_watched and not is_small:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
+        for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
+            self.others.append((partial(names.isdisjoint, self.named - names), True))
+        if not {"isinstance", "issubclass"}.isdisjoint(self.named):
+            self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
 
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
         try:
-            for container, key, child in self.items:
-                if container[key] is not child and not is_equal(container[key], child):
-                    return False
-            for x, name, child in self.attributes:
-                if getattr(x, name) is not child and not is_equal(getattr(x, name), child):
+            for read, container, key, child in self.places:
+                now = read(container, key) if read else container[key]
+                if now is not child and not is_equal(now, child):
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
@@ -251,7 +253,7 @@ class Guards:
 
     def watches(self) -> bool:
         """Is anything watched?"""
-        return bool(self.items or self.attributes or self.arrays or self.others)
+        return bool(self.places or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
@@ -262,9 +264,9 @@ def behind_a_door(what: str, where: str) -> CompileError:
     )
 
 
-def leads_to(container: Any, child: Any) -> bool:
-    """Does the edge still lead to that object?"""
-    return is_equal(reachable.follow(container, None), child)
+def is_scope(container: Any) -> bool:
+    """Does it hold variables: of an outer function, or of a module?"""
+    return isinstance(container, types.CellType) or (isinstance(container, dict) and "__builtins__" in container)
 
 
 def is_ours(f: types.FunctionType) -> bool:

@@ -21,7 +21,6 @@ derivative needs and that have been overwritten, as in eager code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,18 +76,6 @@ def cast(x: Array, dtype: Any, order: Any, casting: Any) -> Array:
 def flatten(x: Array, order: Any) -> Array:
     """``x.flatten(order)``, of numbers, too."""
     return np.asarray(x).flatten(order)
-
-
-def method_of(name: str) -> Callable[..., Any]:
-    """ndarray's method of that name as a function; of numbers, too."""
-    method: Any = getattr(np.ndarray, name)
-
-    def call(x: Array, *args: Any, **options: Any) -> Any:
-        return (getattr(x, name) if isinstance(x, np.generic) else partial(method, np.asarray(x)))(*args, **options)
-
-    call.__name__ = name
-    call.method = name  # type: ignore[attr-defined]
-    return call
 
 
 # ---------------------------------------------------------------- memory: views, and writes through them

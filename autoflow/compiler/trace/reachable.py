@@ -50,6 +50,7 @@ SEARCHED = {  # parts of Python that hold the user's
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType)
 HOLDERS = (weakref.ReferenceType, contextvars.ContextVar)  # of one object, which ``follow`` asks them for
+MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 
@@ -104,17 +105,27 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, property):
         yield x, "fget"
     else:
-        if isinstance(getattr(x, "__dict__", None), dict):
-            yield from ((x.__dict__, name) for name in x.__dict__)
-        for cls in (x if isinstance(x, type) else type(x)).__mro__[:-1]:  # slots, and what all of a class share
-            users = not is_foreign(cls.__module__)
-            for name, v in vars(cls).items():
-                method = isinstance(v, (types.FunctionType, staticmethod, property))
-                followed = isinstance(v, (*NUMBERS, np.ndarray)) or (users and (method or not hasattr(v, "__get__")))
-                if followed and (not name.startswith("__") or name == "__call__"):
+        yield from edges_of_object(x)
+    if isinstance(x, (*COLLECTIONS, tuple)) and hasattr(x, "__dict__"):
+        yield from edges_of_object(x)
+
+
+def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
+    """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
+    if isinstance(getattr(x, "__dict__", None), dict):
+        yield from ((x.__dict__, name) for name in x.__dict__)
+    for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
+        users = not is_foreign(cls.__module__)
+        for name, v in vars(cls).items():
+            if name.startswith("__") and (name in MAKING or not isinstance(v, types.FunctionType)):
+                continue
+            if isinstance(v, (types.FunctionType, staticmethod, property)) or not hasattr(v, "__get__"):
+                if users or isinstance(v, (*NUMBERS, np.ndarray)):
                     yield cls, name
-            slots = getattr(cls, "__slots__", ())
-            yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
+            elif users and not is_foreign(type(v).__module__):
+                yield vars(cls), name  # a descriptor, which an attribute of the class would ask
+        slots = getattr(cls, "__slots__", ())
+        yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
 
 
 def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -> Iterator[tuple[Any, Any]]:
@@ -196,7 +207,7 @@ def foreign(x: Any) -> bool:
         return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
         return False
-    if isinstance(x, weakref.WeakKeyDictionary):  # a cache, as of functools.singledispatch
+    if type(x) is weakref.WeakKeyDictionary:  # a cache, as of functools.singledispatch
         return True
     module = str(type(x).__module__)
     root = module.partition(".")[0]
@@ -234,6 +245,11 @@ def is_equal(now: Any, before: Any) -> bool:
     if type(before) is tuple:
         return len(now) == len(before) and all(map(is_equal, now, before))
     return isinstance(before, NUMBERS) and repr(now) == repr(before)
+
+
+def is_number(x: Any) -> bool:
+    """A number, a text, ... that has no attributes of the user's?"""
+    return isinstance(x, NUMBERS) and not hasattr(x, "__dict__")
 
 
 def has_elements(container: Any, elements: list[Any]) -> bool:

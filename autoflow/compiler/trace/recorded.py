@@ -244,9 +244,6 @@ def numbers_for_display(x: Any) -> Array:
 
 # A function that NumPy knows nothing of is one call of the program.
 RECORDING = Registration(
-    Traced,
-    RECORDINGS,
-    from_numpy=on_this_tape,
-    to_numpy=numbers_for_display,
+    Traced, RECORDINGS, from_numpy=on_this_tape, to_numpy=numbers_for_display,
     call=lambda function, x: x.tape.call(function, (x,)),
-)
+)  # fmt: skip

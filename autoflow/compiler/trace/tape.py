@@ -20,7 +20,7 @@ from weakref import ref
 
 import numpy as np
 
-from ...backends.duck_arrays import flat, map_leaves
+from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
@@ -174,8 +174,7 @@ class Tape:
         if isinstance(result, ARRAYS):
             return self.new_traced(value)
         if isinstance(result, (tuple, list)) and all([isinstance(r, ARRAYS) for r in result]):
-            parts = [self.new_traced(self.program.item(value, k)) for k in range(len(result))]
-            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+            return tuple_like(result, [self.new_traced(self.program.item(value, k)) for k in range(len(result))])
         raise CompileError(f"{value.name} at {caller()} returns more than arrays: it cannot be compiled")
 
     def call(

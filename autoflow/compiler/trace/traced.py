@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, flags_of, other_methods, private, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
@@ -36,7 +36,6 @@ from .memory import (
     flatten,
     itself,
     look_again,
-    method_of,
     root,
     update_at,
     write,
@@ -47,7 +46,6 @@ from .memory import (
 VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
 LIKES, UNWRITTEN = of_kind("likes"), of_kind("writes")
-WRITING = frozenset(["resize", "setfield", "setflags", "byteswap"])  # the others are methods of Traced
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
@@ -128,18 +126,12 @@ class Traced(DuckArray):
 
     # -- facts
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """As of any array."""
-        return self.expr.shape
-
-    @property
-    def dtype(self) -> Any:
-        """As of any array."""
+    def dtype_of(self) -> Any:
+        """That of the value; of a Python number that of an array of it."""
         return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
 
-    shape = shape.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
-    dtype = dtype.setter(DuckArray.told_of_shape)  # type: ignore[attr-defined]
+    shape = property(lambda self: self.expr.shape, DuckArray.told_of_shape)
+    dtype = property(dtype_of, DuckArray.told_of_shape)
 
     # Where the numbers lie is another question than which they are. A program has its own buffers, so only our own
     # code is answered: it asks for the sake of speed.
@@ -276,10 +268,6 @@ class Traced(DuckArray):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
         write(self, self.tape.set_items(self, index, new))
 
-    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
-        """As in NumPy."""
-        self._write_by(np.put, (self, indices, values, mode), {})
-
     # -- ndarray's methods
 
     def astype(
@@ -343,6 +331,10 @@ class Traced(DuckArray):
                 return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)
 
+    def getfield(self, *args: Any, **options: Any) -> Any:
+        """As in NumPy."""
+        return self.tape.call(np.ndarray.getfield, (self, *args), options)
+
     def view(self, *args: Any, **options: Any) -> Any:
         """As in NumPy; with one of our classes, the same array as that class: so nodes are made."""
         self.under = True
@@ -363,37 +355,6 @@ def _samples(args: Any) -> Any:
     return tuple([x.expr.sample if isinstance(x, Traced) else x for x in args])
 
 
-def recorded(name: str) -> Any:
-    """A method of ndarray, written down as a call."""
-    function: Any = getattr(np, name, None)
-    if function in REDUCTIONS or function in VIEWS:
-        return lambda self, *args, **options: function(self, *args, **options)
-    method = method_of(name)
-
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        named, options = name_out(function, (self, *args), options)
-        out = options.pop("out", None)
-        result = self.tape.call(method, named, options, like=function)
-        return result if out is None else store_results((out,), result, assign)
-
-    return call
-
-
-def written(name: str) -> Any:
-    """A method that writes in place, refused."""
-
-    def refuse(self: Any, *_: Any, **__: Any) -> Any:
-        raise CompileError(
-            f"x.{name}() writes in place and cannot be compiled (line {caller()}): make a new array, or say "
-            f"af.compile(f, fallback=True)."
-        )
-
-    return refuse
-
-
-# Not by ``__getattr__``: nodes ask for slots that are empty, and that would be slow.
-for _name in other_methods(Traced):
-    setattr(Traced, _name, (written if _name in WRITING else recorded)(_name))
 for _name in ("__array_interface__", "__array_struct__"):  # NumPy asks for these before __array__
     setattr(Traced, _name, property(DuckArray.__array__))
 setattr(Traced, "__buffer__", DuckArray.__array__)  # noqa: B010 - from Python 3.12 on it asks for this, too

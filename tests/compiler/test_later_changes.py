@@ -1,0 +1,324 @@
+"""What a compiled function finds outside and what changes after two calls: the third is as in eager code, or refused.
+
+Each program is three texts: the body of a function of x, what is there before, and what changes it. What no guard sees
+stands in a closed list; docs/guarantees.md names it.
+"""
+
+import os
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.errors import CompileError
+
+X = np.array([1.0, -2.0, 3.0])
+IMPORTS = """
+import abc, array, collections, contextvars, dataclasses, datetime, decimal, enum, fractions, functools, inspect
+import itertools, operator, os, re, sys, threading, types, typing, weakref
+import numpy as np
+__name__ = "program"
+"""
+PROGRAMS = {
+    "dict": ("return x*D['a']", "D={'a':2.}", "D['a']=3."),
+    "nested": ("return x*D['a'][0]['b']", "D={'a':[{'b':2.}]}", "D['a'][0]['b']=3."),
+    "tuple of lists": ("return x*T[0][0]", "T=([2.],)", "T[0][0]=3."),
+    "set len": ("return x*len(S)", "S={1,2}", "S.add(5)"),
+    "frozenset": ("return x*sum(S)", "S=frozenset([1,2])", "S=frozenset([1,5])"),
+    "deque": ("return x*Q[0]", "Q=collections.deque([2.])", "Q[0]=3."),
+    "array.array": ("return x*Q[0]", "Q=array.array('d',[2.])", "Q[0]=3."),
+    "bytearray": ("return x*Q[0]", "Q=bytearray(b'ab')", "Q[0]=3"),
+    "memoryview": ("return x*Q[0]", "A=bytearray(b'ab');Q=memoryview(A)", "A[0]=3"),
+    "namedtuple": ("return x*N.a", "N=collections.namedtuple('N','a')(2.)", "N=N._replace(a=3.)"),
+    "dataclass": ("return x*N.a", "N=dataclasses.make_dataclass('N',['a'])(2.)", "N.a=3."),
+    "slots": ("return x*N.a", "class C:\n __slots__=('a',)\nN=C();N.a=2.", "N.a=3."),
+    "class attr": ("return x*N.a", "class C:\n a=2.\nN=C()", "C.a=3."),
+    "base attr": ("return x*N.a", "class B:\n a=2.\nclass C(B): pass\nN=C()", "B.a=3."),
+    "meta attr": ("return x*C.a", "class M(type):\n a=2.\nclass C(metaclass=M): pass", "M.a=3."),
+    "property": (
+        "return x*N.a",
+        "class C:\n @property\n def a(self): return self.b['k']\nN=C();N.b={'k':2.}",
+        "N.b['k']=3.",
+    ),
+    "cached_property": (
+        "return x*N.a",
+        "class C:\n @functools.cached_property\n def a(self): return self.b\nN=C();N.b=2.",
+        "N.__dict__['a']=3.",
+    ),
+    "getattr": (
+        "return x*N.zz",
+        "class C:\n def __getattr__(self,n): return self.__dict__['b'][0]\nN=C();N.__dict__['b']=[2.]",
+        "N.b[0]=3.",
+    ),
+    "getattribute": ("return x*N.zz", "class C:\n def __getattribute__(self,n): return K[0]\nK=[2.]\nN=C()", "K[0]=3."),
+    "descriptor": (
+        "return x*N.a",
+        "class De:\n def __get__(self,o,t): return self.v\nclass C:\n a=De()\nC.__dict__['a'].v=2.\nN=C()",
+        "C.__dict__['a'].v=3.",
+    ),
+    "call obj": ("return x*N()", "class C:\n def __call__(self): return self.a\nN=C();N.a=2.", "N.a=3."),
+    "len obj": ("return x*len(N)", "class C:\n def __len__(self): return self.a\nN=C();N.a=2", "N.a=3"),
+    "iter obj": ("return x*sum(N)", "class C:\n def __iter__(self): return iter(self.a)\nN=C();N.a=[2]", "N.a[0]=3"),
+    "mul obj": ("return x*(N*2)", "class C:\n def __mul__(self,o): return self.a*o\nN=C();N.a=2", "N.a=3"),
+    "contains": (
+        "return x*(2 if 1 in N else 3)",
+        "class C:\n def __contains__(self,o): return o in self.a\nN=C();N.a=[1]",
+        "N.a.clear()",
+    ),
+    "eq": ("return x*(2 if N==1 else 3)", "class C:\n def __eq__(self,o): return self.a==o\nN=C();N.a=1", "N.a=2"),
+    "bool obj": (
+        "return x*(2 if N else 3)",
+        "class C:\n def __bool__(self): return self.a\nN=C();N.a=True",
+        "N.a=False",
+    ),
+    "getitem obj": ("return x*N[0]", "class C:\n def __getitem__(self,i): return self.a\nN=C();N.a=2.", "N.a=3."),
+    "array protocol": (
+        "return x*np.asarray(N)",
+        "class C:\n def __array__(self,dtype=None,copy=None): return np.full(3,self.a)\nN=C();N.a=2.",
+        "N.a=3.",
+    ),
+    "float protocol": ("return x*float(N)", "class C:\n def __float__(self): return self.a\nN=C();N.a=2.", "N.a=3."),
+    "str obj": ("return x*len(str(N))", "class C:\n def __str__(self): return self.a\nN=C();N.a='ab'", "N.a='abc'"),
+    "enter": (
+        "with N as v: return x*v",
+        "class C:\n def __enter__(self): return self.a\n def __exit__(self,*a): pass\nN=C();N.a=2.",
+        "N.a=3.",
+    ),
+    "partial": ("return g(x)", "def h(k,x): return x*k[0]\nK=[2.]\ng=functools.partial(h,K)", "K[0]=3."),
+    "function attr": ("return x*g.scale", "def g(): pass\ng.scale=2.", "g.scale=3."),
+    "defaults": ("return g(x)", "def g(x,k=2.): return x*k", "g.__defaults__=(3.,)"),
+    "kwdefaults": ("return g(x)", "def g(x,*,k=2.): return x*k", "g.__kwdefaults__['k']=3."),
+    "code": ("return g(x)", "def g(x): return x*2\ndef h(x): return x*3", "g.__code__=h.__code__"),
+    "module": ("return x*M.a", "M=types.ModuleType('mm');M.a=2.", "M.a=3."),
+    "submodule": ("return x*M.s.a", "M=types.ModuleType('mm');M.s=types.ModuleType('ss');M.s.a=2.", "M.s.a=3."),
+    "proxy": ("return x*Q['a']", "D={'a':2.};Q=types.MappingProxyType(D)", "D['a']=3."),
+    "chainmap": ("return x*Q['a']", "D={'a':2.};Q=collections.ChainMap({},D)", "D['a']=3."),
+    "chainmap add": ("return x*Q['a']", "D={'a':2.};Q=collections.ChainMap({},D)", "Q['a']=3."),
+    "counter": ("return x*Q['a']", "Q=collections.Counter(a=2)", "Q['a']+=1"),
+    "counter missing": ("return x*(Q['b']+2)", "Q=collections.Counter(a=2)", "Q['b']+=1"),
+    "userdict": ("return x*Q['a']", "Q=collections.UserDict(a=2.)", "Q['a']=3."),
+    "userlist": ("return x*Q[0]", "Q=collections.UserList([2.])", "Q[0]=3."),
+    "dict subclass": ("return x*Q['a']", "class DD(dict): pass\nQ=DD(a=2.)", "Q['a']=3."),
+    "dict subclass attr": ("return x*Q.b", "class DD(dict): pass\nQ=DD(a=2.);Q.b=2.", "Q.b=3."),
+    "list subclass attr": ("return x*Q.b", "class DD(list): pass\nQ=DD([1]);Q.b=2.", "Q.b=3."),
+    "tuple subclass attr": ("return x*Q.b", "class DD(tuple): pass\nQ=DD([1]);Q.b=2.", "Q.b=3."),
+    "float subclass attr": ("return x*Q.b", "class DD(float): pass\nQ=DD(1);Q.b=2.", "Q.b=3."),
+    "str subclass attr": ("return x*Q.b", "class DD(str): pass\nQ=DD('a');Q.b=2.", "Q.b=3."),
+    "int enum": ("return x*E.a.value", "class E(enum.Enum):\n a=2.\n b=3.", "E._member_map_['a']._value_=3."),
+    "exception attr": ("return x*Q.args[0]", "Q=ValueError(2.)", "Q.args=(3.,)"),
+    "weakref": ("return x*W().a", "class C: pass\nN=C();N.a=2.;W=weakref.ref(N)", "N.a=3."),
+    "weakvalue": ("return x*W['a'].a", "class C: pass\nN=C();N.a=2.;W=weakref.WeakValueDictionary(a=N)", "N.a=3."),
+    "weakkey": ("return x*W[N]", "class C: pass\nN=C();W=weakref.WeakKeyDictionary();W[N]=2.", "W[N]=3."),
+    "weakset": ("return x*len(W)", "class C: pass\nN=C();W=weakref.WeakSet([N])", "M=C();W.add(M)"),
+    "contextvar": ("return x*V.get()", "V=contextvars.ContextVar('v',default=2.)", "V.set(3.)"),
+    "threadlocal": ("return x*L.a", "L=threading.local();L.a=2.", "L.a=3."),
+    "namespace": ("return x*N.a", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
+    "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
+    "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
+    "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
+    "global add": ("return x*(3 if 'ZZ' in globals() else 2)", "pass", "ZZ=3."),
+    "try global": ("try: k=ZZ\nexcept NameError: k=2\nreturn x*k", "pass", "ZZ=3."),
+    "try attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "N.zz=3"),
+    "try class attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "C.zz=3"),
+    "dict get": ("return x*D.get('b',2)", "D={}", "D['b']=3"),
+    "dict len": ("return x*(2+len(D))", "D={}", "D['b']=3"),
+    "env": (
+        "return x*float(os.environ.get('AUTOFLOW_TEST_TWO',2))",
+        "os.environ.pop('AUTOFLOW_TEST_TWO',0)",
+        "os.environ['AUTOFLOW_TEST_TWO']='3'",
+    ),
+    "object array": ("return x*O[0]", "O=np.array([2.],object)", "O[0]=3."),
+    "object array inner": ("return x*O[0][0]", "O=np.array([None],object);O[0]=[2.]", "O[0][0]=3."),
+    "structured": ("return x*O['a'][0]", "O=np.zeros(1,[('a',float)]);O['a']=2.", "O['a']=3."),
+    "0-d": ("return x*float(O)", "O=np.array(2.)", "O[()]=3."),
+    "masked": ("return x*O.filled(2.)[0]", "O=np.ma.array([5.],mask=[True])", "O.mask=[False]"),
+    "poly1d": ("return x*O(1.)", "O=np.poly1d([2.])", "O.coeffs[0]=3."),
+    "nd subclass attr": ("return x*O.k", "class S(np.ndarray): pass\nO=np.ones(1).view(S);O.k=2.", "O.k=3."),
+    "array shape": ("return x*O.shape[0]", "O=np.ones((2,3))", "O.shape=(3,2)"),
+    "array dtype": ("return x*O.dtype.itemsize", "O=np.ones(2)", "O=O.astype('f4')"),
+    "array flags": ("return x*(2 if O.flags.writeable else 3)", "O=np.ones(2)", "O.flags.writeable=False"),
+    "array view base": ("return x*float(O[0])", "B=np.ones(4);O=B[:2]", "B[0]=3."),
+    "staticmethod": ("return x*C.g()", "class C:\n @staticmethod\n def g(): return 2.", "C.g=staticmethod(lambda:3.)"),
+    "classmethod": ("return x*C.g()", "class C:\n a=2.\n @classmethod\n def g(cls): return cls.a", "C.a=3."),
+    "method swap": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "C.g=lambda self:3."),
+    "instance method": ("return x*N.g()", "class C:\n def g(self): return 2.\nN=C()", "N.g=lambda:3."),
+    "super": (
+        "return x*N.g()",
+        "class B:\n def g(self): return 2.\nclass C(B):\n def g(self): return super().g()\nN=C()",
+        "B.g=lambda self:3.",
+    ),
+    "bases": (
+        "return x*N.g()",
+        "class B:\n def g(self): return 2.\nclass B2:\n def g(self): return 3.\nclass C(B): pass\nN=C()",
+        "C.__bases__=(B2,)",
+    ),
+    "class swap": (
+        "return x*N.g()",
+        "class C:\n def g(self): return 2.\nclass C2:\n def g(self): return 3.\nN=C()",
+        "N.__class__=C2",
+    ),
+    "singledispatch": (
+        "return x*g(1)",
+        "@functools.singledispatch\ndef g(k): return 2.",
+        "g.register(int)(lambda k:3.)",
+    ),
+    "lru": ("return x*g()", "K=[2.]\n@functools.lru_cache\ndef g(): return K[0]", "K[0]=3.;g.cache_clear()"),
+    "wraps": ("return x*g()", "def h(): return K[0]\nK=[2.]\n@functools.wraps(h)\ndef g(): return h()", "K[0]=3."),
+    "isinstance reg": (
+        "return x*(2 if isinstance(N,A) else 3)",
+        "class A(abc.ABC): pass\nclass C: pass\nN=C()",
+        "A.register(C)",
+    ),
+    "subclasses": ("return x*(2+len(C.__subclasses__()))", "class C: pass", "class D(C): pass"),
+    "annotations": ("return x*len(g.__annotations__)", "def g(a:int): pass", "g.__annotations__['b']=int"),
+    "doc": ("return x*len(g.__doc__)", "def g():\n 'ab'", "g.__doc__='abc'"),
+    "name": ("return x*len(g.__name__)", "def g(): pass", "g.__name__='gggg'"),
+    "decimal ctx": (
+        "return x*float(decimal.Decimal(1)/3)",
+        "decimal.getcontext().prec=20",
+        "decimal.getcontext().prec=2",
+    ),
+    "decimal": ("return x*float(Q)", "Q=decimal.Decimal(2)", "Q=decimal.Decimal(3)"),
+    "fraction": ("return x*float(Q)", "Q=fractions.Fraction(2)", "Q._numerator=3"),
+    "datetime": ("return x*Q.day", "Q=datetime.date(2020,1,2)", "Q=datetime.date(2020,1,3)"),
+    "regex": ("return x*len(Q.findall('aab'))", "Q=re.compile('a')", "Q=re.compile('b')"),
+    "slice": ("return x*np.arange(5.)[Q][0]", "Q=slice(2,3)", "Q=slice(3,4)"),
+    "range": ("return x*len(Q)", "Q=range(2)", "Q=range(3)"),
+    "dtype glob": ("return x.astype(Q)", "Q='f8'", "Q='f4'"),
+    "ufunc glob": ("return Q(x,2)", "Q=np.multiply", "Q=np.add"),
+    "builtin shadow": ("return x*len([1,2])", "pass", "len=lambda v:3"),
+    "printoptions": (
+        "return x*len(str(np.array([1.23456])))",
+        "np.set_printoptions(precision=8)",
+        "np.set_printoptions(precision=2)",
+    ),
+    "argv": ("return x*len(sys.argv)", "sys.argv=['a']", "sys.argv=['a','b']"),
+    "locals dict": ("return x*K['f']()", "K={'f':lambda:2.}", "K['f']=lambda:3."),
+    "closure via default": (
+        "return g(x)",
+        "def mk(k):\n def g(x): return x*k[0]\n return g\nL=[2.];g=mk(L)",
+        "L[0]=3.",
+    ),
+    "nonlocal": (
+        "return g(x)",
+        "def mk():\n k=2.\n def g(x): return x*k\n def s(v):\n  nonlocal k\n  k=v\n return g,s\ng,s=mk()",
+        "s(3.)",
+    ),
+    "typing.NamedTuple": ("return x*N.a[0]", "class T(typing.NamedTuple):\n a: list\nN=T([2.])", "N.a[0]=3."),
+    "mutable key": (
+        "return x*D[K]",
+        "class Key:\n def __hash__(self): return 1\n def __eq__(self,o): return o.v==self.v\n v=1\nK=Key();D={K:2.}",
+        "D[K]=3.",
+    ),
+    "bool flip": ("return x*(2 if B else 3)", "B=True", "B=False"),
+    "neg zero": ("return np.copysign(x,Z)", "Z=0.0", "Z=-0.0"),
+    "nan payload": ("return x*(2 if Z==Z else 3)", "Z=1.0", "Z=float('nan')"),
+    "int/float": ("return x//1*K", "K=2", "K=2.5"),
+    "True/1": ("return x*(2 if K is True else 3)", "K=True", "K=1"),
+    "str": ("return x*len(K)", "K='ab'", "K='abc'"),
+    "bytes": ("return x*len(K)", "K=b'ab'", "K=b'abc'"),
+    "complex": ("return x*K.imag", "K=2j", "K=3j"),
+    "None": ("return x*(2 if K is None else 3)", "K=None", "K=0"),
+    "Ellipsis": ("return x*(2 if K is ... else 3)", "K=...", "K=0"),
+    "np scalar": ("return x*K", "K=np.float64(2)", "K=np.float64(3)"),
+    "dict order": ("return x*next(iter(D))", "D={2:0,3:0}", "D[2]=D.pop(2)"),
+    "list reverse": ("return x*L[0]", "L=[2.,3.]", "L.reverse()"),
+    "list inner same": ("return x*L[0][0]", "a=[2.];b=[3.];L=[a,b]", "a[0],b[0]=b[0],a[0]"),
+    "property setter state": (
+        "return x*C.total()",
+        "class C:\n _t=[2.]\n @classmethod\n def total(c): return sum(c._t)",
+        "C._t.append(1.)",
+    ),
+    "attrgetter": (
+        "import operator\nreturn x*operator.attrgetter('a.b')(N)",
+        "N=types.SimpleNamespace(a=types.SimpleNamespace(b=2.))",
+        "N.a.b=3.",
+    ),
+    "itemgetter": ("return x*G(D)", "import operator\nG=operator.itemgetter('a');D={'a':2.}", "D['a']=3."),
+    "methodcaller": (
+        "return x*G(N)",
+        "import operator\nG=operator.methodcaller('g')\nclass C:\n def g(self): return self.a\nN=C();N.a=2.",
+        "N.a=3.",
+    ),
+    "getattr text": ("return x*getattr(N,'a')", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
+    "getattr computed": ("return x*getattr(N,'aa'[:1])", "class C: pass\nN=C();N.a=2.", "N.a=3."),
+    "dict by computed": ("return x*N.__dict__['a']", "class C: pass\nN=C();N.a=2.", "N.a=3."),
+    "vars": ("return x*vars(N)['a']", "class C: pass\nN=C();N.a=2.", "N.a=3."),
+    "inspect": (
+        "import inspect\nreturn x*len(inspect.signature(g).parameters)",
+        "def g(a): pass\ndef h(a,b): pass",
+        "g.__code__=h.__code__",
+    ),
+    "sys.modules": (
+        "return x*sys.modules['af_test_module'].a",
+        "sys.modules['af_test_module']=types.ModuleType('af_test_module');sys.modules['af_test_module'].a=2.",
+        "sys.modules['af_test_module'].a=3.",
+    ),
+    "import inside": (
+        "import af_test_module\nreturn x*af_test_module.a",
+        "sys.modules['af_test_module']=types.ModuleType('af_test_module');sys.modules['af_test_module'].a=2.",
+        "sys.modules['af_test_module'].a=3.",
+    ),
+    "from import inside": (
+        "from af_test_module import a\nreturn x*a",
+        "sys.modules['af_test_module']=types.ModuleType('af_test_module');sys.modules['af_test_module'].a=2.",
+        "sys.modules['af_test_module'].a=3.",
+    ),
+    "len global": ("return x*len(N)", "class C:\n def __len__(self): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
+    "mul global": ("return x*(N*2)", "class C:\n def __mul__(self,o): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
+    "getitem global": ("return x*N[0]", "class C:\n def __getitem__(self,o): return K[0]\nK=[2]\nN=C()", "K[0]=3"),
+    "missing global": (
+        "return x*N[0]",
+        "class C(dict):\n def __missing__(self,o): return K[0]\nK=[2]\nN=C()",
+        "K[0]=3",
+    ),
+    "list sub class attr": ("return x*N.a", "class C(list):\n a=2.\nN=C([1])", "C.a=3."),
+    "nested fn in dict subclass": ("return x*N['f']()", "class C(dict): pass\nK=[2]\nN=C(f=lambda: K[0])", "K[0]=3"),
+}
+# Not seen: what replaces methods and classes of objects, state of libraries, what describes a function.
+UNSEEN = {
+    "staticmethod", "method swap", "super", "bases", "class swap", "class hasattr add", "subclasses", "exception attr",
+    "annotations", "doc", "name", "decimal ctx", "fraction", "printoptions", "argv", "weakkey",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def put_back():
+    """The settings of the process that programs change."""
+    options, argv = np.get_printoptions(), sys.argv
+    yield
+    np.set_printoptions(**options)
+    sys.argv = argv
+    os.environ.pop("AUTOFLOW_TEST_TWO", None)
+    sys.modules.pop("af_test_module", None)
+
+
+def is_stale(body, setup, change):
+    """Does the compiled function give what it gave before the change? None if it is refused."""
+    scope = {}
+    exec(IMPORTS + setup, scope)
+    exec("def f(x):\n" + "".join(f" {line}\n" for line in body.splitlines()), scope)
+    f = scope["f"]
+    compiled = af.compile(f)
+    try:
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(X), f(X))
+    except CompileError:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(change, scope)
+    expected = np.asarray(f(X))
+    try:
+        found = [compiled(X), compiled(X)]
+    except CompileError:
+        return None
+    same = [np.array_equal(z, expected) and np.array_equal(np.signbit(z), np.signbit(expected)) for z in found]
+    return not all(same) or {z.dtype for z in found} != {expected.dtype}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_later_changes_are_seen_or_refused(name):
+    assert bool(is_stale(*PROGRAMS[name])) == (name in UNSEEN)
