@@ -59,7 +59,7 @@ def is_lazy(x: Any) -> bool:
 def is_ours(x: Any) -> bool:
     """A node with a history, or an array that hides a batch or writes a program; in lists and dicts, too."""
     if isinstance(x, (list, tuple, dict)):
-        return any([is_ours(v) for v in (x.values() if isinstance(x, dict) else x)])
+        return any([is_ours(v) for v in (dict.values(x) if isinstance(x, dict) else x)])
     if isinstance(x, NodeRole):
         return gradient_target(x) is not None or type(x._value) is not np.ndarray
     if is_copy(x):
@@ -325,7 +325,7 @@ class SciPysCopies(Copies):
     def add_class(self, kind: type) -> None:
         """A class derived from ``kind``, with copies of its methods and bases."""
         self[id(kind)] = kind
-        members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
+        members = {name: f for name, f in vars(kind).items() if type(f) in MEMBERS}
         bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
         if members or bases:
             self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True, "__reduce__": pickled})

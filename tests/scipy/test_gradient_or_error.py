@@ -244,8 +244,8 @@ def test_a_kernel_without_a_rule_refuses_nodes():
     from autoflow.scipy import sparse
 
     a = sparse.csr_array((af.Variable(np.ones(6)), PLACES), shape=(4, 4))
-    with pytest.raises(NoRuleError, match="get_csr_submatrix"):
-        _ = a[1:3]
+    with pytest.raises(NoRuleError, match="csr_tobsr"):
+        a.tobsr(blocksize=(2, 2))
 
 
 # -- all functions -----------------------------------------------------------------------------------------------------
