@@ -44,6 +44,8 @@ def load_rules() -> None:
     for home in MODULES:
         ours, theirs = import_module(f"autoflow.{home}"), import_module(home)
         COPIES.update({id(getattr(theirs, name)): getattr(ours, name) for name in OWN.get(home, ())})
+        if home == "scipy.linalg":
+            COPIES.update({id(getattr(theirs, name)): ours.apart(getattr(ours, name)) for name in ("eigh", "svd")})
     arrays, util, signal = [import_module(f"scipy.{name}") for name in ("_lib._array_api", "_lib._util", "signal")]
     COPIES[id(arrays.is_lazy_array)] = is_lazy
     asks = COPIES.find(util._contains_nan)
@@ -79,9 +81,13 @@ def is_copy(x: Any) -> bool:
 
 
 def in_copies(x: Any) -> Any:
-    """An argument as copies know it: an object of SciPy's as one of the copied class."""
-    if type(x).__module__.startswith("scipy.") and hasattr(x, "__dict__") and (kind := copied(type(x))) is not type(x):
-        return replaced(x, kind, lambda v: v)
+    """An argument as copies know it: an object of SciPy's, or of a class of ours for numbers, as one of the copied
+    class."""
+    kind = (
+        type(x) if type(x).__module__.startswith("scipy.") else type(x).__bases__[-1] if type(x).__bases__ else object
+    )
+    if kind.__module__.startswith("scipy.") and not is_copy(x) and hasattr(x, "__dict__") and copied(kind) is not kind:
+        return replaced(x, copied(kind), lambda v: v)
     return x
 
 
@@ -263,6 +269,26 @@ def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
     return run
 
 
+def by_cholesky(init: Callable[..., None]) -> Callable[..., None]:
+    """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
+    has a derivative where eigenvalues are equal."""
+
+    def run(self: Any, M: Any, *args: Any, lower: bool = True, **options: Any) -> None:  # noqa: N803 - SciPy's name
+        ours = import_module("autoflow.scipy.linalg")
+        x = ours.hermitian(as_array(M), lower)
+        try:
+            half = ours.cholesky(x, True)
+        except np.linalg.LinAlgError:
+            init(self, M, *args, lower=lower, **options)
+            return
+        n = x.shape[0]
+        self._M, self._pinv, self.rank, self.eps, self.V = M, None, n, 1.0, np.zeros((n, 0))
+        self.U = ours.solve_triangular(half, np.eye(n), lower=True).T
+        self.log_pdet = 2 * np.sum(np.log(np.diagonal(half)))
+
+    return run
+
+
 def pickled(x: Any) -> Any:
     """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
     held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # whose copies say how they are pickled
@@ -291,7 +317,10 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
+            if x.__qualname__ == "_PSD.__init__":
+                self.add_function(x, self.setdefault(id(x.__globals__), Space(x.__globals__)))
+                self[id(x)] = by_cholesky(self[id(x)])
+            elif x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
                 self[id(x)] = quantile_of_counts(x)
             elif home.startswith("scipy.optimize.") and is_search(x):
                 self[id(x)] = with_memory(x)
