@@ -273,17 +273,19 @@ def by_cholesky(init: Callable[..., None]) -> Callable[..., None]:
     """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
     has a derivative where eigenvalues are equal."""
 
+    theirs = import_module("scipy.linalg")
+    cholesky, solve = COPIES.find(theirs.cholesky), COPIES.find(theirs.solve_triangular)
+
     def run(self: Any, M: Any, *args: Any, lower: bool = True, **options: Any) -> None:  # noqa: N803 - SciPy's name
-        ours = import_module("autoflow.scipy.linalg")
-        x = ours.hermitian(as_array(M), lower)
         try:
-            half = ours.cholesky(x, True)
+            half = cholesky(as_array(M), lower)
         except np.linalg.LinAlgError:
             init(self, M, *args, lower=lower, **options)
             return
-        n = x.shape[0]
+        n = half.shape[0]
         self._M, self._pinv, self.rank, self.eps, self.V = M, None, n, 1.0, np.zeros((n, 0))
-        self.U = ours.solve_triangular(half, np.eye(n), lower=True).T
+        inverse = solve(half, np.eye(n), lower=lower)
+        self.U = inverse.T if lower else inverse
         self.log_pdet = 2 * np.sum(np.log(np.diagonal(half)))
 
     return run
