@@ -299,7 +299,7 @@ def is_in_python(kind: Any) -> bool:
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
-def refusing_class(kind: type, name: str) -> type:
+def refusing_class(kind: Any, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
     try:
         made = never_lost(type(kind)(kind.__name__, (kind,), {}), name)

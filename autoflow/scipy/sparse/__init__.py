@@ -109,7 +109,8 @@ def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x
 
 def dia_tocoo(self: Any, copy: bool = False) -> Any:
     """SciPy leaves out elements that are 0; they have a derivative."""
-    i, rows, columns = diagonals(*self.shape, *self.data.shape, self.offsets)
+    (m, n), (k, size) = self.shape, self.data.shape
+    i, rows, columns = diagonals(m, n, k, size, self.offsets)
     return self._coo_container((self.data[i, columns], (rows, columns)), shape=self.shape)
 
 
@@ -143,7 +144,8 @@ def with_all_elements(init: Any) -> Any:
 
     def run(self: Any, arg1: Any, shape: Any = None, **options: Any) -> None:
         if isinstance(arg1, NodeRole):
-            x = np.atleast_2d(arg1) if isinstance(self, theirs.spmatrix) else arg1
+            x: Any = arg1
+            x = np.atleast_2d(x) if isinstance(self, theirs.spmatrix) else x
             shape, arg1 = shape or x.shape, (np.ravel(x), tuple(np.indices(x.shape).reshape(x.ndim, -1)))
         init(self, arg1, shape, **options)
 
