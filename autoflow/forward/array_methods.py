@@ -295,6 +295,8 @@ class ArrayMethods:
             )
         if not self.requires_grad:  # type: ignore[attr-defined]
             return read_only(value_of(self)).view(*args, **options)
+        if len(args) == 1 and not options and args[0] in (self.dtype, self.dtype.type):  # type: ignore[attr-defined]
+            return self[...]
         raise NoRuleError("x.view(dtype) reads the bytes as other numbers: use x.astype(dtype), or x.value.view(dtype)")
 
     def choose(self, choices: Any, out: Any = None, mode: Any = "raise") -> Node:

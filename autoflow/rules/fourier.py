@@ -19,7 +19,7 @@ import numpy as np
 from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, like_argument
-from ..table.table import composed, rule
+from ..table.table import rule
 
 # The norm of the way back.
 BACK: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -82,10 +82,4 @@ rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x
 
 for word in ("fft", "ifft", "rfft", "irfft"):
     run_own(getattr(np.fft, f"{word}n"), getattr(np.fft, f"{word}2"))
-run_own(np.fft.hfft, np.fft.fftshift, np.fft.ifftshift)
-
-
-@composed(np.fft.ihfft)
-def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Array:
-    """The inverse of hfft: half of a Hermitian signal."""
-    return np.conjugate(np.fft.rfft(a, n, axis, BACK[norm]))
+run_own(np.fft.hfft, np.fft.ihfft, np.fft.fftshift, np.fft.ifftshift)

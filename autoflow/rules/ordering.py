@@ -96,14 +96,7 @@ def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> A
     return np.partition(x, kth, axis, **options)
 
 
-@composed(np.sort_complex)
-def sort_complex(a: Any) -> Array:
-    """Sorted along the last axis, as complex numbers."""
-    z = np.sort(as_array(a), axis=-1)
-    if z.dtype.kind == "c":
-        return z
-    return z.astype("F" if z.dtype.char in "bhBH" else "G" if z.dtype.char == "g" else "D")
-
+run_own(np.sort_complex)
 
 # fmt: off
 rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x)

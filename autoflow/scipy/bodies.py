@@ -44,6 +44,8 @@ def load_rules() -> None:
     for home in MODULES:
         ours, theirs = import_module(f"autoflow.{home}"), import_module(home)
         COPIES.update({id(getattr(theirs, name)): getattr(ours, name) for name in OWN.get(home, ())})
+        if home == "scipy.linalg":
+            COPIES.update({id(getattr(theirs, name)): ours.apart(getattr(ours, name)) for name in ("eigh", "svd")})
     arrays, util, signal = [import_module(f"scipy.{name}") for name in ("_lib._array_api", "_lib._util", "signal")]
     COPIES[id(arrays.is_lazy_array)] = is_lazy
     asks = COPIES.find(util._contains_nan)
@@ -59,7 +61,7 @@ def is_lazy(x: Any) -> bool:
 def is_ours(x: Any) -> bool:
     """A node with a history, or an array that hides a batch or writes a program; in lists and dicts, too."""
     if isinstance(x, (list, tuple, dict)):
-        return any([is_ours(v) for v in (x.values() if isinstance(x, dict) else x)])
+        return any([is_ours(v) for v in (dict.values(x) if isinstance(x, dict) else x)])
     if isinstance(x, NodeRole):
         return gradient_target(x) is not None or type(x._value) is not np.ndarray
     if is_copy(x):
@@ -79,9 +81,13 @@ def is_copy(x: Any) -> bool:
 
 
 def in_copies(x: Any) -> Any:
-    """An argument as copies know it: an object of SciPy's as one of the copied class."""
-    if type(x).__module__.startswith("scipy.") and hasattr(x, "__dict__") and (kind := copied(type(x))) is not type(x):
-        return replaced(x, kind, lambda v: v)
+    """An argument as copies know it: an object of SciPy's, or of a class of ours for numbers, as one of the copied
+    class."""
+    kind = (
+        type(x) if type(x).__module__.startswith("scipy.") else type(x).__bases__[-1] if type(x).__bases__ else object
+    )
+    if kind.__module__.startswith("scipy.") and not is_copy(x) and hasattr(x, "__dict__") and copied(kind) is not kind:
+        return replaced(x, copied(kind), lambda v: v)
     return x
 
 
@@ -263,6 +269,28 @@ def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
     return run
 
 
+def by_cholesky(init: Callable[..., None]) -> Callable[..., None]:
+    """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
+    has a derivative where eigenvalues are equal."""
+
+    theirs = import_module("scipy.linalg")
+    cholesky, solve = COPIES.find(theirs.cholesky), COPIES.find(theirs.solve_triangular)
+
+    def run(self: Any, M: Any, *args: Any, lower: bool = True, **options: Any) -> None:  # noqa: N803 - SciPy's name
+        try:
+            half = cholesky(as_array(M), lower)
+        except np.linalg.LinAlgError:
+            init(self, M, *args, lower=lower, **options)
+            return
+        n = half.shape[0]
+        self._M, self._pinv, self.rank, self.eps, self.V = M, None, n, 1.0, np.zeros((n, 0))
+        inverse = solve(half, np.eye(n), lower=lower)
+        self.U = inverse.T if lower else inverse
+        self.log_pdet = 2 * np.sum(np.log(np.diagonal(half)))
+
+    return run
+
+
 def pickled(x: Any) -> Any:
     """What pickle keeps of an object of our classes: functions that it holds as SciPy's, of which ours are copies."""
     held = [f for f in COPIES.held if not isinstance(f, ModuleType)]  # whose copies say how they are pickled
@@ -291,7 +319,10 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
+            if x.__qualname__ == "_PSD.__init__":
+                self.add_function(x, self.setdefault(id(x.__globals__), Space(x.__globals__)))
+                self[id(x)] = by_cholesky(self[id(x)])
+            elif x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
                 self[id(x)] = quantile_of_counts(x)
             elif home.startswith("scipy.optimize.") and is_search(x):
                 self[id(x)] = with_memory(x)
@@ -325,7 +356,7 @@ class SciPysCopies(Copies):
     def add_class(self, kind: type) -> None:
         """A class derived from ``kind``, with copies of its methods and bases."""
         self[id(kind)] = kind
-        members = {name: f for name, f in vars(kind).items() if name != "__new__" and type(f) in MEMBERS}
+        members = {name: f for name, f in vars(kind).items() if type(f) in MEMBERS}
         bases = [b for base in kind.__bases__ if (b := self.find(base)) is not base]
         if members or bases:
             self[id(kind)] = new = type(kind)(kind.__name__, (*bases, kind), {"is_a_copy": True, "__reduce__": pickled})

@@ -10,6 +10,7 @@ too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) h
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,15 @@ from ..nodes.nodes import Node
 from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, solve_x, solve_y
-from ..table.shapes import Array, Shape, as_array, numbers_of, sum_to
-from ..table.vjps import adjoint, mask
-from .bodies import check_precision
+from ..table.shapes import Array, Shape, as_array, is_on_host, numbers_of, sum_to
+from ..table.vjps import adjoint, inverse_gaps, mask
+from .bodies import check_precision, is_ours
 from .mirrors import mirrored
 
 __all__ = [  # noqa: F822 - block_diag is SciPy's own body
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "expm", "fractional_matrix_power", "inv",
-    "logm", "lstsq", "lu_factor", "lu_solve", "norm", "qr", "solve", "solve_banded", "solve_continuous_lyapunov",
-    "solve_sylvester", "solve_triangular", "sqrtm", "svd", "toeplitz",
+    "logm", "lstsq", "lu_factor", "lu_solve", "norm", "pinv", "pinvh", "qr", "solve", "solve_banded",
+    "solve_continuous_lyapunov", "solve_sylvester", "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 
@@ -299,6 +300,20 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tu
     return NP.linalg.svd(as_array(a), full_matrices, compute_uv)
 
 
+def pinv(a: Any, *, rtol: Any = None) -> Node:
+    """The pseudoinverse, as :func:`numpy.linalg.pinv`; singular values up to ``rtol`` times the largest count as 0."""
+    x = as_array(a)
+    return NP.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
+
+
+def pinvh(a: Any, rtol: Any = None, lower: bool = True) -> Node:
+    """The same of a Hermitian matrix, given one triangle."""
+    x = hermitian(as_array(a), lower)
+    if x.shape[-2] != x.shape[-1]:
+        raise ValueError(f"af.linalg.pinvh takes a square matrix, not one of shape {x.shape}")
+    return NP.linalg.pinv(x, x.shape[-1] * np.finfo(x.dtype).eps if rtol is None else rtol, True)
+
+
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node | tuple[Node, Node]:
     """Eigenvalues, and eigenvectors on the right."""
     if left or b is not None:
@@ -420,6 +435,25 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
     """The x with a x + x aᴴ = q."""
     x = np.atleast_2d(as_array(a))
     return sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
+
+
+def apart(decompose: Any) -> Any:
+    """``svd`` or ``eigh`` in copies of SciPy's functions, which are proved where no two values are equal. Where some
+    are, vectors are not determined: what is made of them may have a derivative, but not through theirs."""
+
+    @functools.wraps(decompose)
+    def run(*args: Any, **options: Any) -> Any:
+        z = decompose(*args, **options)
+        if isinstance(z, tuple) and is_ours(z) and is_on_host(z[-2]):
+            w = numbers_of(z[-2])
+            if np.count_nonzero(inverse_gaps(w)) < w.size * (w.shape[-1] - 1):
+                raise NoRuleError(
+                    "equal singular values or eigenvalues: their vectors have no derivative, and SciPy's function is "
+                    "made of them. Move the matrix a little, or write the function without them"
+                )
+        return z
+
+    return run
 
 
 __getattr__, __dir__ = mirrored(globals(), __all__)

@@ -23,7 +23,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
 from ..nodes.nodes import NodeRole, value_of
-from .bodies import COPIES, OWN, attributes, in_copies, is_ours, pickled, replaced, with_attributes
+from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
@@ -241,9 +241,10 @@ def in_ours(x: Any) -> Any:
     return x
 
 
-def never_lost(kind: type, refused: str = "") -> type:
+def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
     """A class derived from one of SciPy's, whose public methods are SciPy's without nodes. With some they raise
-    NoRuleError if they give numbers alone; or, with the name of a class that is ``refused``, in any case."""
+    NoRuleError if they give numbers alone; or if they are not proved; or, with the name of a class that is ``refused``,
+    in any case."""
     (base,) = kind.__bases__[-1:]
     kind.__module__ = f"autoflow.{base.__module__.partition('._')[0]}"  # where pickle finds it
 
@@ -261,11 +262,16 @@ def never_lost(kind: type, refused: str = "") -> type:
                 z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
                 return value_of(z) if isinstance(z, NodeRole) else z
             if refused and modes().recording:
-                raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
+                copied = COPIES.find(base)
+                if copied is base or name == "__init__" or not is_in_python(base):
+                    raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
+                return getattr(replaced(self, proved_methods(copied), lambda v: v), name)(*args, **options)
+            if prove and name != "__init__" and modes().recording:
+                check_proof(getattr(base, name), f"{base.__module__}.{base.__name__}.{name}", [self, *args], options)
             z = method(self, *args, **options)
             made = name == "__init__"  # objects made of nodes hold nodes
             parts = list(leaves(self if made and type(self) is kind else z))
-            if modes().recording and parts and not is_ours(parts):
+            if modes().recording and parts and not prove and not is_ours(parts):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
             return z
 
@@ -285,15 +291,32 @@ def never_lost(kind: type, refused: str = "") -> type:
     return kind
 
 
+def is_in_python(kind: Any) -> bool:
+    """Are its objects made in Python, with attributes that are all there is of them?"""
+    return kind.__new__ is object.__new__ or type(kind.__new__) is types.FunctionType
+
+
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
 
 
-def refusing_class(kind: type, name: str) -> type:
+def refusing_class(kind: Any, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
     try:
-        return never_lost(type(kind)(kind.__name__, (kind,), {}), name)
+        made = never_lost(type(kind)(kind.__name__, (kind,), {}), name)
     except TypeError:  # it may have no classes derived from it
         return kind
 
+    def new(cls: type, *args: Any, **options: Any) -> Any:
+        """With nodes, an object of the copied class, whose methods are proved; a class may also choose another."""
+        chooses = type(kind.__new__) is types.FunctionType
+        if cls is made and (chooses or (is_in_python(kind) and modes().recording and is_ours([args, options]))):
+            z = on_nodes(kind, name)(*args, **options)
+            return replaced(z, proved_methods(type(z)), lambda v: v) if is_copy(z) else z
+        return object.__new__(cls) if kind.__new__ is object.__new__ else kind.__new__(cls, *args, **options)
+
+    made.__new__ = new  # type: ignore[assignment,method-assign]
+    return made
+
 
 refusing: Any = functools.cache(refusing_class)  # a class has one such
+proved_methods: Any = functools.cache(lambda kind: never_lost(kind, prove=True))

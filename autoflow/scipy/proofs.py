@@ -65,6 +65,8 @@ def kind(x: Any) -> Any:
     """What two calls must have in common to be proved by one of them."""
     if isinstance(x, (list, tuple)):
         return type(x), *map(kind, x)
+    if is_copy(x):
+        return type(x), kind([*attributes(x).values()])
     if hasattr(x, "dtype"):
         return x.shape, x.dtype, is_ours(x), type(x).__name__
     return type(x), x if isinstance(x, (str, int, float)) else getattr(x, "__code__", None)
@@ -152,6 +154,8 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     middle, slope = float(value_of(total)), float(np.sum(sent))
     left, right = sorted([(middle - moved(-1e-6)) / 1e-6, (moved(1e-6) - middle) / 1e-6])
     slack = 1e-5 * (np.sum(np.abs(sent)) + abs(left)) + 1e-8 * abs(middle) + 1e-9
+    if not pairs:  # without a gradient, a jump or a kink is no excuse
+        return bool(max(-left, right) <= slack)
     return bool(left - slack <= slope <= right + slack)
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from scipy import sparse as theirs
 from scipy.sparse import _sparsetools as kernels
 
+from ...base.errors import NoRuleError
 from ...batching.batched import open_layer, wrap_batched
 from ...batching.forms import batched
+from ...nodes.nodes import NodeRole
 from ...rules import kernel, rule
 from ...table.indexing import put_back
 from ...table.shapes import Array
@@ -90,13 +92,64 @@ def coo_matvec(k: int, rows: Array, columns: Array, data: Array, x: Array, out: 
     out[...] = out + product(data, x, rows, columns, out.size)
 
 
-def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x: Array, out: Array) -> None:
-    """A x of diagonals: data[i, j] is in the column j, and in the row j − offsets[i], if there is one."""
+def diagonals(m: int, n: int, k: int, size: int, offsets: Array) -> tuple[Array, Array, Array]:
+    """Where the elements of diagonals belong: data[i, j] is in the column j, and in the row j − offsets[i], if there is
+    one. Returns i, rows and columns."""
     i, columns = np.indices((k, min(size, n))).reshape(2, -1)
     rows = columns - offsets[i]
     inside = (rows >= 0) & (rows < m)
-    i, rows, columns = i[inside], rows[inside], columns[inside]
+    return i[inside], rows[inside], columns[inside]
+
+
+def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x: Array, out: Array) -> None:
+    """A x of diagonals."""
+    i, rows, columns = diagonals(m, n, k, size, offsets)
     out[...] = out + product(data[i, columns], x, rows, columns, m)
+
+
+def dia_tocoo(self: Any, copy: bool = False) -> Any:
+    """SciPy leaves out elements that are 0; they have a derivative."""
+    (m, n), (k, size) = self.shape, self.data.shape
+    i, rows, columns = diagonals(m, n, k, size, self.offsets)
+    return self._coo_container((self.data[i, columns], (rows, columns)), shape=self.shape)
+
+
+def todense(m: int, n: int, indptr: Array, indices: Array, data: Array, out: Array) -> None:
+    """The matrix with all of its zeros. Elements at the same place are added."""
+    out[...] = out + put_back(data, (expanded(indptr), indices), (m, n))
+
+
+def coo_toarray(self: Any, order: Any = None, out: Any = None) -> Any:
+    """The same of elements in any order, and of any number of axes."""
+    if out is not None:
+        raise NoRuleError("out= of a sparse matrix with nodes: leave it out")
+    return put_back(self.data, self.coords, self.shape)
+
+
+def diagonal(k: int, m: int, n: int, indptr: Array, indices: Array, data: Array, out: Array) -> None:
+    """The k-th diagonal."""
+    rows = expanded(indptr)
+    there = indices - rows == k
+    out[...] = put_back(data[there], (rows[there] - max(-k, 0),), out.shape)
+
+
+def submatrix(m: int, n: int, indptr: Array, indices: Array, data: Array, *ends: int) -> tuple[Array, Array, Array]:
+    """Rows and columns from one place to another."""
+    *places, order = kernels.get_csr_submatrix(m, n, indptr, indices, np.arange(data.size), *ends)
+    return *places, data[order]
+
+
+def with_all_elements(init: Any) -> Any:
+    """Of a dense array that is a node a matrix keeps all elements: one that is 0 has a derivative, too."""
+
+    def run(self: Any, arg1: Any, shape: Any = None, **options: Any) -> None:
+        if isinstance(arg1, NodeRole):
+            x: Any = arg1
+            x = np.atleast_2d(x) if isinstance(self, theirs.spmatrix) else x
+            shape, arg1 = shape or x.shape, (np.ravel(x), tuple(np.indices(x.shape).reshape(x.ndim, -1)))
+        init(self, arg1, shape, **options)
+
+    return run
 
 
 def sort_indices(m: int, indptr: Array, indices: Array, data: Array) -> None:
@@ -114,28 +167,56 @@ def sum_duplicates(m: int, n: int, indptr: Array, indices: Array, data: Array) -
     data[...] = put_back(data, group, data.shape)
 
 
-def combined(sign: float) -> Any:
-    """What stands for the sum or difference of two matrices: which elements of both meet is found with their places, as
-    real and imaginary parts."""
-    kernel = kernels.csr_plus_csr
+def summed(places: Array, data: Array) -> tuple[Array, Array]:
+    """Places in their order, each once, and the sum of the elements there."""
+    places, group = np.unique(places, return_inverse=True)
+    return places, put_back(data, (group,), places.shape)
+
+
+def fill(m: int, n: int, places: Array, data: Array, indptr: Array, indices: Array, out: Array) -> None:
+    """Write elements at places, which count along the rows, as a compressed matrix."""
+    indptr[...] = np.searchsorted(places, n * np.arange(m + 1))
+    indices[: places.size], out[: places.size] = places % n, data
+
+
+def combined(join: Any, compute: Any) -> Any:
+    """What stands for a function of two matrices, element by element; ``join`` finds the places of the result."""
 
     def run(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: Array, *into: Array) -> None:
-        found = np.zeros(np.shape(into[2]), complex)
-        kernel(m, n, p, i, np.arange(1, a.size + 1) + 0j, q, j, np.arange(1, b.size + 1) * 1j, *into[:2], found)
-        parts = [(found.real.astype(int), a), (found.imag.astype(int), sign * b)]
-        x, y = [np.where(k > 0, v[np.maximum(k - 1, 0)], 0) if v.size else 0.0 for k, v in parts]
-        into[2][...] = x + y
+        found = [summed(expanded(ends) * n + k, data) for ends, k, data in ((p, i, a), (q, j, b))]
+        places = join(*[there for there, _ in found])
+        parts = []
+        for there, data in found:
+            k = np.minimum(np.searchsorted(there, places), max(there.size - 1, 0))
+            parts.append(np.where(there[k] == places, data[k], 0) if there.size else np.zeros(places.shape))
+        fill(m, n, places, compute(*parts), *into)
 
     return run
 
 
-places = {"csr_tocsc": 4, "coo_tocsr": 5, "csr_todense": 4, "csr_diagonal": 5}  # of the data among the arguments
+def matmat(m: int, n: int, p: Array, i: Array, a: Array, q: Array, j: Array, b: Array, *into: Array) -> None:
+    """The product of two matrices: each element of the first meets a row of the second."""
+    lengths = np.diff(q)[i]
+    first = np.repeat(np.arange(i.size), lengths)
+    second = np.arange(first.size) + np.repeat(q[i] - np.cumsum(lengths) + lengths, lengths)
+    fill(m, n, *summed(expanded(p)[first] * n + j[second], a[first] * b[second]), *into)
+
+
+places = {  # of the data among the arguments
+    "csr_tocsc": 4, "coo_tocsr": 5, "csr_row_index": 4, "csr_row_slice": 5, "csr_column_index2": 4, "csr_hstack": 5,
+}  # fmt: skip
 stand_for(kernels, {
-    "csr_plus_csr": combined(1), "csr_minus_csr": combined(-1), "coo_matvec": coo_matvec, "dia_matvec": dia_matvec,
+    "csr_plus_csr": combined(np.union1d, np.add), "csr_minus_csr": combined(np.union1d, np.subtract),
+    "csr_maximum_csr": combined(np.union1d, np.maximum), "csr_minimum_csr": combined(np.union1d, np.minimum),
+    "csr_elmul_csr": combined(np.intersect1d, np.multiply), "csr_matmat": matmat, "get_csr_submatrix": submatrix,
+    "coo_matvec": coo_matvec, "dia_matvec": dia_matvec, "csr_todense": todense, "csr_diagonal": diagonal,
     "csr_sort_indices": sort_indices, "csr_sum_duplicates": sum_duplicates,
     **{f"{kind}_{word}": matvec(kind == "csc") for kind in ("csr", "csc") for word in ("matvec", "matvecs")},
     **{name: moving(getattr(kernels, name), place) for name, place in places.items()},
 })  # fmt: skip
+of_elements, of_diagonals = copied(theirs._coo._coo_base), copied(theirs._dia._dia_base)
+of_elements.__init__, of_elements.toarray = with_all_elements(of_elements.__init__), coo_toarray
+of_diagonals.tocoo, of_diagonals.tocsr = dia_tocoo, lambda self, copy=False: self.tocoo().tocsr()
 copied(theirs._base._spbase).__array_ufunc__ = None  # x * matrix is the matrix' to answer
 for _name in CLASSES:
     globals()[_name] = never_lost(copied(getattr(theirs, _name)))

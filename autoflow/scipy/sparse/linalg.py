@@ -66,8 +66,10 @@ def solve_batch(
     return wrap_batched(sparse_solve(values, open_layer(b, layer)[0].T, rows, columns, "", options).T, layer)
 
 
-def elements(matrix: Any) -> tuple[Any, Any, Any]:
-    """Data, rows and columns."""
+def elements(matrix: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Data, rows and columns of a matrix that fits b."""
+    if np.shape(matrix) != np.shape(b)[:1] * 2:
+        raise ValueError(f"a matrix of shape {np.shape(matrix)} and a right side of shape {np.shape(b)} do not fit")
     if sparse.issparse(matrix):
         found = matrix.tocoo()
         return found.data, found.row, found.col
@@ -87,7 +89,7 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     >>> linalg.spsolve(sparse.csc_array(np.diag([2.0, 1.0])), b).value
     array([1., 4.])
     """
-    data, rows, columns = elements(A)
+    data, rows, columns = elements(A, b)
     options = {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
     z = sparse_solve(data, as_array(b), rows, columns, "", options if permc_spec is not None else None)
     return np.ravel(z) if z.shape[1:] == (1,) else z  # as SciPy's
@@ -99,7 +101,7 @@ def iterative(name: str) -> Callable[..., Any]:
     def solve(A: Any, b: Any, **options: Any) -> tuple[Any, int]:  # noqa: N803
         if unknown := {"x0", "M", "callback"} & options.keys():
             raise NoRuleError(f"scipy.sparse.linalg.{name} of a node does not know {', '.join(sorted(unknown))}=")
-        data, rows, columns = elements(A)
+        data, rows, columns = elements(A, b)
         return sparse_solve(data, as_array(b), rows, columns, name, options), 0
 
     solve.__name__ = solve.__qualname__ = name
