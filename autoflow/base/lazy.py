@@ -36,7 +36,7 @@ LATER = owners({
     "extending.ops": "register_function register_operation", "forward.mixed_precision": "GradScaler autocast",
     "implicit.optima": "minimize", "livepage.page": "live",
     "nn.live": "plot_sizes watch", "nn.plots": "plot_boundary plot_loss plot_weights",
-    "nn.train": "fit", "nodes.records": "scope", "parallel.engines": "data_parallel", "pictures": "draw graph to_dot",
+    "nn.train": "fit", "nodes.records": "scope", "program.watch": "trace", "parallel.engines": "data_parallel", "pictures": "draw graph to_dot",
     "pictures.sliders.explore": "explore", "scipy": "integrate linalg signal special stats",
     "transforms.custom_jvp": "custom_jvp", "transforms.gradcheck": "check gradcheck",
     "transforms.gradient": "Gradients gradients", "transforms.jacobian": "hessian jacfwd jacobian jacrev",

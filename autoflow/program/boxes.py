@@ -96,6 +96,7 @@ class Boxes:
         """The boxes around an instruction of an activation."""
         if type(place) is not Activation:
             return ()
+        place = place.whole
         found = self.known.get((id(place), last))
         if found is None:
             path = self.call(place)
@@ -113,7 +114,7 @@ class Boxes:
         waiting, call = [], place
         while id(call) not in self.calls and call.parent is not None:
             waiting.append(call)
-            call = call.parent
+            call = call.parent.whole
         for call in reversed(waiting):  # no recursion: programs have their own
             self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call))
         return self.calls.get(id(place), ())

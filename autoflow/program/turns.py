@@ -1,22 +1,23 @@
 """The turns of loops: ``for t in range(5)`` had its third one, with t = 2, when a record was made.
 
-Nobody watches the loops. But in one turn an expression is computed once at most. So if it was computed as often as the
-loops around it can go round, it was computed in each of their turns, in their order, whatever else the program does.
-How often that is stands in the program: ``range`` of numbers, of names that are given once, of arguments; a tuple.
+Where the run was watched (``watch.py``) that is certain. Elsewhere only this is: the same instruction again in one call
+is a later turn, so the steps say which recorded run of its expression it is.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import dis
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from math import prod
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .names import COMPREHENSIONS, FRAMES, Program, argument_node, caller_of, function_around
+from .names import COMPREHENSIONS, FRAMES, Program, caller_of
 from .places import Activation
-from .source import Loop, called, find, is_module, loop_text, source_of, start_of, written
+from .source import Loop, called, find, is_module, is_within, loop_text, source_of, span_of, start_of, written
+from .watch import LATER
 
 Run = tuple[int, int, int]
 RUN = ", recorded run "  # which turn it was is not certain
@@ -31,6 +32,7 @@ class Turns:
         self.nth: dict[int, int] = {}  # ids of records and of calls -> which run of its instruction each is
         self.runs_of: dict[int, Run] = {}  # ids of records and of calls -> what was run
         self.indirect: set[Run] = set()  # those that may make several calls in one run
+        self.running = dict(running())
         for r in sorted(records, key=lambda r: int(r.number)):
             if (place := getattr(r, "place", None)) is not None:
                 self.count(id(r), place, run_of(place, r.last), id(r) not in program.parts)
@@ -40,9 +42,9 @@ class Turns:
         while type(place) is Activation:
             self.runs[run] += new
             self.runs_of[key], self.nth[key] = run, self.runs[run] - 1
-            if id(place) in self.nth or place.parent is None:
+            if id(place.whole) in self.nth or place.parent is None:
                 return
-            key, run, new = id(place), run_of(place.parent, place.call, place.code), True
+            key, run, new = id(place.whole), run_of(place.parent, place.call, place.code), True
             if not is_direct(place):
                 self.indirect.add(run)
             place = place.parent
@@ -51,54 +53,59 @@ class Turns:
         """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
         certain, how often the innermost was recorded."""
         place: Any = getattr(record, "place", None)
-        last, key = getattr(record, "last", -1), id(record)
+        last, key, same = getattr(record, "last", -1), id(record), True
         found: list[str] = []
-        if type(place) is Activation and key in self.nth and not self.is_known(place, last, key):
-            found = self.beside(record)
-            if found:
-                key, place, last = id(place), place.parent, place.call
         while type(place) is Activation and key in self.nth:
-            found[:0] = self.in_call(place, last, key)
-            key, place, last = id(place), place.parent, place.call
+            found[:0] = self.in_call(place, last, key, same)
+            same = same and not place.code.co_flags & LATER
+            key, place, last = id(place.whole), place.parent, place.call
         return tuple([text for text in found if RUN not in text] or found[-1:])
 
-    def beside(self, record: Any) -> list[str]:
-        """The turns of a record whose expression was not always recorded, from one in it or around it that was."""
-        users = [user for user, _ in self.program.users.get(id(record), ())]
-        for x in (*users, *record.parents):
-            here = getattr(x, "place", None) is record.place and id(x) in self.nth
-            if here and self.is_known(x.place, x.last, id(x)):
-                one, other = [find(r.place.code, r.last) for r in (record, x)]
-                if one and other and (one.is_in(other) or other.is_in(one)):
-                    return self.in_call(x.place, x.last, id(x))
-        return []
-
-    def is_known(self, place: Activation, last: int, key: int) -> bool:
-        """Was this run in each turn of the loops of its function?"""
-        run, source = self.runs_of[key], source_of(place.code)
-        loops = own_loops(place, last) if source is not None and run not in self.indirect else []
-        return bool(loops) and prod([len(values_of(x, place, source)) for x in loops]) == self.runs[run]
-
-    def in_call(self, place: Activation, last: int, key: int) -> list[str]:
-        """The turns of a run of an instruction in the loops of its function."""
+    def in_call(self, place: Activation, last: int, key: int, same: bool) -> list[str]:
+        """The turns of the loops of a function, which may not be the same any more, at one run of an instruction."""
         n, run, loops, source = self.nth[key], self.runs_of[key], own_loops(place, last), source_of(place.code)
-        if not loops or source is None or run in self.indirect:
+        if not loops or source is None:
             return []
-        if not self.is_known(place, last, key):
-            told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[run]}"
-            return [told] if self.runs[run] > 1 else []
-        found = []
-        for loop in reversed(loops):
-            known = values_of(loop, place, source)
-            n, k = divmod(n, len(known))
-            name = written(getattr(loop, "target", loop))
-            found.append(f"{name} = {known[k]}, " * (name != "_") + f"iteration {k + 1} of {len(known)}")
-        return found[::-1]
+        if same and all([x in place.turns and place.turns[x][1] for x in loops]) and not is_test(place, last, loops):
+            return [self.told(place, loop) for loop in loops]
+        told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[run]}"
+        return [told] if self.runs[run] > 1 and run not in self.indirect else []
+
+    def told(self, place: Activation, loop: Loop) -> str:
+        """A turn in words: of how many, if the loop has ended."""
+        run, n = place.turns[loop]
+        variable = value_of(loop, n - 1)
+        return f"{variable}, " * bool(variable) + f"iteration {n}" + f" of {run.turns}" * self.has_ended(place, loop)
+
+    def has_ended(self, place: Activation, loop: Loop) -> bool:
+        """Has a loop ended, whose turns one knows?"""
+        now, last = self.running.get(id(place.whole), (place, -1))
+        is_last = loop in now.turns and now.turns[loop][0] is place.turns[loop][0]
+        at_head = last >= 0 and dis.opname[place.code.co_code[last]] == "FOR_ITER"
+        goes_on = last >= 0 and is_last and (at_head or loop in own_loops(now, last))
+        return not (goes_on or place.code.co_flags & LATER)
+
+
+def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
+    """The calls that are running, and where."""
+    for frame in sys._current_frames().values():
+        now: Any = frame
+        while now is not None:
+            if type(place := now.f_trace) is Activation:
+                yield id(place.whole), (place, now.f_lasti)
+            now = now.f_back
+
+
+def is_test(place: Activation, last: int, loops: Iterable[Loop]) -> bool:
+    """Is an instruction in the test of one of these loops, where it is not said which turn that is?"""
+    found = find(place.code, last)
+    tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
+    return found is None or any([is_within(found.span, span) for span in tests])
 
 
 def run_of(place: Any, last: int, called: Any = None) -> Run:
     """What is counted as a run: an instruction of a call, and the code of the function that it calls."""
-    return id(place), start_of(getattr(place, "code", place), last), id(called)
+    return id(getattr(place, "whole", place)), start_of(getattr(place, "code", place), last), id(called)
 
 
 def is_direct(call: Activation) -> bool:
@@ -122,34 +129,18 @@ def own_loops(place: Activation, last: int) -> list[Loop]:
     return loops[::-1]
 
 
-def values_of(loop: Loop, place: Activation, source: Any) -> Sequence[Any]:
-    """The values of a loop's variable, as far as the program says them, else nothing."""
+def value_of(loop: Loop, n: int) -> str:
+    """The variable of a loop in its n-th turn, from 0, as far as the program says it: ``t = 2``; else nothing."""
+    target, value = getattr(loop, "target", None), ""
     match getattr(loop, "iter", None):
         case ast.Tuple(elts=items) | ast.List(elts=items) if not any([isinstance(x, ast.Starred) for x in items]):
-            return [written(x) for x in items]
-        case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
-            numbers = [integer(x, place, source) for x in args]
-            known = [n for n in numbers if n is not None]
-            return range(*known) if len(known) == len(args) and 0 not in known[2:] else ()
-    return ()
-
-
-def integer(node: Any, place: Activation, source: Any) -> int | None:
-    """The number that an argument of ``range`` is: written there, or in the call, or in the one statement that gives
-    the name in the same function or the module."""
-    if isinstance(node, ast.Name):
-        call, own, name = function_around(place), source.function(node), node.id
-        named = [x for x in ast.walk(source.tree) if name in (getattr(x, "id", None), *getattr(x, "names", ()))]
-        stores = [x for x in named if not isinstance(getattr(x, "ctx", None), ast.Load)]
-        inner = [x for x in stores if not isinstance(x, ast.Name) or source.function(x) is own]  # global, nonlocal
-        node = None
-        if name in call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]:
-            node = None if inner else argument_node(call, name)
-        elif (
-            name not in call.code.co_freevars
-            and len(found := inner or [x for x in stores if source.function(x) is source.tree]) == 1
-        ):
-            above = source.above[found[0]]
-            node = above.value if isinstance(above, ast.Assign) else None
-    known = isinstance(node, ast.Constant) and type(node.value) is int
-    return int(node.value) if known else None
+            value = written(items[n])
+        case ast.Call(func=ast.Name(id="range"), args=[x], keywords=[]) if not isinstance(x, ast.Starred):
+            value = str(n)
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(first), _], keywords=[]):
+            value = str(first + n)
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(first), _, ast.Constant(step)], keywords=[]):
+            value = str(first + n * step)
+        case ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]) if isinstance(target, ast.Tuple):
+            target, value = target.elts[0], str(n)
+    return f"{target.id} = {value}" if value and isinstance(target, ast.Name) and target.id != "_" else ""
