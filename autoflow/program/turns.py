@@ -1,7 +1,6 @@
 """The turns of loops: ``for t in range(5)`` had its third one, with t = 2, when a record was made.
 
-Where the run was watched (``watch.py``) that is certain. Elsewhere only this is: the same instruction again in one call
-is a later turn, so the steps say which recorded run of its expression it is.
+That is known where the run was watched (``watch.py``), and nowhere else: places alone do not tell it.
 """
 
 from __future__ import annotations
@@ -10,72 +9,37 @@ import ast
 import builtins
 import dis
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from .names import COMPREHENSIONS, FRAMES, Program, caller_of
+from .names import COMPREHENSIONS, FRAMES, caller_of
 from .places import Activation
-from .source import Loop, called, find, is_module, is_within, loop_text, source_of, span_of, start_of, written
+from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
 from .watch import LATER
 
 Run = tuple[int, int, int]
-RUN = ", recorded run "  # which turn it was is not certain
 
 
 class Turns:
-    """The turns that the records of a graph were made in."""
+    """The turns that the records of a graph were made in, as they are when it is drawn."""
 
-    def __init__(self, program: Program, records: Iterable[Any]) -> None:
-        self.program = program
-        self.runs: Counter[Run] = Counter()  # how often each was
-        self.nth: dict[int, int] = {}  # ids of records and of calls -> which run of its instruction each is
-        self.runs_of: dict[int, Run] = {}  # ids of records and of calls -> what was run
-        self.indirect: set[Run] = set()  # those that may make several calls in one run
+    def __init__(self) -> None:
         self.running = dict(running())
-        for r in sorted(records, key=lambda r: int(r.number)):
-            if (place := getattr(r, "place", None)) is not None:
-                self.count(id(r), place, run_of(place, r.last), id(r) not in program.parts)
-
-    def count(self, key: int, place: Any, run: Run, new: bool = True) -> None:
-        """Count a run, and the calls that it is in, if they are not known yet."""
-        while type(place) is Activation:
-            self.runs[run] += new
-            self.runs_of[key], self.nth[key] = run, self.runs[run] - 1
-            if id(place.whole) in self.nth or place.parent is None:
-                return
-            key, run, new = id(place.whole), run_of(place.parent, place.call, place.code), True
-            if not is_direct(place):
-                self.indirect.add(run)
-            place = place.parent
 
     def of(self, record: Any) -> tuple[str, ...]:
-        """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
-        certain, how often the innermost was recorded."""
+        """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``."""
         place: Any = getattr(record, "place", None)
-        last, key, same = getattr(record, "last", -1), id(record), True
-        found: list[str] = []
-        while type(place) is Activation and key in self.nth:
-            found[:0] = self.in_call(place, last, key, same)
-            same = same and not place.code.co_flags & LATER
-            key, place, last = id(place.whole), place.parent, place.call
-        return tuple([text for text in found if RUN not in text] or found[-1:])
-
-    def in_call(self, place: Activation, last: int, key: int, same: bool) -> list[str]:
-        """The turns of the loops of a function, which may not be the same any more, at one run of an instruction."""
-        n, run, loops, source = self.nth[key], self.runs_of[key], own_loops(place, last), source_of(place.code)
-        if not loops or source is None:
-            return []
-        if same and all([x in place.turns and place.turns[x][1] for x in loops]) and not is_test(place, last, loops):
-            return [self.told(place, loop) for loop in loops]
-        told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[run]}"
-        return [told] if self.runs[run] > 1 and run not in self.indirect else []
+        last, found = getattr(record, "last", -1), list[str]()
+        while type(place) is Activation:
+            found[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
+            place, last = (place.parent, place.call) if not place.code.co_flags & LATER else (None, -1)
+        return tuple(found)
 
     def told(self, place: Activation, loop: Loop) -> str:
         """A turn in words: of how many, if the loop has ended."""
         run, n = place.turns[loop]
-        variable = value_of(loop, n - 1)
-        return f"{variable}, " * bool(variable) + f"iteration {n}" + f" of {run.turns}" * self.has_ended(place, loop)
+        text = f"iteration {n}" + f" of {run.turns}" * self.has_ended(place, loop)
+        return ", ".join([x for x in (value_of(loop, n - 1), text) if x])
 
     def has_ended(self, place: Activation, loop: Loop) -> bool:
         """Has a loop ended, whose turns one knows?"""
@@ -96,11 +60,13 @@ def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
             now = now.f_back
 
 
-def is_test(place: Activation, last: int, loops: Iterable[Loop]) -> bool:
-    """Is an instruction in the test of one of these loops, where it is not said which turn that is?"""
-    found = find(place.code, last)
+def known_loops(place: Activation, last: int) -> list[Loop]:
+    """The loops around an instruction in its own function, if their turns are known. Not those of a test: it belongs to
+    no turn."""
+    loops, found = own_loops(place, last), find(place.code, last)
     tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
-    return found is None or any([is_within(found.span, span) for span in tests])
+    is_test = found is None or any([is_within(found.span, span) for span in tests])
+    return loops if not is_test and all([x in place.turns and place.turns[x][1] for x in loops]) else []
 
 
 def run_of(place: Any, last: int, called: Any = None) -> Run:
