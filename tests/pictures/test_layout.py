@@ -315,8 +315,9 @@ def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
 
 def test_layers_with_weights_of_their_own_say_so():
     x = h = af.Variable(make.spread(4, 8), name="x")
-    for k in range(50):
-        h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
+    with af.trace():
+        for k in range(50):
+            h = h + np.tanh(h @ af.Variable(make.spread(8, 8) / 8, name=f"W{k}"))
     loss = np.mean(h * h)
     g = loss.graph()
     (fold,) = [v for v in g.drawn.nodes if v.fold]
