@@ -16,6 +16,7 @@ JSON.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -289,7 +290,7 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
                 inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
     new: set[int] = set()
     for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
-        signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
+        signs = [tuple([(graph.places[k], first_word(graph.words[k])) for k in item]) for item in items.values()]
         parts = divide(signs)
         if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
             continue
@@ -300,30 +301,13 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
 
 
 def divide(signs: Sequence[Any]) -> list[int]:
-    """Where parts begin in which no sign occurs twice. The first may lack its beginning, or the last its end;
-    the division with the larger equal parts is taken.
+    """Where parts begin: with the sign that occurs most often. The first may begin with another one.
 
-    >>> divide([3, 1, 2, 3, 1, 2, 3])
-    [0, 1, 4]
+    >>> divide([2, 3, 1, 2, 3, 1])
+    [0, 3]
     """
-    forward, seen = [0], set[Any]()
-    for place, sign in enumerate(signs):
-        if sign in seen:
-            forward.append(place)
-            seen = set()
-        seen.add(sign)
-    backward, seen = [], set()
-    for place in range(len(signs) - 1, -1, -1):
-        if signs[place] in seen:
-            backward.append(place + 1)
-            seen = set()
-        seen.add(signs[place])
-    backward = [0, *backward[::-1]]
-
-    def equal(parts: list[int]) -> int:
-        return len({tuple(signs[a:b]) for a, b in pairwise([*parts, len(signs)])})
-
-    return min(backward, forward, key=lambda parts: (len(parts), equal(parts)))
+    first = max(dict.fromkeys(signs), key=Counter(signs).__getitem__)
+    return [k for k, sign in enumerate(signs) if sign == first or k == 0]
 
 
 def pattern(codes: Any) -> tuple[int, int, int]:
