@@ -15,7 +15,7 @@ from typing import Any
 from .names import COMPREHENSIONS, FRAMES, caller_of
 from .places import Activation
 from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
-from .watch import LATER
+from .watch import DROPPED, LATER
 
 Run = tuple[int, int, int]
 
@@ -66,7 +66,8 @@ def known_loops(place: Activation, last: int) -> list[Loop]:
     loops, found = own_loops(place, last), find(place.code, last)
     tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
     is_test = found is None or any([is_within(found.span, span) for span in tests])
-    return loops if not is_test and all([x in place.turns and place.turns[x][1] for x in loops]) else []
+    known = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
+    return loops if not is_test and known == loops else []
 
 
 def run_of(place: Any, last: int, called: Any = None) -> Run:

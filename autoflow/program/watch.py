@@ -28,6 +28,7 @@ JUMPS = {*dis.hasjrel, *dis.hasjabs}
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD")
 ENDS += ("JUMP_BACKWARD_NO_INTERRUPT",)
 MOST = 10_000
+MOST_IDLE = 1000
 python: Any = getattr(sys, "monitoring", None)
 
 
@@ -105,9 +106,28 @@ def loop_of_target(span: Span | None, source: Source) -> Loop | None:
     return None
 
 
+def references(frame: FrameType) -> int:
+    """How many there are to what a frame carries: more than ``ALONE`` if a record or a call was made in this turn."""
+    return sys.getrefcount(frame.f_trace)
+
+
+def alone() -> int:
+    """How many there are if none was."""
+    frame = getframe()
+    before, frame.f_trace = frame.f_trace, Activation()
+    found = references(frame)
+    frame.f_trace = before
+    return found
+
+
+ALONE = alone()
+IDLE: dict[Loop, int] = {}  # how many turns of a loop on end have left nothing that a picture could show
+DROPPED: set[Loop] = set()  # those that are not watched any more: too many
+
+
 def note(frame: FrameType, offset: int) -> None:
     """An instruction of a frame at which something begins."""
-    place: Any = frame.f_trace
+    is_idle, place = references(frame) <= ALONE, frame.f_trace
     if place is None:
         place = begin(frame)
     if type(place) is not Activation:  # a debugger's
@@ -120,7 +140,17 @@ def note(frame: FrameType, offset: int) -> None:
             run, n = turns[loop]
             run.turns = n + 1
             turns = {x: turns[x] for x in around if x in turns} | {loop: (run, n + 1)}
+            IDLE[loop] = IDLE.get(loop, 0) + 1 if is_idle else 0
     frame.f_trace = place.in_turns(turns)
+    for loop in [loop for loop in turns if IDLE.get(loop, 0) > MOST_IDLE]:
+        drop(frame.f_code, loop)
+
+
+def drop(code: CodeType, loop: Loop) -> None:
+    """Watch a loop no more, which is Python's alone and need not become slower."""
+    DROPPED.add(loop)
+    known = {k: [event for event in x if event[1] is not loop] for k, x in events_of(code).items()}
+    EVENTS[id(code)] = code, {k: x for k, x in known.items() if x}
 
 
 # ---------------------------------------------------------------- who tells us

@@ -15,6 +15,7 @@ import pytest
 
 import autoflow as af
 from autoflow.nodes.records import ancestors
+from autoflow.program import watch
 from autoflow.program.turns import Turns
 
 TOLD = re.compile(r"(\w+): (?:(\w+) = (\S+), )?iteration (\d+)(?: of (\d+))?$")
@@ -304,6 +305,34 @@ def test_nothing_is_watched_unasked():
     if sys.version_info >= (3, 12):
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == str((None, [None] * 6)).strip("()").replace("None, [", "None [")
+
+
+def test_loops_that_are_pythons_alone_are_not_watched_for_long():
+    def run(x, many):
+        total = 0
+        for k in range(many):
+            total += k
+        for t in range(many):  # noqa: B007 - it is told
+            x = x * 0.999
+        return x + 0.0 * total
+
+    def loop(x, many):
+        for k in range(many):
+            if k == many - 1:
+                x = x * 0.5
+        return x
+
+    with af.trace():
+        long, short = run(af.Variable(0.5), 1500), loop(af.Variable(0.5), 3)
+        few = texts(short)
+        late = loop(af.Variable(0.5), 1500)
+    assert {(), ("t = 1499, iteration 1500 of 1500",)} <= set(texts(long))
+    assert few == [("k = 2, iteration 3 of 3",)]
+    if sys.version_info < (3, 12):
+        return
+    assert texts(late) == texts(short) == [()]  # what is not seen to the end is not told
+    events = [watch.EVENTS[id(f.__code__)][1] for f in (run, loop)]
+    assert [len({event[1] for x in known.values() for event in x}) for known in events] == [1, 0]
 
 
 def test_notebooks_are_watched_from_the_beginning():
