@@ -101,7 +101,8 @@ class Boxes:
             return ()
         found = self.known.get((id(place), last, same))
         if found is None:
-            path, source, turn = self.call(place.whole), source_of(place.code), None
+            source: Any = source_of(place.code)
+            path, turn = self.call(place.whole), None
             known = known_loops(place, last) if same else []
             for loop in own_loops(place, last):
                 key: Key = ("loop", id(place.whole), id(loop), len(path), turn)

@@ -104,9 +104,11 @@ def value_of(loop: Loop, n: int) -> str:
             value = written(items[n])
         case ast.Call(func=ast.Name(id="range"), args=[x], keywords=[]) if not isinstance(x, ast.Starred):
             value = str(n)
-        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(first), _], keywords=[]):
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(int(first)), _], keywords=[]):
             value = str(first + n)
-        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(first), _, ast.Constant(step)], keywords=[]):
+        case ast.Call(
+            func=ast.Name(id="range"), args=[ast.Constant(int(first)), _, ast.Constant(int(step))], keywords=[]
+        ):
             value = str(first + n * step)
         case ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]) if isinstance(target, ast.Tuple):
             target, value = target.elts[0], str(n)

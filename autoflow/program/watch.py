@@ -25,8 +25,8 @@ from .source import Loop, Source, Span, find, is_within, loops_around, source_of
 TOOLS = (4, 3)  # the numbers that Python keeps for no kind of tool
 LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # they go on in a turn of their caller's that may be another
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
-ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD")
-ENDS += ("JUMP_BACKWARD_NO_INTERRUPT",)
+ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+                  "JUMP_BACKWARD_NO_INTERRUPT"})  # fmt: skip
 MOST = 10_000
 MOST_IDLE = 1000
 python: Any = getattr(sys, "monitoring", None)
@@ -52,7 +52,7 @@ def events_of(code: CodeType) -> dict[int, list[Event]]:
         found: dict[int, list[Event]] = {}
         with contextlib.suppress(Exception):  # it must not reach the program that runs
             rows = list(dis.get_instructions(code))
-            source = source_of(code) if any([row.opcode in JUMPS for row in rows]) else None
+            source: Any = source_of(code) if any([row.opcode in JUMPS for row in rows]) else None
             for loop, turn, entries in loops_in(code, rows, source) if source is not None else ():
                 around = tuple(loops_around(loop, source.above))
                 for offset, begins in ((turn, True), *[(entry, False) for entry in entries]):
@@ -67,14 +67,11 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
     Left out are loops without one such instruction: ``async for``, a ``while`` whose body begins with a ``while``, one
     in ``finally``, which is compiled twice.
     """
-    spans = [Span(*row.positions) if row.positions and None not in row.positions else None for row in rows]
+    spans: Any = [Span(*row.positions) if row.positions and None not in row.positions else None for row in rows]
     at = {row.offset: k for k, row in enumerate(rows)}
-    before: list[set[int]] = [set() for _ in rows]
-    for k, row in enumerate(rows):
-        if row.opname not in ENDS and k + 1 < len(rows):
-            before[k + 1].add(k)
-        if row.opcode in JUMPS:
-            before[at[row.argval]].add(k)
+    steps = [(k, k + 1) for k, row in enumerate(rows[:-1]) if row.opname not in ENDS]
+    steps += [(k, at[row.argval]) for k, row in enumerate(rows) if row.opcode in JUMPS]
+    steps = [(j, k) for j, k in steps if spans[j] is not None and spans[k] is not None]
     found: list[tuple[Loop, int, set[int]]] = []
     for k in [k for k, row in enumerate(rows) if row.opname == "FOR_ITER"]:
         store, head = k + 1 + (rows[k + 1].opname == "NOT_TAKEN"), k
@@ -83,15 +80,14 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
         if (target := loop_of_target(spans[store], source)) is not None:
             found.append((target, rows[store].offset, {rows[head - 1].offset}))
     for loop in source.whiles:
-        all_of_it, body = span_of(loop), span_of(loop.body[0], loop.body[-1])
-        region = [k for k, span in enumerate(spans) if span is not None and is_within(span, all_of_it)]
-        outside = [j for k in region for j in before[k] if (s := spans[j]) is not None and not is_within(s, all_of_it)]
-        first = [
-            k for k in region if is_within(spans[k], body)
-            and any([spans[j] is not None and not is_within(spans[j], body) for j in before[k]])
-        ]  # fmt: skip
-        if len(first) == 1 and (begin := find(code, rows[first[0]].offset)) and next(begin.loops(), None) is loop:
-            found.append((loop, rows[first[0]].offset, {rows[j].offset for j in outside}))
+        whole, body = span_of(loop), span_of(loop.body[0], loop.body[-1])
+        first = {k for j, k in steps if is_within(spans[k], body) and not is_within(spans[j], body)}
+        begin = find(code, rows[min(first)].offset) if len(first) == 1 else None
+        if begin is not None and next(begin.loops(), None) is loop:
+            entries = {
+                rows[j].offset for j, k in steps if is_within(spans[k], whole) and not is_within(spans[j], whole)
+            }
+            found.append((loop, rows[min(first)].offset, entries))
     return found
 
 
