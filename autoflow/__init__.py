@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # LATER, for editors and checkers of types
     from .parallel.engines import data_parallel
     from .pictures import draw, graph, to_dot
     from .pictures.sliders.explore import explore
+    from .program.watch import trace
     from .scipy import integrate, linalg, signal, special, stats
     from .transforms.custom_jvp import custom_jvp
     from .transforms.gradcheck import check, gradcheck
@@ -54,7 +55,7 @@ __all__ = [
     "minimize", "multigrad", "multigrad_dict", "nn", "no_grad", "on_operation", "ones", "ops", "optim", "options",
     "plot_boundary", "plot_loss", "plot_sizes", "plot_weights", "primitive", "register_function", "register_operation",
     "register_rule", "reset", "safe_masking", "scope", "set_grad_enabled", "signal", "special", "stack", "stats",
-    "stop_gradient", "to_cpu", "to_dot", "to_gpu", "tree_flatten", "tree_leaves", "tree_map", "tree_paths",
+    "stop_gradient", "to_cpu", "to_dot", "to_gpu", "trace", "tree_flatten", "tree_leaves", "tree_map", "tree_paths",
     "tree_ravel", "tree_reduce", "tree_unflatten", "value_and_grad", "variable", "vjp", "vmap", "warm_allocator",
     "watch", "zeros",
 ]  # fmt: skip

@@ -295,7 +295,8 @@ def screenshots(folder: Path) -> None:
         path = Path(place) / "picture.svg"
         for name, theme in itertools.product(GALLERY, THEMES):
             af.reset()
-            GALLERY[name](theme=theme).save(path)
+            with af.trace():
+                GALLERY[name](theme=theme).save(path)
             wide, high = map(int, re.findall(r'(?:width|height)="(\d+)"', path.read_text(encoding="utf-8"))[:2])
             page = browser.open(path, width=wide, height=high)
             smaller(page.screenshot(folder / f"{name}_{theme}.png"))
@@ -368,7 +369,8 @@ def main(folder: Path = HERE) -> None:
     """Write the files."""
     for name, make in GALLERY.items():
         af.reset()
-        make().save(folder / f"{name}.svg")
+        with af.trace():
+            make().save(folder / f"{name}.svg")
     for theme in THEMES:
         readme(theme=theme).save(folder / f"lesson_{theme}.svg")
         network_folded(theme=theme).save(folder / f"network_folded_{theme}.svg")

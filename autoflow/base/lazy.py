@@ -37,7 +37,7 @@ LATER = owners({
     "implicit.optima": "minimize", "livepage.page": "live",
     "nn.live": "plot_sizes watch", "nn.plots": "plot_boundary plot_loss plot_weights",
     "nn.train": "fit", "nodes.records": "scope", "parallel.engines": "data_parallel", "pictures": "draw graph to_dot",
-    "pictures.sliders.explore": "explore", "scipy": "integrate linalg signal special stats",
+    "pictures.sliders.explore": "explore", "program.watch": "trace", "scipy": "integrate linalg signal special stats",
     "transforms.custom_jvp": "custom_jvp", "transforms.gradcheck": "check gradcheck",
     "transforms.gradient": "Gradients gradients", "transforms.jacobian": "hessian jacfwd jacobian jacrev",
     "transforms.vjp_jvp": "ggnvp hvp jvp linear_transpose linearize multigrad multigrad_dict vjp",

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.errors import AutoflowError
 from ..base.spellings import explain_keyword
+from ..program.watch import watch
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -16,11 +17,12 @@ def load_ipython_extension(shell: Any = None) -> None:
     """What ``import autoflow`` calls in IPython; and ``%load_ext autoflow``, which is not needed.
 
     ``%%gradients`` at the top of a cell runs it and shows what happens to derivatives on each of its lines. Tracebacks
-    of autoflow's errors leave out its own frames; ``%xmode Verbose`` shows all.
+    of autoflow's errors leave out its own frames; ``%xmode Verbose`` shows all. Pictures know the turns of loops.
     """
     shell = shell or sys.modules["IPython"].get_ipython()
     if shell is None:  # IPython is there, and not in use
         return
+    watch()
     shell.register_magic_function(lambda line, cell: cover_cell(shell, cell), "cell", "gradients")
     if not shell.custom_exceptions:  # else the user has a handler already
         shell.set_custom_exc((AutoflowError, TypeError), show_error)

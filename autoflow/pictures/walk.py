@@ -25,6 +25,7 @@ from ..base.errors import LOST, LostGradientError
 from ..base.modes import modes
 from ..forward.replay import key_of, record_again
 from ..nodes.nodes import Node, OperationRole, Variable
+from ..program.watch import trace
 from .folding import views
 from .folding.choose import open_boxes
 from .formulas.sent_back import rules_of
@@ -373,9 +374,15 @@ def check_nodes(node: Any) -> list[Any]:
     return list({id(x): x for x in given}.values())
 
 
-def draw(node: Any, detail: str | None = None, **options: Any) -> Graph:
-    """Show the picture of ``node`` here and now, in IPython or a notebook, and return it. Arguments: :func:`graph`."""
-    picture = graph(node, detail, **options)
+def draw(node: Any, *args: Any, **options: Any) -> Graph:
+    """Show the picture of ``node`` here and now, in IPython or a notebook, and return it. Arguments: :func:`graph`.
+
+    ``draw(f, x, y)`` draws what ``f(x, y)`` returns, and knows the turns of its loops: see ``af.trace``.
+    """
+    if callable(node):
+        with trace():
+            node, args = node(*args), ()
+    picture = graph(node, *args, **options)
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:
         return picture

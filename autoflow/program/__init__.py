@@ -4,5 +4,6 @@ places.py      the activation (which call of which function) and the instruction
 source.py      from an instruction to the file, the line, the columns and the text of its expression
 names.py       from the places of a graph to the names of its nodes
 boxes.py       ... and to the calls and loops around them
-turns.py       ... and to the turns of these loops
+watch.py       the turns of loops, seen while the program runs
+turns.py       ... and from there to the words about them
 """

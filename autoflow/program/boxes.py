@@ -1,7 +1,8 @@
 """The parts of a program that a graph was computed in: calls with their objects, loops, ``with af.scope``.
 
-A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one. Nothing tells where
-one of its turns ends, but the same instruction again in one call is a later turn: "at least 3 turns".
+A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one, and so is each of its
+turns where the run was watched. Else nothing tells where a turn ends, but the same instruction again in one call is a
+later turn: "at least 3 turns".
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 from .names import FRAMES, Program, caller_of
 from .places import Activation
 from .source import loop_text, source_of
-from .turns import Run, is_direct, own_loops, run_of
+from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, value_of
+from .watch import LATER
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]
@@ -23,11 +25,12 @@ Path = tuple[Key, ...]
 class Box:
     """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
 
-    __slots__ = ("before", "content", "continued", "kind", "path", "seen", "title")
+    __slots__ = ("before", "content", "continued", "kind", "path", "run", "seen", "title")
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
-        self.kind, self.title = kind, title  # kind: call, loop, scope
+        self.kind, self.title = kind, title  # kind: call, loop, turn, scope
+        self.run: Any = None  # of a loop and a turn, where it was watched
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
         self.seen: Counter[Run] = Counter()  # instructions directly in it -> how often each was run
@@ -36,7 +39,7 @@ class Box:
     @property
     def turns(self) -> int:
         """How many turns a loop had at least."""
-        return max(self.seen.values(), default=0)
+        return self.run.turns if self.run is not None else max(self.seen.values(), default=0)
 
     @property
     def has_turns(self) -> bool:
@@ -48,11 +51,11 @@ class Boxes:
     """The boxes around each record of a graph."""
 
     def __init__(self, program: Program, records: Sequence[Any]) -> None:
-        self.program = program
+        self.program, self.turns, self.ended = program, Turns(), set[Any]()
         self.boxes: dict[Key, Box] = {}
         self.calls: dict[int, Path] = {}
         self.origins: dict[tuple[Path, int, int], Key] = {}
-        self.known: dict[tuple[int, int], Path] = {}
+        self.known: dict[tuple[int, int, bool], Path] = {}
         self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
         self.unknown = {id(r) for r in records if getattr(r, "place", None) is None}  # of backward passes, say
         self.prune()
@@ -68,7 +71,7 @@ class Boxes:
     def note(self, key: Key) -> str:
         """The note about a box."""
         box = self.boxes[key]
-        told = f"at least {box.turns} turns" if box.has_turns else ""
+        told = f"{'' if box.run in self.ended else 'at least '}{box.turns} turns" if box.has_turns else ""
         return "continued under a debugger" if box.continued else told
 
     # -- which boxes there are
@@ -92,20 +95,26 @@ class Boxes:
         if path:
             self.boxes[path[-1]].seen[run] += 1
 
-    def at(self, place: Any, last: int) -> Path:
-        """The boxes around an instruction of an activation."""
+    def at(self, place: Any, last: int, same: bool = True) -> Path:
+        """The boxes around an instruction of an activation, which may not be in the ``same`` turn any more."""
         if type(place) is not Activation:
             return ()
-        found = self.known.get((id(place), last))
+        found = self.known.get((id(place), last, same))
         if found is None:
-            path = self.call(place)
             source: Any = source_of(place.code)
+            path, turn = self.call(place.whole), None
+            known = known_loops(place, last) if same else []
             for loop in own_loops(place, last):
-                key: Key = ("loop", id(place), id(loop), len(path))
-                if key not in self.boxes:
-                    self.boxes[key] = Box("loop", loop_text(loop, source))
+                key: Key = ("loop", id(place.whole), id(loop), len(path), turn)
+                box = self.boxes.setdefault(key, Box("loop", loop_text(loop, source)))
                 path = (*path, key)
-            found = self.known[id(place), last] = path
+                if known:
+                    box.run, n = place.turns[loop]
+                    turn = ("turn", id(box.run), n)
+                    self.boxes.setdefault(turn, Box("turn", value_of(loop, n - 1) or f"iteration {n}")).run = box.run
+                    self.ended.update([box.run] if self.turns.has_ended(place, loop) else [])
+                    path = (*path, turn)
+            found = self.known[id(place), last, same] = path
         return found
 
     def call(self, place: Activation) -> Path:
@@ -113,9 +122,9 @@ class Boxes:
         waiting, call = [], place
         while id(call) not in self.calls and call.parent is not None:
             waiting.append(call)
-            call = call.parent
+            call = call.parent.whole
         for call in reversed(waiting):  # no recursion: programs have their own
-            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call))
+            self.calls[id(call)] = self.new_call(call, self.at(call.parent, call.call, not call.code.co_flags & LATER))
         return self.calls.get(id(place), ())
 
     def new_call(self, call: Activation, path: Path) -> Path:
@@ -172,6 +181,7 @@ class Boxes:
                     done.add(key)
                     box.title = self.title(box, around)
                 around = box.path or around
+        self.leave_out(lambda box: box.kind == "turn" and self.says_nothing(box))
         self.leave_out(self.is_its_calls)
         self.leave_out(self.says_nothing)
 
@@ -189,7 +199,7 @@ class Boxes:
         """Is it a loop whose every turn is one call, or one scope?"""
         inside = [self.boxes[key] for key in box.content if type(key) is tuple]
         whole = box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1
-        return whole and len({one.kind for one in inside}) == 1
+        return whole and {one.kind for one in inside} in ({"call"}, {"loop"}, {"scope"})
 
     def says_nothing(self, box: Box) -> bool:
         """Is it a box around one operation; or around one box, which then has its title as well?"""

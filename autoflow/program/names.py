@@ -30,7 +30,7 @@ def function_around(activation: Any, frames: frozenset[str] = FRAMES) -> Any:
     """The function or module around comprehensions, generator expressions and lambdas."""
     while activation.code.co_name in frames and activation.parent is not None:
         activation = activation.parent
-    return activation
+    return activation.whole
 
 
 def expression_of(x: Any) -> Expression | None:
@@ -336,7 +336,7 @@ class Program:
         names = set()
         for user, slot in self.users.get(id(r), ()):
             text, place = self.operand_text(user, slot), user.place
-            if text is not None and place is not r.place:
+            if text is not None and whole(place) is not whole(r.place):
                 text = argument(place, text) if type(place) is Activation else None
             if text is not None and text.isidentifier():
                 names.add(text)
@@ -346,11 +346,12 @@ class Program:
         """Of what a call has returned: the variable that it is in where one of the callers uses it, and that call."""
         around, outer = {}, r.place
         while type(outer) is Activation:
-            around[id(outer)], outer = outer, outer.parent
+            around[id(outer.whole)], outer = outer, outer.parent
         found = set()
         for user, slot in self.users.get(id(r), ()):
             text = self.operand_text(user, slot)
-            if user.place is r.place or id(user.place) not in around or text is None or not text.isidentifier():
+            call = whole(user.place)
+            if call is whole(r.place) or id(call) not in around or text is None or not text.isidentifier():
                 return None
             found.add((function_of(user.place), text))
         return found.pop() if len(found) == 1 else None
@@ -363,6 +364,11 @@ class Program:
             for k, r in enumerate(records, 1):
                 own = self.with_object(text, r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
+
+
+def whole(place: Any) -> Any:
+    """What stands for the call of a place, whatever the turn; where calls are not known, its code."""
+    return place.whole if type(place) is Activation else place
 
 
 def function_of(place: Any) -> Any:

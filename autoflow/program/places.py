@@ -18,6 +18,7 @@ import site
 import sys
 import sysconfig
 import weakref
+from collections.abc import Mapping
 from types import CodeType, FrameType
 from typing import Any
 
@@ -32,6 +33,8 @@ MOST_FILES = 10_000
 DEEP = 20  # frames without an activation above which none is made by recursion
 SNAPSHOTS = sys.version_info < (3, 13)  # is ``f_locals`` of a function a dict that the frame keeps?
 NOWHERE: tuple[None, int] = (None, -1)
+UNWATCHED: dict[Any, tuple[Any, int]] = {}  # the turns of a call in which none was seen to begin
+ON_OPCODE: list[Any] = []  # on Python 3.11: what is told of the instructions of frames whose loops are watched
 
 # ---------------------------------------------------------------- activations
 
@@ -63,10 +66,11 @@ class Activation:
     """One call of a function, one generator, one run of a module or a cell.
 
     ``parent`` and ``call``: the activation that called it, and by which instruction. ``index``: how many objects that
-    instruction had made before. ``owner`` stands for ``self``.
+    instruction had made before. ``owner`` stands for ``self``. Where the run is watched (``watch.py``), each turn of
+    a loop has its own object for the same call: ``whole`` is the first of them.
     """
 
-    __slots__ = ("call", "code", "counts", "index", "is_continued", "owner", "parent")
+    __slots__ = ("call", "code", "counts", "first", "index", "is_continued", "owner", "parent", "turns")
     code: CodeType
     parent: Activation | None
     call: int
@@ -74,6 +78,23 @@ class Activation:
     owner: Identity | None
     counts: dict[int, int] | None  # by instruction, how many leaves or objects it has made
     is_continued: bool  # may it go on with a call that a debugger has interrupted?
+    first: Activation | None  # the object that the call had before its first turn, if this is another
+    turns: Mapping[Any, tuple[Any, int]]  # of the loops that are watched: the run of each, and its turn, from 1
+
+    @property
+    def whole(self) -> Activation:
+        """What stands for the call, whatever the turn."""
+        return self.first or self
+
+    def in_turns(self, turns: Mapping[Any, tuple[Any, int]]) -> Activation:
+        """The same call in other turns of its loops."""
+        made = Activation()
+        if self.counts is None:
+            self.counts = {}
+        made.code, made.parent, made.call, made.index = self.code, self.parent, self.call, self.index
+        made.counts, made.owner, made.is_continued = self.counts, self.owner, self.is_continued
+        made.first, made.turns = self.whole, turns
+        return made
 
     def count(self, last: int) -> int:
         """Which one it is that this instruction makes: its index in a comprehension."""
@@ -84,6 +105,8 @@ class Activation:
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         """Python calls it while somebody traces."""
+        if event == "opcode" and ON_OPCODE:
+            ON_OPCODE[0](frame)
 
     def __reduce__(self) -> Any:
         """Elsewhere there is no such call."""
@@ -150,7 +173,8 @@ def begin(frame: Any, depth: int = 0) -> Activation:
     else:
         made.parent = outer.f_trace
         made.call = outer.f_lasti
-    made.counts = made.owner = None
+    made.counts = made.owner = made.first = None
+    made.turns = UNWATCHED
     made.index = 0
     made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
     if code.co_argcount:

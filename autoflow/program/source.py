@@ -58,9 +58,15 @@ class Span(NamedTuple):
     end_column: int
 
 
-def span_of(node: Any) -> Span:
-    """Where a node of a tree stands."""
-    return Span(node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+def span_of(node: Any, last: Any = None) -> Span:
+    """Where a node of a tree stands, or several, up to the last."""
+    last = last or node
+    return Span(node.lineno, last.end_lineno, node.col_offset, last.end_col_offset)
+
+
+def is_within(a: Span, b: Span) -> bool:
+    """Is the first a part of the second, or the same?"""
+    return (b.line, b.column) <= (a.line, a.column) and (a.end_line, a.end_column) <= (b.end_line, b.end_column)
 
 
 class Source:
@@ -85,6 +91,7 @@ class Source:
                 self.at.setdefault(span, []).append(node)
                 if isinstance(node, (ast.Call, ast.Attribute)):
                     self.ends.setdefault((span.end_line, span.end_column), []).append(node)
+        self.whiles = [node for node in self.above if isinstance(node, ast.While)]
         self.collect(self.tree, "exec")
         if any([sign in file for sign in CELLS]):
             for statement in self.tree.body:
@@ -243,8 +250,7 @@ class Expression:
 
     def is_in(self, other: Expression) -> bool:
         """Is it a part of the other, or the same?"""
-        a, b = self.span, other.span
-        return (b.line, b.column) <= (a.line, a.column) and (a.end_line, a.end_column) <= (b.end_line, b.end_column)
+        return is_within(self.span, other.span)
 
     @property
     def is_write(self) -> bool:
@@ -290,19 +296,23 @@ class Expression:
 
     def loops(self) -> Iterator[Loop]:
         """The loops of its function whose turns compute it, the innermost first."""
-        node, above = self.node, self.source.above
-        while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
-            if (isinstance(parent, ast.While) and (node in parent.body or node is parent.test)) or (
-                isinstance(parent, (ast.For, ast.AsyncFor)) and (node in parent.body)
-            ):
-                yield parent
-            elif isinstance(parent, INNER) and not isinstance(node, ast.comprehension):
-                yield from reversed(parent.generators)
-            elif isinstance(parent, INNER):
-                yield from reversed(parent.generators[: parent.generators.index(node)])
-            elif isinstance(parent, ast.comprehension) and node in parent.ifs:
-                yield parent
-            node = parent
+        return loops_around(self.node, self.source.above)
+
+
+def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
+    """The loops of its function in whose turns a node of a tree is computed, the innermost first."""
+    while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
+        if (isinstance(parent, ast.While) and (node in parent.body or node is parent.test)) or (
+            isinstance(parent, (ast.For, ast.AsyncFor)) and (node in parent.body)
+        ):
+            yield parent
+        elif isinstance(parent, INNER) and not isinstance(node, ast.comprehension):
+            yield from reversed(parent.generators)
+        elif isinstance(parent, INNER):
+            yield from reversed(parent.generators[: parent.generators.index(node)])
+        elif isinstance(parent, ast.comprehension) and node in parent.ifs:
+            yield parent
+        node = parent
 
 
 READERS = frozenset({

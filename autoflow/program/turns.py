@@ -1,104 +1,78 @@
 """The turns of loops: ``for t in range(5)`` had its third one, with t = 2, when a record was made.
 
-Nobody watches the loops. But in one turn an expression is computed once at most. So if it was computed as often as the
-loops around it can go round, it was computed in each of their turns, in their order, whatever else the program does.
-How often that is stands in the program: ``range`` of numbers, of names that are given once, of arguments; a tuple.
+That is known where the run was watched (``watch.py``), and nowhere else: places alone do not tell it.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from math import prod
+import dis
+import sys
+from collections.abc import Iterator
 from typing import Any
 
-from .names import COMPREHENSIONS, FRAMES, Program, argument_node, caller_of, function_around
+from .names import COMPREHENSIONS, FRAMES, caller_of
 from .places import Activation
-from .source import Loop, called, find, is_module, loop_text, source_of, start_of, written
+from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
+from .watch import DROPPED, LATER
 
 Run = tuple[int, int, int]
-RUN = ", recorded run "  # which turn it was is not certain
 
 
 class Turns:
-    """The turns that the records of a graph were made in."""
+    """The turns that the records of a graph were made in, as they are when it is drawn."""
 
-    def __init__(self, program: Program, records: Iterable[Any]) -> None:
-        self.program = program
-        self.runs: Counter[Run] = Counter()  # how often each was
-        self.nth: dict[int, int] = {}  # ids of records and of calls -> which run of its instruction each is
-        self.runs_of: dict[int, Run] = {}  # ids of records and of calls -> what was run
-        self.indirect: set[Run] = set()  # those that may make several calls in one run
-        for r in sorted(records, key=lambda r: int(r.number)):
-            if (place := getattr(r, "place", None)) is not None:
-                self.count(id(r), place, run_of(place, r.last), id(r) not in program.parts)
-
-    def count(self, key: int, place: Any, run: Run, new: bool = True) -> None:
-        """Count a run, and the calls that it is in, if they are not known yet."""
-        while type(place) is Activation:
-            self.runs[run] += new
-            self.runs_of[key], self.nth[key] = run, self.runs[run] - 1
-            if id(place) in self.nth or place.parent is None:
-                return
-            key, run, new = id(place), run_of(place.parent, place.call, place.code), True
-            if not is_direct(place):
-                self.indirect.add(run)
-            place = place.parent
+    def __init__(self) -> None:
+        self.running = dict(running())
 
     def of(self, record: Any) -> tuple[str, ...]:
-        """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``; if none is
-        certain, how often the innermost was recorded."""
+        """The turns of the loops around a record, the outermost first: ``t = 2, iteration 3 of 5``."""
         place: Any = getattr(record, "place", None)
-        last, key = getattr(record, "last", -1), id(record)
-        found: list[str] = []
-        if type(place) is Activation and key in self.nth and not self.is_known(place, last, key):
-            found = self.beside(record)
-            if found:
-                key, place, last = id(place), place.parent, place.call
-        while type(place) is Activation and key in self.nth:
-            found[:0] = self.in_call(place, last, key)
-            key, place, last = id(place), place.parent, place.call
-        return tuple([text for text in found if RUN not in text] or found[-1:])
+        last, found = getattr(record, "last", -1), list[str]()
+        while type(place) is Activation:
+            found[:0] = [self.told(place, loop) for loop in known_loops(place, last)]
+            place, last = (place.parent, place.call) if not place.code.co_flags & LATER else (None, -1)
+        return tuple(found)
 
-    def beside(self, record: Any) -> list[str]:
-        """The turns of a record whose expression was not always recorded, from one in it or around it that was."""
-        users = [user for user, _ in self.program.users.get(id(record), ())]
-        for x in (*users, *record.parents):
-            here = getattr(x, "place", None) is record.place and id(x) in self.nth
-            if here and self.is_known(x.place, x.last, id(x)):
-                one, other = [find(r.place.code, r.last) for r in (record, x)]
-                if one and other and (one.is_in(other) or other.is_in(one)):
-                    return self.in_call(x.place, x.last, id(x))
-        return []
+    def told(self, place: Activation, loop: Loop) -> str:
+        """A turn in words: of how many, if the loop has ended."""
+        run, n = place.turns[loop]
+        text = f"iteration {n}" + f" of {run.turns}" * self.has_ended(place, loop)
+        return ", ".join([x for x in (value_of(loop, n - 1), text) if x])
 
-    def is_known(self, place: Activation, last: int, key: int) -> bool:
-        """Was this run in each turn of the loops of its function?"""
-        run, source = self.runs_of[key], source_of(place.code)
-        loops = own_loops(place, last) if source is not None and run not in self.indirect else []
-        return bool(loops) and prod([len(values_of(x, place, source)) for x in loops]) == self.runs[run]
+    def has_ended(self, place: Activation, loop: Loop) -> bool:
+        """Has a loop ended, whose turns one knows?"""
+        now, last = self.running.get(id(place.whole), (place, -1))
+        is_last = loop in now.turns and now.turns[loop][0] is place.turns[loop][0]
+        at_head = last >= 0 and dis.opname[place.code.co_code[last]] == "FOR_ITER"
+        goes_on = last >= 0 and is_last and (at_head or loop in own_loops(now, last))
+        return not (goes_on or place.code.co_flags & LATER)
 
-    def in_call(self, place: Activation, last: int, key: int) -> list[str]:
-        """The turns of a run of an instruction in the loops of its function."""
-        n, run, loops, source = self.nth[key], self.runs_of[key], own_loops(place, last), source_of(place.code)
-        if not loops or source is None or run in self.indirect:
-            return []
-        if not self.is_known(place, last, key):
-            told = f"{loop_text(loops[-1], source)}{RUN}{n + 1} of {self.runs[run]}"
-            return [told] if self.runs[run] > 1 else []
-        found = []
-        for loop in reversed(loops):
-            known = values_of(loop, place, source)
-            n, k = divmod(n, len(known))
-            name = written(getattr(loop, "target", loop))
-            found.append(f"{name} = {known[k]}, " * (name != "_") + f"iteration {k + 1} of {len(known)}")
-        return found[::-1]
+
+def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
+    """The calls that are running, and where."""
+    for frame in sys._current_frames().values():
+        now: Any = frame
+        while now is not None:
+            if type(place := now.f_trace) is Activation:
+                yield id(place.whole), (place, now.f_lasti)
+            now = now.f_back
+
+
+def known_loops(place: Activation, last: int) -> list[Loop]:
+    """The loops around an instruction in its own function, if their turns are known. Not those of a test: it belongs to
+    no turn."""
+    loops, found = own_loops(place, last), find(place.code, last)
+    tests = [span_of(loop.test) for loop in loops if isinstance(loop, ast.While)]
+    is_test = found is None or any([is_within(found.span, span) for span in tests])
+    known = [x for x in loops if x not in DROPPED and x in place.turns and place.turns[x][1]]
+    return loops if not is_test and known == loops else []
 
 
 def run_of(place: Any, last: int, called: Any = None) -> Run:
     """What is counted as a run: an instruction of a call, and the code of the function that it calls."""
-    return id(place), start_of(getattr(place, "code", place), last), id(called)
+    return id(getattr(place, "whole", place)), start_of(getattr(place, "code", place), last), id(called)
 
 
 def is_direct(call: Activation) -> bool:
@@ -122,34 +96,20 @@ def own_loops(place: Activation, last: int) -> list[Loop]:
     return loops[::-1]
 
 
-def values_of(loop: Loop, place: Activation, source: Any) -> Sequence[Any]:
-    """The values of a loop's variable, as far as the program says them, else nothing."""
+def value_of(loop: Loop, n: int) -> str:
+    """The variable of a loop in its n-th turn, from 0, as far as the program says it: ``t = 2``; else nothing."""
+    target, value = getattr(loop, "target", None), ""
     match getattr(loop, "iter", None):
         case ast.Tuple(elts=items) | ast.List(elts=items) if not any([isinstance(x, ast.Starred) for x in items]):
-            return [written(x) for x in items]
-        case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
-            numbers = [integer(x, place, source) for x in args]
-            known = [n for n in numbers if n is not None]
-            return range(*known) if len(known) == len(args) and 0 not in known[2:] else ()
-    return ()
-
-
-def integer(node: Any, place: Activation, source: Any) -> int | None:
-    """The number that an argument of ``range`` is: written there, or in the call, or in the one statement that gives
-    the name in the same function or the module."""
-    if isinstance(node, ast.Name):
-        call, own, name = function_around(place), source.function(node), node.id
-        named = [x for x in ast.walk(source.tree) if name in (getattr(x, "id", None), *getattr(x, "names", ()))]
-        stores = [x for x in named if not isinstance(getattr(x, "ctx", None), ast.Load)]
-        inner = [x for x in stores if not isinstance(x, ast.Name) or source.function(x) is own]  # global, nonlocal
-        node = None
-        if name in call.code.co_varnames[: call.code.co_argcount + call.code.co_kwonlyargcount]:
-            node = None if inner else argument_node(call, name)
-        elif (
-            name not in call.code.co_freevars
-            and len(found := inner or [x for x in stores if source.function(x) is source.tree]) == 1
+            value = written(items[n])
+        case ast.Call(func=ast.Name(id="range"), args=[x], keywords=[]) if not isinstance(x, ast.Starred):
+            value = str(n)
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(int(first)), _], keywords=[]):
+            value = str(first + n)
+        case ast.Call(
+            func=ast.Name(id="range"), args=[ast.Constant(int(first)), _, ast.Constant(int(step))], keywords=[]
         ):
-            above = source.above[found[0]]
-            node = above.value if isinstance(above, ast.Assign) else None
-    known = isinstance(node, ast.Constant) and type(node.value) is int
-    return int(node.value) if known else None
+            value = str(first + n * step)
+        case ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]) if isinstance(target, ast.Tuple):
+            target, value = target.elts[0], str(n)
+    return f"{target.id} = {value}" if value and isinstance(target, ast.Name) and target.id != "_" else ""

@@ -94,7 +94,8 @@ def execute(code):
     """The value of the last line, which is printed if it is no node and not None, as Python's prompt does."""
     tree = ast.parse(code, NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, NAME, "exec"), space)
+    with af.trace():
+        exec(compile(tree, NAME, "exec"), space)
     value = eval(compile(ast.Expression(last.value), NAME, "eval"), space) if last else None
     if value is not None and not isinstance(value, Operation):
         print(repr(value))

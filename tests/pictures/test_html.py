@@ -257,9 +257,10 @@ def test_a_box_opens_alone_where_the_set_was_not_drawn(monkeypatch):
 def test_a_folded_picture_is_stepped_box_by_box():
     x, w = af.Variable([0.5, 0.25], name="x"), af.Variable([2.0, 3.0], name="w")
     y = x
-    for name in ("a", "b"):
-        with af.scope(name):
-            y = np.tanh(y * w) * w
+    with af.trace():
+        for name in ("a", "b"):
+            with af.scope(name):
+                y = np.tanh(y * w) * w
     z = np.sum(y)
     data = data_of(fragment(graph(z, depth=0, gradients=True)))
     told = [step["caption"] for step in data["steps"] if step["phase"] in ("forward", "backward")]

@@ -21,4 +21,5 @@ NAMES = by_night(make.GALLERY, DEAR)
 def picture(name, **options):
     """A picture of the gallery; names are counted from zero."""
     af.reset()
-    return make.GALLERY[name](**options)
+    with af.trace():
+        return make.GALLERY[name](**options)

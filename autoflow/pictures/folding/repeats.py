@@ -16,6 +16,7 @@ JSON.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from ...program.turns import RUN
 from ..model.data import CIRCLED, Numbers, Operand, Picture, Vertex, numbers
 
 # ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
@@ -86,7 +86,6 @@ class Skeleton:
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
     objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
-    turns: Sequence[tuple[str, ...]] = ()  # in which turns of loops, the outermost first
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
@@ -151,7 +150,7 @@ class Skeleton:
 LONGEST = 64  # operations in a pattern
 LEAST = 3  # times that a pattern must occur
 WORTH_A_PART = 3  # operations and boxes in a part of a loop
-NUMBER = re.compile(r"[\s_.-]*\d+$")
+NUMBER = re.compile(r"[\s_.=-]*\d+$")
 
 
 def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int | None = None) -> set[int]:
@@ -268,12 +267,9 @@ def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     )
 
 
-def put_in_boxes(
-    graph: Skeleton, path: Path, parts: Sequence[Sequence[int]], titles: Sequence[str] = ()
-) -> set[int]:  # fmt: skip
+def put_in_boxes(graph: Skeleton, path: Path, parts: Sequence[Sequence[int]]) -> set[int]:
     """A new box around each of these parts, in the boxes of ``path``."""
-    titles = titles or [f"part {place}" for place in range(1, len(parts) + 1)]
-    boxes = {graph.new_box("part", title): part for title, part in zip(titles, parts, strict=True)}
+    boxes = {graph.new_box("part", f"part {place}"): part for place, part in enumerate(parts, 1)}
     for box, part in boxes.items():
         for k in part:
             graph.paths[k] = (*path, box, *graph.paths[k][len(path) :])
@@ -281,8 +277,8 @@ def put_in_boxes(
 
 
 def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
-    """Divide what is directly in a loop into its turns, where these are known, else where it begins again: the same
-    expression is a later turn. Returns the parts.
+    """Divide what is directly in a loop, whose turns are not known, where it begins again: the same expression is a
+    later turn. Returns the parts.
 
     Those are not called turns: nothing tells of turns that have computed nothing of this graph. ``most``: loops with
     more parts than that are divided, and others if they are long and the picture ``is_crowded``.
@@ -290,61 +286,28 @@ def part_loops(graph: Skeleton, most: int, is_crowded: bool) -> set[int]:
     inside: dict[Path, dict[int, list[int]]] = {}
     for k, path in enumerate(graph.paths):
         for deep, box in enumerate(path if graph.words[k] else (), 1):
-            if graph.told.get(box):
+            if graph.told.get(box, "").startswith("at least"):
                 inside.setdefault(path[:deep], {}).setdefault(path[deep] if deep < len(path) else -1 - k, []).append(k)
     new: set[int] = set()
     for path, items in sorted(inside.items(), key=lambda found: -len(found[0])):
-        signs = [tuple([(graph.places[k], graph.words[k]) for k in item]) for item in items.values()]
-        parts, titles = known_turns(graph, list(items.values()))
-        parts = parts or divide(signs)
+        signs = [tuple([(graph.places[k], first_word(graph.words[k])) for k in item]) for item in items.values()]
+        parts = divide(signs)
         if len(parts) <= most and not (is_crowded and WORTH_A_PART <= len(signs) / len(parts) < len(signs)):
             continue
         groups = list(items.values())
         divided = [[k for item in groups[a:b] for k in item] for a, b in pairwise([*parts, len(signs)])]
-        new |= (
-            put_in_boxes(graph, path, divided, titles) if is_chain(graph, divided) or (titles and is_crowded) else set()
-        )
+        new |= put_in_boxes(graph, path, divided) if is_chain(graph, divided) else set()
     return new
 
 
-def known_turns(graph: Skeleton, items: Sequence[Sequence[int]]) -> tuple[list[int], list[str]]:
-    """Where the turns of a loop begin in what is directly in it, and their titles: ``i = 0``; or ``run 1 of 2`` of each
-    expression, if that is all one knows. Nothing if it is not known of all, or they are not one after another."""
-    turns = [graph.turns[k] for item in items for k in item] if graph.turns else []
-    level = next((n for n, texts in enumerate(zip(*turns, strict=False)) if len(set(texts)) > 1), -1)
-    found = [{graph.turns[k][: level + 1] for k in item} for item in items] if level >= 0 else []
-    begins = [0, *[k for k in range(1, len(found)) if found[k] != found[k - 1]]]
-    if not found or any([len(one) > 1 for one in found]) or len(begins) > len(set().union(*found)):
-        return [], []
-    texts = [next(iter(found[k]))[level] for k in begins]
-    return begins, [("run " + text.rpartition(RUN)[2] if RUN in text else text.partition(", ")[0]) for text in texts]
-
-
 def divide(signs: Sequence[Any]) -> list[int]:
-    """Where parts begin in which no sign occurs twice. The first may lack its beginning, or the last its end;
-    the division with the larger equal parts is taken.
+    """Where parts begin: with the sign that occurs most often. The first may begin with another one.
 
-    >>> divide([3, 1, 2, 3, 1, 2, 3])
-    [0, 1, 4]
+    >>> divide([2, 3, 1, 2, 3, 1])
+    [0, 3]
     """
-    forward, seen = [0], set[Any]()
-    for place, sign in enumerate(signs):
-        if sign in seen:
-            forward.append(place)
-            seen = set()
-        seen.add(sign)
-    backward, seen = [], set()
-    for place in range(len(signs) - 1, -1, -1):
-        if signs[place] in seen:
-            backward.append(place + 1)
-            seen = set()
-        seen.add(signs[place])
-    backward = [0, *backward[::-1]]
-
-    def equal(parts: list[int]) -> int:
-        return len({tuple(signs[a:b]) for a, b in pairwise([*parts, len(signs)])})
-
-    return min(backward, forward, key=lambda parts: (len(parts), equal(parts)))
+    first = max(dict.fromkeys(signs), key=Counter(signs).__getitem__)
+    return [k for k, sign in enumerate(signs) if sign == first or k == 0]
 
 
 def pattern(codes: Any) -> tuple[int, int, int]:

@@ -141,7 +141,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
         [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told, objects=graph.objects,
-        places=[v.place for v in graph.nodes], turns=[v.turns for v in graph.nodes],
+        places=[v.place for v in graph.nodes],
     )  # fmt: skip
 
 

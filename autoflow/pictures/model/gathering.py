@@ -33,7 +33,6 @@ from ...nodes.versions import FreedArray, owner_of, writer_since
 from ...program.boxes import Boxes
 from ...program.names import BASES
 from ...program.source import taken_out
-from ...program.turns import Turns
 from .data import FEW, ROWS, Numbers, Operand, Several, Vertex, image_of, numbers
 from .names import TITLE, Call, calls_of, titles_of, word
 from .style import clean, clip
@@ -296,7 +295,7 @@ class Walk:
     def enter(self, shown: Sequence[Any]) -> None:
         """Find the boxes, and give numbers to those around what is shown."""
         records = [r for r in self.everything if r.parents]
-        self.boxes, self.turns = Boxes(self.titles.program, records), Turns(self.titles.program, records)
+        self.boxes = Boxes(self.titles.program, records)
         self.entered: dict[Any, int] = {}
         for x in shown:
             for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
@@ -339,7 +338,7 @@ class Walk:
             scope=tuple([clip(clean(name), 60) for name, _ in around]) if around else (),
             entered=tuple([self.entered[key] for _, key in around]) if around else (),
             place=tuple(place) if kind != "Constant" and (place := self.titles.program.place(x)) else None,
-            equals=self.equals(x) if record else None, turns=self.turns.of(x) if around else (),
+            equals=self.equals(x) if record else None, turns=self.boxes.turns.of(x) if record else (),
             goes_on=record and id(x) in self.titles.program.parts,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
             kept=self.kept.get(id(x), 0) if self.memory else 0,
