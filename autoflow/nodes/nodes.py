@@ -437,16 +437,17 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    node = on_memory(array, cls) if family is NUMPY or modes().shadow else view_as(array, cls)
+    switches = modes()
+    node = on_memory(array, cls) if family is NUMPY or switches.shadow else view_as(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()
     node._count = cls._kind.tick()
-    if modes().source:
+    if switches.source:
         frame = getframe(2)
-        place = frame.f_trace
-        if type(place) is Activation:
-            node._place = place, frame.f_lasti, place.count(frame.f_lasti)
+        if type(place := frame.f_trace) is Activation:
+            last = frame.f_lasti
+            node._place = place, last, place.count(last)
         else:
             node._place = place_of_leaf(frame)
     return node
