@@ -347,14 +347,13 @@ def as_nodes(record: Record, saved: Sequence[Any]) -> tuple[Any, ...]:
 
 def wrap_by_modes(open_record: OpenRecord) -> OpenRecord:
     """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
-    switches = modes()
-    if switches.wrap_open_record is not None:
-        open_record = switches.wrap_open_record(open_record)
-    if switches.safe_masking or switches.anomaly:
+    if modes().wrap_open_record is not None:
+        open_record = modes().wrap_open_record(open_record)
+    if modes().safe_masking or modes().anomaly:
         from .anomaly import mask_open_record, wrap_open_record
 
-        open_record = mask_open_record(open_record) if switches.safe_masking else open_record
-        open_record = wrap_open_record(open_record) if switches.anomaly else open_record
+        open_record = mask_open_record(open_record) if modes().safe_masking else open_record
+        open_record = wrap_open_record(open_record) if modes().anomaly else open_record
     return open_record
 
 

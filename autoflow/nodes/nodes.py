@@ -437,17 +437,15 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
         if family is NUMPY:  # AF.Variable([1.0, 2.0]) of another library
             array, family = cls.family.from_numpy(array), cls.family
         cls = getattr(family, cls.__name__)
-    switches = modes()
-    node = on_memory(array, cls) if family is NUMPY or switches.shadow else view_as(array, cls)
+    node = on_memory(array, cls) if family is NUMPY or modes().shadow else view_as(array, cls)
     node._value = array
     node._name = name and str(name)
     node._number = now()
     node._count = cls._kind.tick()
-    if switches.source:
+    if modes().source:
         frame = getframe(2)
         if type(place := frame.f_trace) is Activation:
-            last = frame.f_lasti
-            node._place = place, last, place.count(last)
+            node._place = place, frame.f_lasti, place.count(frame.f_lasti)
         else:
             node._place = place_of_leaf(frame)
     return node
