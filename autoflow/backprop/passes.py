@@ -8,7 +8,7 @@ hooks of leaves, and the gradients that Variables have in the end.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextvars import ContextVar, copy_context
 from itertools import repeat
 from typing import Any, TypeVar
@@ -80,7 +80,7 @@ if SWITCH is None:  # another NumPy: the slow way
 
 
 LOCK = Lock()  # adding gradients may run code of the user (a node with hooks), which may run another pass
-DOUBLE = np.dtype(np.float64)
+DOUBLE, ONE = np.dtype(np.float64), np.float64(1.0)
 LARGE_GRAPH = 10_000  # records; from here on it pays to pause Python's collector of cycles: docs/speed.md
 
 
@@ -122,9 +122,9 @@ def set_gradients(
 ) -> None:
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
-    holders, grads = zip(*carry_back(root, record, seed, create_graph, limit, (), extra_uses), strict=True)
+    pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
     with LOCK:
-        new = quietly(new_gradients, holders, grads)  # backward does not warn
+        holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
         list(map(setattr, holders, repeat("_raw_grad"), new))
     if LEAF_HOOKS:
@@ -133,10 +133,10 @@ def set_gradients(
                 hook(holder)
 
 
-def new_gradients(holders: Sequence[Any], grads: Sequence[Array]) -> list[Array]:
-    """The new gradient of each node: Variables accumulate theirs."""
-    found = []
-    for holder, g in zip(holders, grads, strict=True):
+def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
+    """The holders, and the new gradient of each: Variables accumulate theirs."""
+    holders, new = [], []  # filled by hand: zip(*pairs) takes twice as long
+    for holder, g in pairs:
         if type(holder) is not Record:
             old = getattr(holder, "_raw_grad", None)
             old = getattr(holder, "_shown_grad", None) if old is None else old
@@ -144,8 +144,9 @@ def new_gradients(holders: Sequence[Any], grads: Sequence[Array]) -> list[Array]
                 g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype)
             elif old is not None:
                 g = add_gradients(old, g)
-        found.append(g)
-    return found
+        holders.append(holder)
+        new.append(g)
+    return holders, new
 
 
 def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
@@ -216,10 +217,10 @@ def pull_back(
 
 def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
     """The seed in the shape and dtype of its root, in memory of its own."""
-    value, given = value_of(root), seed
+    value, given = root._value, seed
     if seed is None:
         if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:
-            return np.float64(1.0)
+            return ONE
         if value.dtype.kind == "c":
             raise SeedError(
                 f"{root.name} is complex, so the direction of differentiation is not clear: give backward(seed), "

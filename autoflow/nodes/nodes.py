@@ -446,8 +446,7 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     node._count = cls._kind.tick()
     if modes().source:
         frame = getframe(2)
-        place = frame.f_trace
-        if type(place) is Activation:
+        if type(place := frame.f_trace) is Activation:
             node._place = place, frame.f_lasti, place.count(frame.f_lasti)
         else:
             node._place = place_of_leaf(frame)
