@@ -473,7 +473,7 @@ def wrap_batched(result: Any, layer: Layer, mapped: bool = True, view_of: Any = 
     if view_of is not None:
         if type(view_of) is Batched and shares_memory(result, view_of.inner):
             base = view_of if view_of._base is None else view_of._base
-    elif ndim > 1 and mapped and not is_outermost(strides_of(result), result):
+    elif ndim > 1 and mapped and not is_outermost(result):
         result = one_behind_another(result)
     return Batched(result, layer, mapped, base, ndim == mapped and view_of is None)
 
@@ -483,8 +483,9 @@ def strides_of(x: Array) -> tuple[int, ...]:
     return x.strides if type(x) is np.ndarray else getattr(value_of(x), "strides", ())
 
 
-def is_outermost(strides: tuple[int, ...], x: Array) -> bool:
-    """Is the batch the outermost axis of x in memory?"""
+def is_outermost(x: Array) -> bool:
+    """Is the batch the outermost axis in memory?"""
+    strides = x.strides if type(x) is np.ndarray else strides_of(x)
     return not strides or abs(strides[0]) == max(map(abs, strides)) or not x.size
 
 

@@ -117,7 +117,7 @@ def solve_triangular(
     """
     x, trans = as_array(a), {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     if trans not in (0, 1, 2):
-        raise NoRuleError(f"af.linalg.solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' as trans=, not {trans!r}")
+        raise ValueError(f"trans is 0, 1 or 2 (or 'N', 'T', 'C'), not {trans!r}")
     turned = trans == 2
     return triangular(np.conjugate(x) if turned else x, as_array(b), min(trans, 1), lower, unit_diagonal, turned)
 

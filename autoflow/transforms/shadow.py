@@ -419,7 +419,7 @@ def size_of_graph(z: Any) -> int:
     """The bytes that are kept for the way back from the results; views and data count in full."""
     records = {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
     saved = {id(x): x for r in records for x in getattr(r, "saved", ())}
-    return sum([getattr(x, "nbytes", 0) for x in saved.values()])
+    return sum([getattr(x, "nbytes", 0) for x in saved.values() if not isinstance(x, type)])
 
 
 def is_on_host(z: Any) -> bool:

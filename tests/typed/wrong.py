@@ -12,7 +12,7 @@ y.grpah()  # attr-defined
 y.graph(detial="names")  # call-arg
 y.graph(detail=3)  # arg-type
 y.backwards()  # attr-defined
-y.backward(create_grahp=True)  # call-arg
+y.backward(create_grahp=True)  # arg-type
 y.sum(axsi=0)  # arg-type
 (x + 1).assign(3.0)  # attr-defined
 x.value.backward()  # attr-defined
