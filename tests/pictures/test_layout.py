@@ -226,7 +226,7 @@ def test_a_sequence_of_any_length_is_no_higher_than_a_screen(steps):
 GALLERY_SIZES = {
     "network": (998, 826, 12), "recurrent": (1576, 745, 14), "long_recurrent": (1634, 745, 14),
     "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (1623, 671, 12),
-    "unet": (1203, 623, 15), "large": (1407, 709, 10), "stencil": (1248, 879, 12), "chain": (771, 713, 10),
+    "unet": (1203, 623, 15), "large": (596, 572, 4), "stencil": (1248, 879, 12), "chain": (771, 713, 10),
     "matrices": (1268, 703, 13), "hostile": (1042, 861, 10),
 }  # fmt: skip
 
@@ -237,7 +237,7 @@ def test_networks_fit_on_a_screen(name):
     *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
     for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
         assert abs(pixels - known) <= 0.05 * known
-    assert found[0] <= 1280 * (1.3 if name in ("recurrent", "long_recurrent", "residual", "large") else 1.0)
+    assert found[0] <= 1280 * (1.3 if name in ("recurrent", "long_recurrent", "residual") else 1.0)
     assert found[1] <= 900
     assert cards == GALLERY_SIZES[name][2] <= 40
 
