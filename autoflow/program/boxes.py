@@ -111,7 +111,8 @@ class Boxes:
                 if known:
                     box.run, n = place.turns[loop]
                     turn = ("turn", id(box.run), n)
-                    self.boxes.setdefault(turn, Box("turn", value_of(loop, n - 1) or f"iteration {n}")).run = box.run
+                    title = value_of(loop, n - 1, box.run.counts) or f"iteration {n}"
+                    self.boxes.setdefault(turn, Box("turn", title)).run = box.run
                     self.ended.update([box.run] if self.turns.has_ended(place, loop) else [])
                     path = (*path, turn)
             found = self.known[id(place), last, same] = path

@@ -39,7 +39,7 @@ class Turns:
         """A turn in words: of how many, if the loop has ended."""
         run, n = place.turns[loop]
         text = f"iteration {n}" + f" of {run.turns}" * self.has_ended(place, loop)
-        return ", ".join([x for x in (value_of(loop, n - 1), text) if x])
+        return ", ".join([x for x in (value_of(loop, n - 1, run.counts), text) if x])
 
     def has_ended(self, place: Activation, loop: Loop) -> bool:
         """Has a loop ended, whose turns one knows?"""
@@ -96,10 +96,13 @@ def own_loops(place: Activation, last: int) -> list[Loop]:
     return loops[::-1]
 
 
-def value_of(loop: Loop, n: int) -> str:
-    """The variable of a loop in its n-th turn, from 0, as far as the program says it: ``t = 2``; else nothing."""
+def value_of(loop: Loop, n: int, counts: bool) -> str:
+    """The variable of a loop in its n-th turn, from 0, as far as the program says it: ``t = 2``; else nothing.
+    ``counts``: are ``range`` and ``enumerate`` Python's?"""
     target, value = getattr(loop, "target", None), ""
     match getattr(loop, "iter", None):
+        case ast.Call() if not counts:
+            return ""
         case ast.Tuple(elts=items) | ast.List(elts=items) if not any([isinstance(x, ast.Starred) for x in items]):
             value = written(items[n])
         case ast.Call(func=ast.Name(id="range"), args=[x], keywords=[]) if not isinstance(x, ast.Starred):

@@ -15,7 +15,7 @@ import ast
 import contextlib
 import dis
 import sys
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -33,10 +33,16 @@ python: Any = getattr(sys, "monitoring", None)
 
 
 class Run:
-    """One run of a loop, and how many turns it has begun."""
+    """One run of a loop: how many turns it has begun, and whether ``range`` and ``enumerate`` are Python's there."""
 
-    __slots__ = ("turns",)
+    __slots__ = ("counts", "turns")
     turns: int
+
+    def __init__(self, frame: FrameType) -> None:
+        code = frame.f_code
+        spaces: Any = code.co_varnames, code.co_freevars, code.co_cellvars, frame.f_globals
+        spaces = spaces if code.co_flags & CO_OPTIMIZED else (*spaces, frame.f_locals)
+        self.counts = not any(["range" in names or "enumerate" in names for names in spaces])
 
 
 Event = tuple[bool, Loop, tuple[Loop, ...]]  # does a turn begin, or is the loop entered? Which loop, and in which?
@@ -131,7 +137,7 @@ def note(frame: FrameType, offset: int) -> None:
     turns = dict(place.turns)
     for begins, loop, around in events_of(frame.f_code).get(offset, ()):
         if not begins:
-            turns[loop] = Run(), 0
+            turns[loop] = Run(frame), 0
         elif loop in turns:
             run, n = turns[loop]
             run.turns = n + 1

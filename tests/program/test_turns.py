@@ -230,6 +230,23 @@ def test_a_loop_in_progress_does_not_say_of_how_many():
     assert sorted(texts(x)) == [(f"t = {t}, iteration {t + 1} of 3",) for t in range(3)]
 
 
+def test_a_range_of_ones_own_has_turns_and_no_values():
+    def range(n):
+        return [10, 20, 30][:n]
+
+    def counted(enumerate, x):
+        for k, _ in enumerate([1.0, 2.0]):
+            x = x * k
+        return x
+
+    x = af.Variable(0.5)
+    with af.trace():
+        for t in range(2):
+            x = x * t
+        x = counted(lambda items: [(5, v) for v in items], x)
+    assert sorted(texts(x)) == [(f"iteration {k} of 2",) for k in (1, 2)]
+
+
 def test_of_a_loop_that_was_running_already_nothing_is_told():
     x, watched = af.Variable(0.5), af.trace()
     for t in range(4):
