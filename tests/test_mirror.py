@@ -54,6 +54,7 @@ ELSEWHERE = {
     "parallel/*": ("test_parallel.py test_parallel_engines.py", "a pipeline: tested by what af.data_parallel gives"),
     "pictures/*": ("pictures", "tested by what is drawn: one file for each format, view and promise"),
     "program/source.py": ("program/test_names.py", "what an expression is, as its names say"),
+    "program/watch.py": ("program/test_turns.py", "what it sees are the turns"),
     "rules/*": ("rules", "rows: their tests are generated (rules/test_rules.py), what is special stands by subject"),
     **dict.fromkeys(
         ("scipy/bodies.py", "scipy/fft.py", "scipy/interpolate.py", "scipy/ndimage.py", "scipy/optimize.py",

@@ -81,7 +81,7 @@ CASES = TRANSFORMS | MORE
 OTHERS = {
     "vjp": "its pullback holds a graph", "linearize": "its linear function holds a graph",
     "linear_transpose": "its transpose holds a graph",
-    "explore": "shows a widget",
+    "explore": "shows a widget", "trace": "a block in which one looks",
     "diagnose": "gives a report", "live": "makes a page", "ggnvp": "called with its vectors, as hvp",
     "tree_reduce": "called with its tree, as tree_map", "primitive": "found by its name",
     "register_rule": "enters a row",

@@ -4,6 +4,7 @@ Each program is three texts: the body of a function of x, what is there before, 
 stands in a closed list; docs/guarantees.md names it.
 """
 
+import decimal
 import os
 import sys
 import warnings
@@ -288,7 +289,8 @@ UNSEEN = {
 def put_back():
     """The settings of the process that programs change."""
     options, argv = np.get_printoptions(), sys.argv
-    yield
+    with decimal.localcontext():
+        yield
     np.set_printoptions(**options)
     sys.argv = argv
     os.environ.pop("AUTOFLOW_TEST_TWO", None)

@@ -1,5 +1,6 @@
 r"""Formulas of nodes and of their derivatives."""
 
+import decimal
 import re
 
 import numpy as np
@@ -289,3 +290,14 @@ def test_notebooks_show_it():
     text = np.sin(af.Variable(1.0, name="x")).formula()
     assert isinstance(text, Formula)
     assert text._repr_latex_() == r"$\displaystyle \sin x$"
+
+
+def test_sums_are_those_of_no_context_of_the_users():
+    x, y, z = (af.Variable(v, name=name) for name, v in (("x", 3.0), ("y", 5.0), ("z", 4.0)))
+    a1, a2 = x + y + z, x * y * z
+    a5 = a1**2 * np.sin(a2) - a1 * np.cos(a2)
+    a5.backward()
+    before = a5.graph().to_svg()
+    with decimal.localcontext() as context:
+        context.prec = 2
+        assert a5.graph().to_svg() == before

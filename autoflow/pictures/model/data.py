@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -254,17 +254,17 @@ def column(total: Numbers, values: Sequence[float], k: int, digits: int) -> list
     if said == NOISE:
         return [said, *words]
     if not any(["e" in word for word in (said, *words)]):
-        exact = float(decimal(said)) == whole
+        exact = float(exactly(said)) == whole
         places = max([len(word.partition(".")[2]) for word in (words if exact else [said])])
         words = [f"{v + 0.0:.{places}f}".replace("-", "−") for v in values]
         words = [word.rstrip("0").rstrip(".") if places else word for word in words]
-    lost = [abs(float(decimal(word)) - v) > LEAST * abs(v) for v, word in zip(values, words, strict=True)]
-    return [] if any(lost) or sum(map(decimal, words)) != decimal(said) else [said, *words]
+    lost = [abs(float(exactly(word)) - v) > LEAST * abs(v) for v, word in zip(values, words, strict=True)]
+    return [] if any(lost) or sum(map(exactly, words)) != exactly(said) else [said, *words]
 
 
-def decimal(word: str) -> Decimal:
-    """The printed number, exactly."""
-    return Decimal(word.replace("−", "-"))
+def exactly(word: str) -> Fraction:
+    """The printed number. (Sums of ``decimal`` would be those of the user's context.)"""
+    return Fraction(word.replace("−", "-"))
 
 
 def signed_sum(parts: Sequence[tuple[str, str]]) -> str:
