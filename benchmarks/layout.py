@@ -32,7 +32,7 @@ import numpy as np
 from measuring import digits, setting, table
 
 from autoflow.pictures.layout.arrange import arrange, crossings
-from autoflow.pictures.layout.layers import Box, Line, Point
+from autoflow.pictures.layout.layers import Arrow, NodeBox, Point
 from autoflow.pictures.render.cards import cards
 from autoflow.pictures.render.placing import place
 
@@ -132,11 +132,11 @@ def quality_words(ours: Sequence[float], theirs: Sequence[float]) -> list[str]:
     return [form.format(x * k) for form, k, pair in zip(forms, scales, pairs, strict=True) for x in pair]
 
 
-def random_lines(nodes: int) -> list[Line]:
+def random_lines(nodes: int) -> list[Arrow]:
     """The arrows of a graph, the same at every call."""
     rng = np.random.default_rng(0)
     return [
-        Line(int(source), k, slot)
+        Arrow(int(source), k, slot)
         for k in range(FIRST, nodes)
         for slot, source in enumerate(rng.integers(max(0, k - NEAR), k, 2))
     ]
@@ -144,7 +144,7 @@ def random_lines(nodes: int) -> list[Line]:
 
 def ours(nodes: int, rounds: int) -> float:
     """CPU seconds that our layout takes."""
-    boxes, lines = [Box(150.0, 80.0, (30.0, 55.0), 15.0)] * nodes, random_lines(nodes)
+    boxes, lines = [NodeBox(150.0, 80.0, (30.0, 55.0), 15.0)] * nodes, random_lines(nodes)
     best = math.inf
     for _ in range(rounds):
         start = process_time()

@@ -74,7 +74,7 @@ def put_state(generator: Any, state: Any) -> bool:
     return True
 
 
-class Names:
+class Globals:
     """The globals that code names, in the module that they are looked up in."""
 
     def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
@@ -86,13 +86,13 @@ class Names:
 
 
 CACHE = type(functools.lru_cache(len))
-LEAVES = (np.ndarray, NodeRole, types.ModuleType, Names, *GENERATORS)  # nothing behind them is looked at
+LEAVES = (np.ndarray, NodeRole, types.ModuleType, Globals, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
 
 def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMIT) -> list[Any]:
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: including arrays and nodes,
-    except immutable objects. The globals of a function appear as :class:`Names`. ``referents_of``: for each type, how
+    except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
     to find what its objects refer to."""
     referents_of = ByType(referents_by_type) if referents_of is None else referents_of
     queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
@@ -191,9 +191,9 @@ def is_users(x: Any) -> bool:
     return not is_foreign(x.__module__)
 
 
-def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Names]:
+def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
-    yield Names(namespace, names)
+    yield Globals(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):

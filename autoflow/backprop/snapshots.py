@@ -379,7 +379,7 @@ REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
     (dict, refill_mapping, dict),
     ((list, deque, bytearray, set), refill_elements, list),
     (types.CellType, refill_cell, cell_value),
-    (second_runs.Names, refill_names, second_runs.Names.values),
+    (second_runs.Globals, refill_names, second_runs.Globals.values),
     (second_runs.GENERATORS, second_runs.put_state, second_runs.state_of),
 ]
 

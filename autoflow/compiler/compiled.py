@@ -22,8 +22,8 @@ from ..base.modes import modes
 from ..base.process import Lock
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, Node, gradient_target, value_of
-from .matching import Place, assembler, has_dtype, matcher
-from .report import Report, count_phrase, profile_entry, random_input
+from .matching import Nth, assembler, has_dtype, matcher
+from .report import PlanReport, count_phrase, profile_entry, random_input
 from .run.buffers import Reported
 from .signature import is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
@@ -195,7 +195,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             self.entries.popitem(last=False)
         return entry
 
-    def plan(self, *args: Any, profile: bool = False) -> Report:
+    def plan(self, *args: Any, profile: bool = False) -> PlanReport:
         """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
         picture. ``profile``: also how long each call takes, and with engine="llvm" each loop; without ``args`` it runs
         with random numbers. Raises CompileError if nothing was recorded yet, or random numbers will not do.
@@ -218,7 +218,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         entry = found if isinstance(found, Entry) else self.latest_entry()
         if profile:
             return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
-        return Report(entry.free[-1])
+        return PlanReport(entry.free[-1])
 
     def program(self, *args: Any) -> ProgramText:
         """The recorded program for ``args``, or for arguments like those of the last recording: an object whose
@@ -245,7 +245,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """Arguments of the signature that was recorded last, with numbers between 0.5 and 1.5."""
         entry = self.latest_entry()
         arrays = iter([random_input(v) for v in entry.program.inputs])
-        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Place else x, entry.arguments)
+        like: tuple[Any, ...] = pytree.tree_map(lambda x: next(arrays) if type(x) is Nth else x, entry.arguments)
         return like
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class Entry:
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
         self.inside: tuple[int, ...] = ()  # which arguments are arrays that the function finds outside, too
-        self.arguments = pytree.tree_map(lambda x: Place(0) if is_array(x) else x, args)
+        self.arguments = pytree.tree_map(lambda x: Nth(0) if is_array(x) else x, args)
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.calls = 0
         self.unproved = how["verify"] is not False  # is a later call to be compared with eager code?

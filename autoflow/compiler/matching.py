@@ -146,7 +146,7 @@ NEVER_CHANGED = (enum.Enum, np.generic, np.dtype, np.ufunc, types.ModuleType)
 Matcher = Callable[[Any, list[Array]], bool]
 
 
-class Place:
+class Nth:
     """A placeholder for the k-th array of a result, or of a recorded call."""
 
     __slots__ = ("k",)
@@ -165,13 +165,13 @@ def written_call(function: Any, n: int) -> tuple[Any, Any, Any]:
     (<ufunc 'multiply'>, (#0, #1), {})
     """
     function = getattr(function, "of", function)
-    return getattr(function, "written", (function, tuple(map(Place, range(n))), {}))
+    return getattr(function, "written", (function, tuple(map(Nth, range(n))), {}))
 
 
 def call_written(v: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Of a value that is a call: the function, its arguments (values, where arrays stood) and its options."""
     function, args, options = written_call(v.function, len(v.args))
-    return function, tuple([v.args[a.k] if type(a) is Place else a for a in args]), options
+    return function, tuple([v.args[a.k] if type(a) is Nth else a for a in args]), options
 
 
 def matcher(x: Any) -> Matcher | None:
@@ -305,9 +305,9 @@ def assembler(tree: Any) -> Callable[[list[Array]], Any]:
     {'loss': 'b', 'parts': ('a', 'text')}
     """
     kind = type(tree)
-    if kind is Place:
+    if kind is Nth:
         return itemgetter(tree.k)
-    if kind is tuple and len(tree) > 1 and all([type(x) is Place for x in tree]):
+    if kind is tuple and len(tree) > 1 and all([type(x) is Nth for x in tree]):
         return itemgetter(*[x.k for x in tree])
     if kind in (tuple, list):
         parts = [assembler(x) for x in tree]
@@ -320,4 +320,4 @@ def assembler(tree: Any) -> Callable[[list[Array]], Any]:
         return lambda results: {key: part(results) for key, part in items}
     if not pytree.is_container(tree):
         return lambda results: tree
-    return lambda results: pytree.tree_map(lambda x: results[x.k] if type(x) is Place else x, tree)
+    return lambda results: pytree.tree_map(lambda x: results[x.k] if type(x) is Nth else x, tree)

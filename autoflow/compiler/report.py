@@ -35,7 +35,7 @@ UNASKED = ("view", "stack")  # computes nothing
 WIDEST, COLUMN, ROW, LEFT = 60, 18, 22, 96  # columns of the picture; its size in pixels
 
 
-class Report:
+class PlanReport:
     """A plan as a table (``print``), as a picture (``svg()``; a notebook shows both), as data (``rows``).
 
     calls : the number of NumPy calls in one run. bytes : of all buffers together. groups : the number of
@@ -264,7 +264,7 @@ class Blocks(Timer):
         return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
 
 
-class Profile(Report):
+class Profile(PlanReport):
     """A report with times. seconds : of a run. times : of each of its calls, in seconds."""
 
     def __init__(self, plan: Any, other: Any, arrays: Sequence[Array]) -> None:

@@ -29,7 +29,7 @@ from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import NodeRole, current_record
 from ..program.source import code_of, find, taken_out
-from .passes import Flow, Pass, watching
+from .passes import GradientFlow, Pass, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
 STATES = {
@@ -190,7 +190,7 @@ def is_plain(text: str, code: Any) -> bool:
     return any([type(v) in PLAIN for v in values]) and not any([isinstance(v, NodeRole) for v in values])
 
 
-def states_of(flow: Flow) -> Iterator[tuple[str, int | None]]:
+def states_of(flow: GradientFlow) -> Iterator[tuple[str, int | None]]:
     """The states of one operation in a pass, some with an operand."""
     if flow.came.bad is not None or any([s.bad for s in flow.sent.values()]):
         yield "nan", None

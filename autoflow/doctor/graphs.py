@@ -20,11 +20,11 @@ from ..base.modes import switched
 from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
-from ..program.names import Program, expression_of
+from ..program.names import Naming, expression_of
 from ..program.source import code_of
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
-from .passes import Flow, Pass, Size, watching
+from .passes import GradientFlow, Pass, Size, watching
 
 LOGARITHM = "Keep its argument above 0: np.log(np.maximum(x, 1e-12)); or take af.special.logsumexp, af.nn.log_softmax"
 INSIDE, DENOMINATOR = "Keep its argument inside of -1 and 1", "Keep the denominator away from 0"
@@ -64,9 +64,9 @@ class Chart:
         return not isinstance(self.start, Record) or self.start.value is None or first_bad(self.start.value) is None
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> Naming:
         """The names that the program gives to the nodes."""
-        return Program(self.nodes)
+        return Naming(self.nodes)
 
     def name(self, x: Any) -> str:
         """The name of a record or a leaf."""
@@ -233,7 +233,7 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
                     yield block(chart, flow, k, names)
 
 
-def block(chart: Chart, flow: Flow, k: int, names: list[str]) -> Finding:
+def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding:
     """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
     rule, operand = r.rule, chart.operand(r, k)
@@ -307,11 +307,11 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
 def examine_chains(chart: Chart) -> Iterator[Finding]:
     """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
     came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
-    groups: dict[str, list[Flow]] = {}
+    groups: dict[str, list[GradientFlow]] = {}
     for r in longest_path(chart):
         if id(r) in came:
             groups.setdefault(r.rule.name, []).append(came[id(r)])
-    found: list[tuple[float, list[Flow]]] = []
+    found: list[tuple[float, list[GradientFlow]]] = []
     for flows in [flows for flows in groups.values() if len(flows) >= LEAST_STEPS]:
         changes = np.diff([math.log(flow.came.rms) for flow in flows])
         if abs(changes.sum()) > max(math.log(RANGE), 2 * np.abs(changes).max()):  # large, and steady

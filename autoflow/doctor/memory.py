@@ -19,7 +19,7 @@ from ..pictures.model.gathering import kept_bytes
 from ..pictures.summaries import summary as network_table
 from ..pictures.walk import Graph, graph
 from ..program.boxes import Boxes
-from ..program.names import Program
+from ..program.names import Naming
 from ..table.blocks import FROM
 
 
@@ -94,7 +94,7 @@ def memory_of_graph(node: Any) -> Memory:
     order = topological(start)
     records = sorted([r for r in order if isinstance(r, Record)], key=lambda r: r.number)
     kept = Counter(kept_bytes(order))
-    program = Program(order)
+    program = Naming(order)
     lines: dict[Any, list[Record]] = {}
     for r in records:
         if kept[id(r)]:
@@ -109,7 +109,7 @@ def memory_of_graph(node: Any) -> Memory:
     )  # fmt: skip
 
 
-def line_of(group: list[Record], program: Program, kept: Counter[int]) -> MemoryLine:
+def line_of(group: list[Record], program: Naming, kept: Counter[int]) -> MemoryLine:
     """The row of one line of the program."""
     place = program.place(group[0])
     rows = ", ".join(dict.fromkeys([r.rule.name for r in group]))
@@ -138,7 +138,7 @@ def gradient_bytes(x: Any) -> int:
     return int(math.prod(x.shape) * x.dtype.itemsize)
 
 
-def saved_by_boxes(program: Program, records: list[Record], kept: Counter[int]) -> Iterator[tuple[str, int, int]]:
+def saved_by_boxes(program: Naming, records: list[Record], kept: Counter[int]) -> Iterator[tuple[str, int, int]]:
     """For each call and block, the bytes that its operations keep, and those without the result, used outside."""
     boxes = Boxes(program, records)
     inside: dict[Any, tuple[str, list[Record]]] = {}

@@ -34,7 +34,7 @@ class Size(NamedTuple):
         return cls(a.size, int(np.count_nonzero(a)), rms, first_bad(np.asarray(g)))
 
 
-class Flow:
+class GradientFlow:
     """The gradient that a record received in a pass, and what it sent to each operand."""
 
     __slots__ = ("bad", "came", "dead", "record", "sent")
@@ -65,7 +65,7 @@ class Pass:
     """One backward pass: what flowed through each record, in the order of the way back; gradients of Variables."""
 
     def __init__(self) -> None:
-        self.flows: list[Flow] = []
+        self.flows: list[GradientFlow] = []
         self.sums: dict[int, Any] = {}  # by the id of a Variable
         self.held: dict[int, Any] = {}  # the gradients that were there before
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
@@ -85,7 +85,7 @@ def watching(begin: Callable[[], Pass]) -> switched:
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
             now.is_recorded |= came is not g
-            now.flows.append(flow := Flow(record, Size.of(came)))
+            now.flows.append(flow := GradientFlow(record, Size.of(came)))
             return g, [vjp and watched(now, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
         now.opener = weakref.ref(open_watched)
@@ -94,7 +94,7 @@ def watching(begin: Callable[[], Pass]) -> switched:
     return switched(wrap_open_record=wrap)
 
 
-def watched(now: Pass, flow: Flow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def watched(now: Pass, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A vjp that notes what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:

@@ -30,7 +30,7 @@ from ..nodes.rebinding import original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
-from ..program.names import Program
+from ..program.names import Naming
 from ..program.source import computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
@@ -324,7 +324,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
     """The names of Variables; where several have the same, with the line that made each."""
-    program, names = Program(xs), [x.name for x in among.values()]
+    program, names = Naming(xs), [x.name for x in among.values()]
     lines = [f" (line {place.line})" if names.count(x.name) > 1 and (place := program.place(x)) else "" for x in xs]
     return ", ".join([x.name + line for x, line in zip(xs, lines, strict=True)])
 

@@ -46,7 +46,7 @@ class Equation:
     name: str
     residual: Callable[..., Array]
     search: Callable[..., tuple[Array, str]]
-    how: linear.How
+    how: linear.Solve
     tol: float
     scale: Callable[[Array, Array], float]
     recording: bool
@@ -125,7 +125,7 @@ class Problem:
             self.start = numbers_of(self.layout.ravel(x0, "x0")).copy()  # it may be the array of a node in θ
 
     def solve(
-        self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: linear.How,
+        self, residual: Callable[..., Array], search: Callable[..., tuple[Array, str]], *, how: linear.Solve,
         tol: float | None, scale: Callable[[Array, Array], float], start: Array | None = None,
     ) -> Array:  # fmt: skip
         """The solution as a vector: a node if there are nodes in θ."""
@@ -149,7 +149,8 @@ def goal(tol: float | None, eps: float) -> float:
 
 
 def newton(
-    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.How, aim: float, maxiter: int, flat: bool = True
+    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.Solve, aim: float, maxiter: int,
+    flat: bool = True,
 ) -> tuple[Array, str]:  # fmt: skip
     """Newton's method: x ← x − t d with ∂F/∂x d = F; t is halved while the residual would not become smaller.
 
@@ -193,7 +194,7 @@ def newton(
 
 
 def step_solver(
-    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.How, flat: bool
+    residual: Callable[..., Array], x: Array, arrays: Any, how: linear.Solve, flat: bool
 ) -> Callable[[Array], Array]:  # fmt: skip
     """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
     if not how.is_dense(x.size):

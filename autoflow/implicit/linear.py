@@ -243,7 +243,7 @@ ONE_AT_A_TIME: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class How:
+class Solve:
     """How linear systems are solved.
 
     method : "auto", "dense", "cg", "gmres", or a function of (product, b) with product(v) = A v.
@@ -280,7 +280,7 @@ class Operator:
     at: Callable[..., Callable[[Array], Array]]
     n: int
     dtype: Any
-    how: How
+    how: Solve
     name: str
     check: Callable[[Callable[[Array], Array]], None] | None = None
 
@@ -331,7 +331,7 @@ def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], 
     return tuple(pullback(-u))
 
 
-def solve_by_products(product: Callable[[Array], Array], b: Array, how: How, name: str) -> Array:
+def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, name: str) -> Array:
     """x with A x = b, all of them plain. Raises ConvergenceError if it was not found."""
     n, size, tol = b.size, float(np.linalg.norm(b)), how.tolerance(b.dtype)
     if not size:
@@ -400,7 +400,7 @@ def is_singular(a: Array) -> bool:
         return True
 
 
-def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: How, name: str) -> Array:
+def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: Solve, name: str) -> Array:
     """u with (∂F/∂x)ᵀ u = g, recorded: by the matrix, or by the products that F's pass back gives."""
     if how.is_dense(x.size):
         a: Any = jacobian(residual, allow_unused=True)(x, *arrays)
@@ -458,7 +458,7 @@ def linear_solve(
                 f"to the other side, into b"
             )
 
-    how = How("gmres" if solver == "auto" else solver, tol, maxiter)
+    how = Solve("gmres" if solver == "auto" else solver, tol, maxiter)
     operator = Operator(at, layout.size, layout.dtype, how, name, check)
     right = layout.ravel(b, "b")
     z = operator.solve(right, *arrays)

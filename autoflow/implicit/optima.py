@@ -26,7 +26,7 @@ from ..transforms.gradient import grad, value_and_grad
 from ..transforms.jacobian import hessian, jacobian
 from ..transforms.vjp_jvp import hvp
 from . import equations
-from .linear import DENSE, ONE_AT_A_TIME, How, Layout, refuse_outside, stack_if_list
+from .linear import DENSE, ONE_AT_A_TIME, Layout, Solve, refuse_outside, stack_if_list
 
 # ---------------------------------------------------------------- roots and fixed points
 
@@ -62,7 +62,7 @@ def root(
     >>> float(x.round(9)), float(theta.grad.round(9))
     (1.414213562, 0.353553391)
     """
-    problem, how = equations.Problem(x0, theta, "af.implicit.root"), How(linear)
+    problem, how = equations.Problem(x0, theta, "af.implicit.root"), Solve(linear)
     layout, put = problem.layout, problem.put
 
     def system(x: Any, values: Any) -> Any:
@@ -126,7 +126,7 @@ def fixed_point(
             return equations.call_scipy(solver, at, x, at)
         return equations.call_users(solver, lambda x: f(x, put(values)), x, layout)
 
-    return layout.unravel(problem.solve(residual, search, how=How(linear), tol=tol, scale=equations.relative_to_x))
+    return layout.unravel(problem.solve(residual, search, how=Solve(linear), tol=tol, scale=equations.relative_to_x))
 
 
 # ---------------------------------------------------------------- minimize: SciPy's, with derivatives filled in
@@ -225,7 +225,7 @@ def as_solution(problem: equations.Problem, objective: Callable[..., Any], x: Ar
     slope = grad(objective)
     tol = np.inf if found.success else None
     answer = x, equations.as_sentence(found.message)
-    return problem.solve(slope, lambda *_: answer, how=How(), tol=tol, scale=equations.relative_to_start)
+    return problem.solve(slope, lambda *_: answer, how=Solve(), tol=tol, scale=equations.relative_to_start)
 
 
 def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any = None, **options: Any) -> Any:
@@ -377,7 +377,7 @@ def argmin(
     >>> theta.grad.round(6)
     array([-0.16,  0.04])
     """
-    problem, how = equations.Problem(x0, theta, "af.implicit.argmin"), How(linear)
+    problem, how = equations.Problem(x0, theta, "af.implicit.argmin"), Solve(linear)
     layout, put, n = problem.layout, problem.put, problem.layout.size
 
     def objective(x: Array, *values: Array) -> Any:

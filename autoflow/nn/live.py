@@ -61,7 +61,7 @@ class Watched:
         self.activations: list[dict[str, float]] = []
         self.gradients: list[dict[str, float]] = []
         self.losses: list[float] = []  # those that draw() was given
-        self.live: Live | None = None
+        self.live: LiveDisplay | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "model":  # while it is being copied or unpickled
@@ -108,7 +108,7 @@ class Watched:
         2
         """
         if self.live is None:
-            self.live = Live()
+            self.live = LiveDisplay()
         self.losses.append(float(numbers_of(loss)))
         shown = None if data is None else (self.model, numbers_of(data[0]), numbers_of(data[1]))
         self.live.draw({"loss": self.losses}, self.gradients, shown, last=last, axis="step")
@@ -155,7 +155,7 @@ COLUMNS, ROWS = 48, 14  # letters of the decision boundary
 POINTS = 80  # of it in a figure, in each direction
 
 
-class Live:
+class LiveDisplay:
     """One place that is drawn again. ``stream`` is where a terminal's lines go; the default is stderr."""
 
     def __init__(self, stream: Any = None) -> None:

@@ -25,7 +25,7 @@ from ..forward.writing import overwrite
 from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
 from .layers import BatchNorm
-from .live import Live, layer_sizes
+from .live import LiveDisplay, layer_sizes
 from .module import Module, explain_missing_rng, functional_call, generator, numbers_of
 from .plots import line_chart, plot_loss, sparkline
 
@@ -137,7 +137,7 @@ def fit(
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
         if metrics and held is None:
             raise InputError("fit: with workers or chunks metrics are measured on validation=(x, y) alone: give it")
-    live = Live() if view else None
+    live = LiveDisplay() if view else None
     for _ in bar(range(epochs), history) if progress and live is None else range(epochs):
         switch(model, training=True)
         rows = [train_on(compute, x[b], y[b], optimiser, training_metrics) for b in batches(len(x), batch_size, rng)]

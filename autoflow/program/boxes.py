@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .names import FRAMES, Program, caller_of
+from .names import FRAMES, Naming, caller_of
 from .places import Activation
 from .source import loop_text, source_of
 from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, value_of
@@ -50,7 +50,7 @@ class Box:
 class Boxes:
     """The boxes around each record of a graph."""
 
-    def __init__(self, program: Program, records: Sequence[Any]) -> None:
+    def __init__(self, program: Naming, records: Sequence[Any]) -> None:
         self.program, self.turns, self.ended = program, Turns(), set[Any]()
         self.boxes: dict[Key, Box] = {}
         self.calls: dict[int, Path] = {}

@@ -40,7 +40,7 @@ def expression_of(x: Any) -> Expression | None:
     return None if place is None else find(place.code if type(place) is Activation else place, last)
 
 
-class Program:
+class Naming:
     """The names of the nodes of one graph: of its records, and of its leaves."""
 
     def __init__(self, nodes: Iterable[Any]) -> None:

@@ -33,7 +33,7 @@ from .mirrors import mirrored
 
 
 @dataclass(frozen=True)
-class Problem:
+class Ivp:
     """An equation and a way to solve it.
 
     slope : of (y, t, *arrays), dy/dt of y's shape (n,).
@@ -74,11 +74,11 @@ def odeint(
     def slope(y: Array, t: Any, *values: Array) -> Any:
         return func(t, y, *put(values)) if tfirst else func(y, t, *put(values))
 
-    def solve(problem: Problem, y0: Array, t: Array, values: Any) -> Array:
+    def solve(problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
         return scipy_integrate().odeint(lambda y, s: value_of(problem.at(y, s, values)), y0, t, **options)
 
     y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
-    problem = Problem(slope, solve)
+    problem = Ivp(slope, solve)
     start, first, *plain = plain_arrays([y0, t, *arrays])
     refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
     return Trajectory.apply(y0, t, *arrays, problem=problem)
@@ -88,7 +88,7 @@ class Trajectory(Function):
     """The values at all times, and the adjoint equation. ``values``: the solution, if it is known already."""
 
     @staticmethod
-    def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Problem, values: Any = None) -> Array:
+    def forward(ctx: Any, y0: Array, t: Array, *arrays: Array, problem: Ivp, values: Any = None) -> Array:
         z = problem.solve(problem, y0, t, arrays) if values is None else values
         ctx.problem = problem
         ctx.save_for_backward(z, t, *arrays)
@@ -114,7 +114,7 @@ class Trajectory(Function):
             if numbers[i] != numbers[i - 1]:
                 state = np.concatenate([z[i], adjoint, collected])
                 pair = np.stack([t[i], t[i - 1]])
-                state = Trajectory.apply(state, pair, *arrays, problem=Problem(changes, problem.solve))[-1]
+                state = Trajectory.apply(state, pair, *arrays, problem=Ivp(changes, problem.solve))[-1]
                 adjoint, collected = state[n : 2 * n], state[2 * n :]
             slope = problem.at(z[i - 1], t[i - 1], arrays)
             times.append(np.sum(g[i - 1] * slope) if i > 1 else -np.sum(adjoint * slope))
@@ -154,7 +154,7 @@ def solve_ivp(
     arrays, put = taken_apart(() if args is None else args if isinstance(args, tuple) else (args,))
     t0, t1 = [real_array(t, "t_span") for t in t_span]
     y0 = real_array(y0, "y0")
-    problem = Problem(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
+    problem = Ivp(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
     start, first, *plain = plain_arrays([y0, t0, *arrays])
@@ -178,7 +178,7 @@ class Stepping:
         if np.ndim(self.options.get("atol", 0.0)):
             self.options["atol"] = float(np.min(self.options["atol"]))  # the adjoint state is longer than y
 
-    def __call__(self, problem: Problem, y0: Array, t: Array, values: Any) -> Array:
+    def __call__(self, problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
         def slope(s: float, y: Array) -> Array:
             return value_of(problem.at(y, s, values))
 
@@ -214,7 +214,7 @@ def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
     return asked
 
 
-def on_nodes(found: Any, problem: Problem, questions: list[Any], given: tuple[Any, ...], arrays: list[Array]) -> Any:
+def on_nodes(found: Any, problem: Ivp, questions: list[Any], given: tuple[Any, ...], arrays: list[Array]) -> Any:
     """SciPy's answer with nodes in it."""
     y0, t0, t1, t_eval = given
 
@@ -270,7 +270,7 @@ class EventTimes(Function):
     """When e(t, y(t)) is 0: known from SciPy, and differentiated as an equation that stays true."""
 
     @staticmethod
-    def forward(ctx: Any, y0: Array, t0: Array, *arrays: Array, problem: Problem, ask: Any, times: Array) -> Array:
+    def forward(ctx: Any, y0: Array, t0: Array, *arrays: Array, problem: Ivp, ask: Any, times: Array) -> Array:
         ctx.problem, ctx.ask = problem, ask
         z = times.copy()
         ctx.save_for_backward(z, y0, t0, *arrays)

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from autoflow.compiler.llvm import engine
-from autoflow.compiler.llvm.engine import Library, module_text
-from autoflow.compiler.llvm.functions import Numbers, Text, type_of
+from autoflow.compiler.llvm.engine import Binary, module_text
+from autoflow.compiler.llvm.functions import IRText, Lanes, type_of
 from autoflow.compiler.llvm.words import ROWS
 
 NAMES = ("exp", "log", "tanh", "sin", "cos")
@@ -19,13 +19,13 @@ ODD = (0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 2.3e-308, 1e300, -1e
 
 def make(name, width):
     """The function of 1,024 numbers, at this width."""
-    t, kind = Text(), type_of("double", width)
+    t, kind = IRText(), type_of("double", width)
     loop = t.begin_for(0, COUNT, width)
     p, q = [t.let(f"getelementptr double, ptr %{a}, i64 {loop.index}") for a in "xz"]
-    z = ROWS[getattr(np, name)][1](Numbers(t, width), t.let(f"load {kind}, ptr {p}, align 8"))
+    z = ROWS[getattr(np, name)][1](Lanes(t, width), t.let(f"load {kind}, ptr {p}, align 8"))
     t.say(f"store {kind} {z}, ptr {q}, align 8")
     t.end_for(loop)
-    library = Library(module_text([f"define void @run(ptr %x, ptr %z) #0 {{\nentry:\n{t}\n  ret void\n}}"], [t]), 1)
+    library = Binary(module_text([f"define void @run(ptr %x, ptr %z) #0 {{\nentry:\n{t}\n  ret void\n}}"], [t]), 1)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("run"))
 
     def call(x):

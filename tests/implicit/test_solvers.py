@@ -9,7 +9,7 @@ import autoflow as af
 from autoflow.errors import ConvergenceError, InputError
 from autoflow.implicit import fixed_point, root
 from autoflow.implicit.equations import anderson, newton
-from autoflow.implicit.linear import How
+from autoflow.implicit.linear import Solve
 
 T = np.array([3.0, 20.0])
 
@@ -136,14 +136,14 @@ def test_wrong_points_are_not_believed():
 
 def test_newtons_method_shortens_steps():
     """From far away the full steps of arctan run off to infinity."""
-    x, said = newton(np.arctan, np.array([20.0]), (), How(), 1e-12, 50)
+    x, said = newton(np.arctan, np.array([20.0]), (), Solve(), 1e-12, 50)
     assert said == ""
     assert abs(x[0]) < 1e-15
 
 
 def test_newtons_method_with_products_alone():
     pytest.importorskip("scipy", reason="SciPy is not installed")
-    x, said = newton(lambda x: f(x, T), np.ones(2), (), How("gmres"), 1e-11, 50)
+    x, said = newton(lambda x: f(x, T), np.ones(2), (), Solve("gmres"), 1e-11, 50)
     assert said == ""
     np.testing.assert_allclose(x, RIGHT, rtol=1e-14)
 

@@ -75,7 +75,7 @@ def test_a_file_gets_one_picture(monkeypatch):
 def test_it_is_drawn_twice_a_second_at_most(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
-    place = live.Live(Terminal())
+    place = live.LiveDisplay(Terminal())
     drawn = []
     for k in range(20):
         now[0] += 0.125

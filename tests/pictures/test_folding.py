@@ -17,7 +17,7 @@ from autoflow.pictures import graph
 from autoflow.pictures.folding.choose import untangle
 from autoflow.pictures.folding.repeats import Repeat, Skeleton, pattern
 from autoflow.pictures.layout.arrange import arrange
-from autoflow.pictures.layout.layers import Box, Line
+from autoflow.pictures.layout.layers import Arrow, NodeBox
 
 
 def titles(g):
@@ -338,7 +338,7 @@ def test_the_same_program_gives_the_same_bytes_in_every_process():
 def layered(n, width=20, seed=0):
     rng = np.random.default_rng(seed)
     lines = [(int(a), k, slot) for k in range(width, n) for slot, a in enumerate(rng.integers(max(0, k - 40), k, 2))]
-    return [Box(150.0, 80.0, (30.0, 55.0), 15.0)] * n, [Line(*line) for line in lines]
+    return [NodeBox(150.0, 80.0, (30.0, 55.0), 15.0)] * n, [Arrow(*line) for line in lines]
 
 
 @pytest.mark.slow

@@ -515,8 +515,8 @@ def test_operands_of_one_use_stand_beside_it():
 
 
 def test_crossings_are_removed():
-    boxes = [ranking.Box(10, 10, (3.0, 7.0), 5.0) for _ in range(4)]
-    lines = [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0), ranking.Line(0, 3, 1)]
+    boxes = [ranking.NodeBox(10, 10, (3.0, 7.0), 5.0) for _ in range(4)]
+    lines = [ranking.Arrow(0, 3, 0), ranking.Arrow(1, 2, 0), ranking.Arrow(0, 3, 1)]
     layers = ranking.Layers(boxes, lines)
     layers.rows = [[0, 1], [2, 3]]
     assert ranking.crossings(layers) == 2
@@ -525,8 +525,8 @@ def test_crossings_are_removed():
 
 
 def test_neighbours_change_places_where_averages_do_not_help():
-    boxes = [ranking.Box(10, 10, (5.0,), 5.0) for _ in range(4)]
-    layers = ranking.Layers(boxes, [ranking.Line(0, 3, 0), ranking.Line(1, 2, 0)])
+    boxes = [ranking.NodeBox(10, 10, (5.0,), 5.0) for _ in range(4)]
+    layers = ranking.Layers(boxes, [ranking.Arrow(0, 3, 0), ranking.Arrow(1, 2, 0)])
     layers.rows = [[0, 1], [2, 3]]
     ranking.swap_neighbours(layers, {0: 0, 1: 1, 2: 0, 3: 1})
     assert ranking.crossings(layers) == 0

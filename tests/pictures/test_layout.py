@@ -17,7 +17,7 @@ from seeds import by_day, by_night
 
 import autoflow as af
 from autoflow.pictures.layout.arrange import PAGE, cost, crossings
-from autoflow.pictures.layout.layers import Box, Line, Plan
+from autoflow.pictures.layout.layers import Arrow, NodeBox, Placed
 from autoflow.pictures.layout.nesting import wrap_rows
 
 
@@ -133,8 +133,8 @@ def test_small_pictures_are_not_tried_out(monkeypatch):
 
 # ------------------------------------------------------------------ the pieces
 
-BOX = Box(200.0, 100.0, (30.0, 60.0), 15.0)
-LEAF = Box(150.0, 60.0, (), 30.0, leaf=True)
+BOX = NodeBox(200.0, 100.0, (30.0, 60.0), 15.0)
+LEAF = NodeBox(150.0, 60.0, (), 30.0, leaf=True)
 
 
 def strip(count, leaves=()):
@@ -144,14 +144,14 @@ def strip(count, leaves=()):
         boxes.append(BOX)
         corners.append((254.0 * k, 0.0))
         if k:
-            lines.append(Line(k - 1, k, 0))
+            lines.append(Arrow(k - 1, k, 0))
             paths.append([(254.0 * k - 54, 30.0), (254.0 * k - 54, 30.0), (254.0 * k, 30.0)])
     for k in leaves:
         boxes.append(LEAF)
         corners.append((254.0 * (k - 1), 122.0))
-        lines.append(Line(len(boxes) - 1, k, 1, named=True))
+        lines.append(Arrow(len(boxes) - 1, k, 1, named=True))
         paths.append([(254.0 * k - 104, 152.0), (254.0 * k - 54, 152.0), (254.0 * k, 60.0)])
-    return Plan(corners, paths, 254.0 * count - 54, 182.0, [254.0 * k for k in range(count)]), boxes, lines
+    return Placed(corners, paths, 254.0 * count - 54, 182.0, [254.0 * k for k in range(count)]), boxes, lines
 
 
 def test_rows_share_what_they_have():
@@ -173,11 +173,11 @@ def test_a_leaf_beside_a_cut_goes_with_its_use():
 
 
 def test_the_price_of_a_layout():
-    free = Plan([(0.0, 0.0)], [], 100.0, 100.0)
+    free = Placed([(0.0, 0.0)], [], 100.0, 100.0)
     assert cost(free, [], 10_000.0, down=False) == 0.0
-    wide = Plan([(0.0, 0.0)], [], 2 * PAGE[0], 100.0)
+    wide = Placed([(0.0, 0.0)], [], 2 * PAGE[0], 100.0)
     assert cost(wide, [], 2 * PAGE[0] * 100.0, down=False) == pytest.approx(2.0)  # letters of half the size
-    high = Plan([(0.0, 0.0)], [], 100.0, 3 * PAGE[1])
+    high = Placed([(0.0, 0.0)], [], 100.0, 3 * PAGE[1])
     assert cost(high, [], 300.0 * PAGE[1], down=False) == pytest.approx(2.0)  # two screens to scroll
     assert cost(high, [], 300.0 * PAGE[1], down=True) > 2.0  # that is its width
     cross = [[(0.0, 0.0), (50.0, 50.0)], [(0.0, 50.0), (50.0, 0.0)]]

@@ -7,14 +7,14 @@ import numpy as np
 import autoflow as af
 from autoflow.nodes.records import ancestors
 from autoflow.program.boxes import Boxes
-from autoflow.program.names import Program
+from autoflow.program.names import Naming
 
 
 def paths(*nodes):
     """The titles of the boxes around these operations, in the picture of the last one."""
     everything = list(ancestors(nodes[-1].grad_fn))
     records = [r for r in everything if r.parents]
-    boxes = Boxes(Program(everything), records)
+    boxes = Boxes(Naming(everything), records)
     return [tuple([title for title, _ in boxes.around(node.grad_fn)]) for node in nodes]
 
 
@@ -50,7 +50,7 @@ def test_loops_say_what_is_sure():
         x = y + 1.0
     z = x * 1.0
     records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
     ((title, key),) = boxes.around(y.grad_fn)
     assert (title, boxes.note(key)) == ("for _ in range(4)", "at least 4 turns")
 
@@ -61,7 +61,7 @@ def test_functions_of_several_operations_are_one_execution():
         y = np.std(x)
         x = x * y
     z = np.sum(x)
-    boxes = Boxes(Program(ancestors(z.grad_fn)), [r for r in ancestors(z.grad_fn) if r.parents])
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), [r for r in ancestors(z.grad_fn) if r.parents])
     ((title, key),) = boxes.around(y.grad_fn)
     assert (title, boxes.note(key)) == ("for _ in range(2)", "at least 2 turns")
 
@@ -96,7 +96,7 @@ def test_a_debugger_draws_no_second_call():
     a, b, d = stopped(af.Variable(1.0))
     z = d * 1.0
     records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
     path = boxes.around(a.grad_fn)
     assert path == boxes.around(b.grad_fn) == boxes.around(d.grad_fn)
     assert boxes.note(path[-1][1]) == "continued under a debugger"
@@ -113,6 +113,6 @@ def test_turns_are_not_counted_from_calls_within_one_run():
 
     z = model([af.Variable(1.0), af.Variable(2.0)]) * 1.0
     records = [r for r in ancestors(z.grad_fn) if r.parents]
-    boxes = Boxes(Program(ancestors(z.grad_fn)), records)
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
     told = {boxes.note(key) for r in records for title, key in boxes.around(r) if "for f in filters" in title}
     assert told == {"at least 2 turns"}

@@ -10,7 +10,7 @@ from written import PROGRAMS
 import autoflow as af
 from autoflow.nodes.records import ancestors
 from autoflow.program.boxes import Boxes
-from autoflow.program.names import Program
+from autoflow.program.names import Naming
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "program"
 
@@ -18,14 +18,14 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "program"
 def told(*nodes):
     """The names of the nodes, or the expressions of those without one."""
     everything = list({id(r): r for node in nodes for r in ancestors(node.grad_fn)}.values())
-    program = Program(everything)
+    program = Naming(everything)
     return [program.name(node.grad_fn) or program.text(node.grad_fn) for node in nodes]
 
 
 def outline(node):
     """The graph as a text: a line for each box, leaf and operation, with the line of the program."""
     everything = sorted(ancestors(node.grad_fn), key=lambda x: x.number)
-    program = Program(everything)
+    program = Naming(everything)
     boxes, lines, last = Boxes(program, [r for r in everything if r.parents]), [], ()
     for x in everything:
         path = boxes.around(x) if x.parents else last
@@ -79,7 +79,7 @@ def test_writes():
     u[0] += 1.0
     w = af.Variable(np.ones(3)) * 1.0
     w -= 0.5
-    program = Program(list(ancestors(u.grad_fn)))
+    program = Naming(list(ancestors(u.grad_fn)))
     assert program.name(old) == "u₁"
     assert program.name(u.grad_fn) == "u₄"
     assert told(w) == ["w₂"]
@@ -90,7 +90,7 @@ def test_items_of_containers():
     y = params["W"] * params["b"][1]
     params["W"] = params["W"] * 2.0
     params["out"] = y * 3.0
-    program = Program(list(ancestors(y.grad_fn)))
+    program = Naming(list(ancestors(y.grad_fn)))
     assert program.name(y.grad_fn.parents[0]) == 'params["W"]'
     assert program.name(y.grad_fn.parents[1]) == 'params["b"][1]'
     assert told(params["out"]) == ['params["out"]']
@@ -116,7 +116,7 @@ def test_leaves():
 
 def program_name(x, root):
     """What a leaf is called in the graph of ``root``."""
-    return Program(list(ancestors(root.grad_fn))).name(x)
+    return Naming(list(ancestors(root.grad_fn))).name(x)
 
 
 def test_what_functions_return():
@@ -132,7 +132,7 @@ def test_what_functions_return():
     z = square(x) + 1.0
     assert told(y, z) == ["y", "z"]
     assert told(y)[0] == "y"
-    program = Program(list(ancestors(z.grad_fn)))
+    program = Naming(list(ancestors(z.grad_fn)))
     assert program.text(z.grad_fn.parents[0]) == "square(x)"
 
 
@@ -149,11 +149,11 @@ def test_what_comes_through_a_list_is_called_as_its_user_calls_it():
     x = af.Variable(2.0)
     y = layer(x)
     loss = y - 1.0
-    program = Program(list(ancestors(loss.grad_fn)))
+    program = Naming(list(ancestors(loss.grad_fn)))
     assert program.name(loss.grad_fn.parents[0]) == "y"
     u = v = layer(x)
     both = u + v
-    program = Program(list(ancestors(both.grad_fn)))
+    program = Naming(list(ancestors(both.grad_fn)))
     assert program.name(both.grad_fn.parents[0]) is None  # two names say nothing
 
 
@@ -187,7 +187,7 @@ def test_results_that_are_packed():
 def test_composed_functions_name_the_last_of_their_operations():
     x = af.Variable(np.arange(3.0))
     y = np.trapezoid(x)
-    program = Program(list(ancestors(y.grad_fn)))
+    program = Naming(list(ancestors(y.grad_fn)))
     assert program.name(y.grad_fn) == "y"
     inner = [r for r in ancestors(y.grad_fn) if r.parents and r is not y.grad_fn]
     assert inner
@@ -202,7 +202,7 @@ def test_plain_operands():
 
     weights = np.arange(3.0)
     record = scaled(weights).grad_fn
-    assert Program([record]).operand(record, 1) == "weights"
+    assert Naming([record]).operand(record, 1) == "weights"
 
 
 def test_two_leaves_with_one_name_get_their_objects():
@@ -226,7 +226,7 @@ def test_without_text_there_are_no_names():
     namespace = {"af": af}
     exec("x = af.Variable(2.0)\ny = x * 3.0", namespace)
     record = namespace["y"].grad_fn
-    program = Program(list(ancestors(record)))
+    program = Naming(list(ancestors(record)))
     assert program.name(record) is program.text(record) is program.place(record) is None
 
 
@@ -235,7 +235,7 @@ def test_deep_recursion():
         return x * 1.0 if n == 0 else deep(x, n - 1) * 2.0
 
     records = [r for r in ancestors(deep(af.Variable(2.0), 400).grad_fn) if r.parents]
-    boxes = Boxes(Program(records), records)
+    boxes = Boxes(Naming(records), records)
     assert max([len(boxes.around(r)) for r in records]) == 399
 
 

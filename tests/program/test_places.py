@@ -19,7 +19,7 @@ from support import call, rows
 
 import autoflow as af
 from autoflow.forward.replay import record_again
-from autoflow.program.names import Program
+from autoflow.program.names import Naming
 from autoflow.program.places import Activation, here
 from autoflow.program.source import find
 
@@ -270,7 +270,7 @@ def test_without_source():
         y = x * 3.0
     assert not hasattr(y.grad_fn, "place")
     assert not hasattr(x, "_place")
-    assert Program([y.grad_fn, x]).name(x) is None
+    assert Naming([y.grad_fn, x]).name(x) is None
     y.backward()
     assert x.grad == 3.0
 
@@ -307,7 +307,7 @@ def test_replays_copies_and_pickles():
     assert line_of(again.grad_fn) == line_of(y.grad_fn)
     assert float(pickle.loads(pickle.dumps(y))) == 4.0
     assert float(copy.deepcopy(x)) == 2.0
-    place = Program([y.grad_fn]).place(y.grad_fn)
+    place = Naming([y.grad_fn]).place(y.grad_fn)
     assert pickle.loads(pickle.dumps(place)) == place
     assert place.text == "x * x"
     assert pickle.loads(pickle.dumps(y.grad_fn.place)) is None
@@ -334,7 +334,7 @@ def test_text_that_is_not_what_ran(tmp_path):
     linecache.checkcache(str(file))
     record = namespace["f"](af.Variable(2.0)).grad_fn
     assert find(record.place.code, record.last) is None
-    assert Program([record]).name(record) is None
+    assert Naming([record]).name(record) is None
 
 
 def test_here_counts_from_the_caller():

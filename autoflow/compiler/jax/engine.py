@@ -23,8 +23,8 @@ from ...nodes.nodes import Array, gradient_target, value_of
 from ..compiled import Compiled, P, R
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM
 from ..program import Program
-from ..report import Report
-from ..run.buffers import Step, Watched, callers_state
+from ..report import PlanReport
+from ..run.buffers import Planned, WatchedPlan, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
 from .lowering import Lowering
@@ -74,7 +74,7 @@ class Alarm(Exception):  # noqa: N818 - no error: eager code decides
     """NumPy would raise an error for these values, or does what JAX does not."""
 
 
-class XlaPlan(Watched):
+class XlaPlan(WatchedPlan):
     """What ``af.compile`` runs, and ``plan()`` shows."""
 
     def __init__(self, lowering: Lowering, compiled: Any) -> None:
@@ -83,7 +83,7 @@ class XlaPlan(Watched):
         self.buffers: list[Array] = []
         order = lowering.order
         self.steps = [
-            Step(v, v.function, list(v.args), None) for v in order if v.kind not in (INPUT, CAPTURED, CONSTANT, ITEM)
+            Planned(v, v.function, list(v.args), None) for v in order if v.kind not in (INPUT, CAPTURED, CONSTANT, ITEM)
         ]
         self.title = "NumPy calls by JAX, as one program of XLA"
 
@@ -147,7 +147,7 @@ class CompiledByXla(Compiled[P, R]):
         except Exception:  # NumPy has something to report, or raises
             return self.run_eagerly(fetched(args), fetched(options))
 
-    def plan(self, *args: Any, profile: bool = False) -> Report:
+    def plan(self, *args: Any, profile: bool = False) -> PlanReport:
         """Which calls are in the program, and which NumPy computes and why. Raises ValueError for ``profile``."""
         if profile:
             raise ValueError('engine="jax" is one program of XLA, whose profile jax.profiler.trace(folder) writes')

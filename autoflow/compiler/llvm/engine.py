@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from ...base.lazy import load_package
-from .functions import Text, define
+from .functions import IRText, define
 
 # ---------------------------------------------------------------- machine code on disk
 
@@ -226,7 +226,7 @@ def check_layout() -> None:
         )
 
 
-class Library:
+class Binary:
     """Compiled functions; they live as long as this does.
 
     LLVM's passes over the text are left out: it is written in vectors as it is to run, so they save nothing (measured
@@ -263,7 +263,7 @@ def versions() -> tuple[str, str]:
     return importlib.import_module("llvmlite").__version__, str(llvmlite().llvm_version_info)
 
 
-def module_text(functions: list[str], texts: list[Text]) -> str:
+def module_text(functions: list[str], texts: list[IRText]) -> str:
     """A module: the functions, and all that they declare and use."""
     declared = {line for t in texts for line in t.declared}
     defined = []

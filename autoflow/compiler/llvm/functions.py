@@ -100,7 +100,7 @@ class Loop:
     head: int  # where the phis go
 
 
-class Text:
+class IRText:
     """Lines, and the names that are taken."""
 
     def __init__(self, own_functions: bool = False) -> None:
@@ -195,10 +195,10 @@ HALF_PI = "0x1.921fb54442d18p+0", "0x1.1a62633145c06p-54", "0x1.c1cd129024e09p-1
 FAR = 2.0**20  # from here on the reduction of sin and cos loses bits: the C library's, one by one
 
 
-class Numbers:
+class Lanes:
     """Arithmetic of one type at one width, as methods: float64, unless a row of ``words.py`` is for others, too."""
 
-    def __init__(self, t: Text, w: int, scalar: str = "double") -> None:
+    def __init__(self, t: IRText, w: int, scalar: str = "double") -> None:
         self.t, self.w, self.scalar = t, w, scalar
         self.kind, self.bits, self.masks = type_of(scalar, w), type_of("i64", w), type_of("i1", w)
 
@@ -269,7 +269,7 @@ class Numbers:
         return self.from_bits(self.ints("shl", self.ints("add", n, self.n(1023)), self.n(52)))
 
 
-def exp(m: Numbers, x: str) -> str:
+def exp(m: Lanes, x: str) -> str:
     """eˣ = 2ⁿ eʳ with r = x − n ln 2. Two factors 2ⁿ⁻ᵏ and 2ᵏ, so that only the last one can overflow or underflow."""
     x = m.pick(m.test("ogt", x, m.c(710.0)), m.c(710.0), x)
     x = m.pick(m.test("olt", x, m.c(-750.0)), m.c(-750.0), x)
@@ -282,7 +282,7 @@ def exp(m: Numbers, x: str) -> str:
     return m.op("fmul", small, m.power_of_2(m.ints("sub", bits, half)))
 
 
-def log(m: Numbers, x: str) -> str:
+def log(m: Lanes, x: str) -> str:
     """log x = k ln 2 + log(1 + f) with √½ ≤ 1 + f < √2, by s = f / (2 + f). Of 0 and below this division is by zero."""
     tiny = m.test("olt", x, m.c(2.0**-1022))
     bits = m.to_bits(m.pick(tiny, m.op("fmul", x, m.c(2.0**54)), x))
@@ -304,7 +304,7 @@ def log(m: Numbers, x: str) -> str:
     return m.pick(none, s, result)
 
 
-def tanh(m: Numbers, x: str) -> str:
+def tanh(m: Lanes, x: str) -> str:
     """tanh |x| = e / (e + 2) with e = exp(2 |x|) − 1 = 2ⁿ (eʳ − 1) + (2ⁿ − 1), and the sign of x.
 
     What rounding takes from e and from e + 2 is added at the end, with 1 / (e + 2) = (1 − tanh) / 2.
@@ -334,7 +334,7 @@ def tanh(m: Numbers, x: str) -> str:
     return m.one("copysign", m.fma(lost, half, q), x)
 
 
-def near(m: Numbers, x: str, quarter: int) -> str:
+def near(m: Lanes, x: str, quarter: int) -> str:
     """sin(x + quarter · π/2) for |x| < 2²⁰: x = n π/2 + r, and sin r or cos r with the sign that n says."""
     n, bits = m.nearest(x, "0x1.45f306dc9c883p-1")
     minus = m.t.let(f"fneg {m.kind} {n}")
@@ -361,10 +361,10 @@ def near(m: Numbers, x: str, quarter: int) -> str:
     return result if quarter else m.pick(m.test("oeq", x, m.c(0.0)), x, result)  # sin(−0) = −0
 
 
-def trigonometric(name: str, quarter: int) -> Callable[[Numbers, str], str]:
+def trigonometric(name: str, quarter: int) -> Callable[[Lanes, str], str]:
     """sin or cos; what is far away, infinite or NaN goes to the C library, number by number."""
 
-    def body(m: Numbers, x: str) -> str:
+    def body(m: Lanes, x: str) -> str:
         t, result = m.t, near(m, x, quarter)
         close = m.test("olt", m.one("fabs", x), m.c(FAR))
         all_close = close if m.w == 1 else t.call("i1", f"llvm.vector.reduce.and.v{m.w}i1", (m.masks, close))
@@ -385,15 +385,15 @@ def trigonometric(name: str, quarter: int) -> Callable[[Numbers, str], str]:
     return body
 
 
-HELPERS: dict[str, Callable[[Numbers, str], str]] = {
+HELPERS: dict[str, Callable[[Lanes, str], str]] = {
     "exp": exp, "log": log, "tanh": tanh, "sin": trigonometric("sin", 0), "cos": trigonometric("cos", 1),
 }  # fmt: skip
 
 
 def define(name: str, w: int) -> tuple[str, set[str]]:
     """The text of one of them at a width, and what it declares."""
-    t = Text()
-    m = Numbers(t, w)
+    t = IRText()
+    m = Lanes(t, w)
     result = HELPERS[name](m, "%x")
     lines = [f"define internal {m.kind} @{name}.{w}({m.kind} %x) #0 {{", "entry:", str(t), f"  ret {m.kind} {result}"]
     return "\n".join([*lines, "}"]), t.declared

@@ -27,8 +27,8 @@ import numpy as np
 from ..matching import VIEW, Array, Value
 from ..program import axes_of
 from ..run.buffers import shape_buffer
-from .functions import CODES, LANES, Numbers, Text, constant, number, type_of
-from .words import Formula, Reduction, cast, is_number, number_in
+from .functions import CODES, LANES, IRText, Lanes, constant, number, type_of
+from .words import Element, Reduction, cast, is_number, number_in
 
 # ---------------------------------------------------------------- where values lie: offsets and strides
 
@@ -132,7 +132,7 @@ class LoopText:
     """The text of a loop; ``accesses`` are the pointers that it is called with, in their order."""
 
     def __init__(
-        self, shape: tuple[int, ...], formulas: dict[Value, Formula], reductions: dict[Value, Reduction],
+        self, shape: tuple[int, ...], formulas: dict[Value, Element], reductions: dict[Value, Reduction],
         stored: set[Value], places: Places,
     ) -> None:  # fmt: skip
         self.formulas, self.reductions, self.places, self.shape = formulas, reductions, places, shape
@@ -197,7 +197,7 @@ class LoopText:
 
     # -- text
 
-    def write(self, t: Text) -> None:
+    def write(self, t: IRText) -> None:
         """The whole nest."""
         t.numbers = not self.dims
         loops = [t.begin_for(0, m, 1) for m in self.dims[:-1]]
@@ -219,14 +219,14 @@ class LoopText:
         for loop in reversed(loops):
             t.end_for(loop)
 
-    def write_blocks(self, t: Text, outer: Indices, start: int, end: int) -> None:
+    def write_blocks(self, t: IRText, outer: Indices, start: int, end: int) -> None:
         """Some blocks of a row: the sum of each, and of these the sum."""
         kinds = {v: self.reductions[v].type for v in self.along()}
         begin = [(kind, number(kind, self.reductions[v].identity)) for v, kind in kinds.items()]
         block = t.begin_for(start, end, BLOCK, begin)
         new = self.write_row(t, [*outer, (block.index, -1)], 0, BLOCK)
         totals = [
-            self.reductions[v].row(Numbers(t, 1, kinds[v]), old, new[v])
+            self.reductions[v].row(Lanes(t, 1, kinds[v]), old, new[v])
             for v, old in zip(kinds, block.values, strict=True)
         ]
         t.end_for(block, totals)
@@ -236,15 +236,15 @@ class LoopText:
         """The reductions of the innermost axis."""
         return [v for v, k in self.sums.items() if not self.strides[k] or not self.strides[k][-1]]
 
-    def add_up(self, t: Text, outer: Indices, totals: Names) -> None:
+    def add_up(self, t: IRText, outer: Indices, totals: Names) -> None:
         """Store what has been summed, or add it to what is there."""
         for v, total in totals.items():
             kind, p = self.reductions[v].type, self.row_pointer(t, self.sums[v], outer)
             if v not in self.direct:
-                total = self.reductions[v].row(Numbers(t, 1, kind), load(t, kind, p, 1), total)
+                total = self.reductions[v].row(Lanes(t, 1, kind), load(t, kind, p, 1), total)
             store(t, kind, total, p, 1)
 
-    def write_row(self, t: Text, outer: Indices, start: int, end: int) -> Names:
+    def write_row(self, t: IRText, outer: Indices, start: int, end: int) -> Names:
         """The innermost axis from ``start`` to ``end``: vectors, then numbers. The sums along it."""
         rows = [self.row_pointer(t, k, outer) for k in range(len(self.accesses))]
         totals = {v: number(self.reductions[v].type, self.reductions[v].identity) for v in self.along()}
@@ -260,7 +260,7 @@ class LoopText:
             totals = self.write_rounds(t, rows, middle, end, 1, totals)
         return totals
 
-    def write_half(self, t: Text, rows: list[str], start: int, totals: Names) -> Names:
+    def write_half(self, t: IRText, rows: list[str], start: int, totals: Names) -> Names:
         """Half a vector of the remainder; sums add its numbers one after the other, as they add single ones."""
         w = LANES // 2
         none = {v: constant(self.reductions[v].type, self.reductions[v].identity, w) for v in totals}
@@ -268,14 +268,14 @@ class LoopText:
             kind = self.reductions[v].type
             for k in range(w):
                 one = t.let(f"extractelement {type_of(kind, w)} {many}, i32 {k}")
-                totals[v] = self.reductions[v].row(Numbers(t, 1, kind), totals[v], one)
+                totals[v] = self.reductions[v].row(Lanes(t, 1, kind), totals[v], one)
         return totals
 
-    def row_pointer(self, t: Text, k: int, outer: Indices) -> str:
+    def row_pointer(self, t: IRText, k: int, outer: Indices) -> str:
         """Where the row begins, or the part of it that these indices say."""
         return t.at(f"%p{k}", *[(i, self.strides[k][axis]) for i, axis in outer])
 
-    def write_rounds(self, t: Text, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
+    def write_rounds(self, t: IRText, rows: list[str], start: int, end: int, w: int, totals: Names) -> Names:
         """The body, for as many rounds as there are (one: without a loop). The sums after it."""
         kinds = [type_of(self.reductions[v].type, w) for v in totals]
         if end - start == w:
@@ -285,7 +285,7 @@ class LoopText:
         t.end_for(loop, [*new.values()])
         return new
 
-    def write_body(self, t: Text, rows: list[str], i: str, w: int, totals: Names) -> Names:
+    def write_body(self, t: IRText, rows: list[str], i: str, w: int, totals: Names) -> Names:
         """Read, compute, write; ``w`` numbers at a time."""
         known: Names = {}
 
@@ -304,17 +304,17 @@ class LoopText:
         for v, f in self.formulas.items():
             # a row computes in the type of its last operand: of np.where that of the values, not of the condition
             operands = [read(x, kind) for x, kind in zip(f.operands, f.types, strict=True)]
-            known[v] = f.row(Numbers(t, w, f.types[-1]), *operands)
+            known[v] = f.row(Lanes(t, w, f.types[-1]), *operands)
             if v in self.writes:
                 store_many(t, f.result, known[v], *pointer(self.writes[v]), w)
         new: Names = {}
         for v, r in self.reductions.items():
             x = read(v.args[0], r.type)
             if v in totals:
-                new[v] = r.row(Numbers(t, w, r.type), totals[v], x)
+                new[v] = r.row(Lanes(t, w, r.type), totals[v], x)
             else:
                 p = pointer(self.sums[v])
-                store_many(t, r.type, r.row(Numbers(t, w, r.type), load_many(t, r.type, *p, w), x), *p, w)
+                store_many(t, r.type, r.row(Lanes(t, w, r.type), load_many(t, r.type, *p, w), x), *p, w)
         return {v: new[v] for v in totals}
 
 
@@ -326,21 +326,21 @@ def type_in_memory(x: Value) -> str:
     return CODES[x.dtype]
 
 
-def load(t: Text, kind: str, p: str, w: int) -> str:
+def load(t: IRText, kind: str, p: str, w: int) -> str:
     """w numbers that lie side by side. (Booleans are bytes in memory.)"""
     if kind != "i1":
         return t.let(f"load {type_of(kind, w)}, ptr {p}, align 1")
     return t.let(f"icmp ne {type_of('i8', w)} {load(t, 'i8', p, w)}, {constant('i8', 0, w)}")
 
 
-def store(t: Text, kind: str, x: str, p: str, w: int) -> None:
+def store(t: IRText, kind: str, x: str, p: str, w: int) -> None:
     """The opposite."""
     if kind == "i1":
         kind, x = "i8", t.let(f"zext {type_of('i1', w)} {x} to {type_of('i8', w)}")
     t.say(f"store {type_of(kind, w)} {x}, ptr {p}, align 1")
 
 
-def load_many(t: Text, kind: str, p: str, stride: int, w: int) -> str:
+def load_many(t: IRText, kind: str, p: str, stride: int, w: int) -> str:
     """w numbers at any distance."""
     if w == 1 or stride == SIZES[kind]:
         return load(t, kind, p, w)
@@ -353,7 +353,7 @@ def load_many(t: Text, kind: str, p: str, stride: int, w: int) -> str:
     return vector
 
 
-def store_many(t: Text, kind: str, x: str, p: str, stride: int, w: int) -> None:
+def store_many(t: IRText, kind: str, x: str, p: str, stride: int, w: int) -> None:
     """The opposite."""
     if w == 1 or stride == SIZES[kind]:
         store(t, kind, x, p, w)
@@ -363,7 +363,7 @@ def store_many(t: Text, kind: str, x: str, p: str, stride: int, w: int) -> None:
         store(t, kind, one, t.let(f"getelementptr i8, ptr {p}, i64 {k * stride}"), 1)
 
 
-def fold_lanes(t: Text, r: Reduction, x: str) -> str:
+def fold_lanes(t: IRText, r: Reduction, x: str) -> str:
     """The lanes of a vector as one number: halves are added, until two numbers are left."""
     w = LANES
     while w > 2:
@@ -372,6 +372,6 @@ def fold_lanes(t: Text, r: Reduction, x: str) -> str:
             lanes = ", ".join([f"i32 {start + k}" for k in range(w // 2)])
             halves.append(t.let(f"shufflevector {kind} {x}, {kind} poison, <{w // 2} x i32> <{lanes}>"))
         w //= 2
-        x = r.row(Numbers(t, w, r.type), *halves)
+        x = r.row(Lanes(t, w, r.type), *halves)
     pair = [t.let(f"extractelement {type_of(r.type, 2)} {x}, i32 {k}") for k in range(2)]
-    return r.row(Numbers(t, 1, r.type), *pair)
+    return r.row(Lanes(t, 1, r.type), *pair)

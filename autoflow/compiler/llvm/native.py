@@ -33,11 +33,11 @@ from .. import engine as numpy_engine
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run.buffers import callers_state, shape_buffer
-from .engine import DEFAULT, KINDS, Library, Settings, flag_bits, llvmlite, module_text, options, settings_of
-from .functions import Text
+from .engine import DEFAULT, KINDS, Binary, Settings, flag_bits, llvmlite, module_text, options, settings_of
+from .functions import IRText
 from .loops import Access, Places
 from .products import Sum, is_copy, sum_products
-from .schedule import ALIGNED, MANY, Schedule, has_loop
+from .schedule import ALIGNED, MANY, Kernels, has_loop
 from .words import USING_FMA, code
 
 __all__ = ["options", "prepare"]
@@ -58,7 +58,7 @@ class Native:
         self, members: list[Value], results: list[Value], settings: Settings, given: Sequence[bool] = ()
     ) -> None:
         self.members, self.results = members, results
-        self.schedule = Schedule(members, results, settings.own_functions)
+        self.schedule = Kernels(members, results, settings.own_functions)
         self.__name__ = "loops"
         self.places = self.schedule.places
         bases = dict.fromkeys([a.base for _, accesses, _ in self.schedule.calls for a in accesses])
@@ -90,10 +90,10 @@ class Native:
             tell("loops", 0)
         return results
 
-    def compile(self, text: str) -> tuple[Library, Any]:
+    def compile(self, text: str) -> tuple[Binary, Any]:
         """The function, and the library that it lives in."""
         level = LEVEL if any([v.shape for v in self.members]) else 0
-        library = Library(text, level, self.settings.objects)
+        library = Binary(text, level, self.settings.objects)
         small = sum([math.prod(v.shape) for v in self.members]) < QUICK
         make: Any = ctypes.PYFUNCTYPE if small else ctypes.CFUNCTYPE
         return library, make(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(library.address("run"))
@@ -143,12 +143,12 @@ class Native:
         self.free.append(memory)
         return results, raised
 
-    def text(self, after_call: Callable[[Text, int], None] = lambda t, k: None) -> str:
+    def text(self, after_call: Callable[[IRText, int], None] = lambda t, k: None) -> str:
         """The module: the loops, and the function that calls them. ``after_call``: writes what follows the k-th call
         of a loop, and (0) what precedes the first."""
         schedule, where, offsets = self.schedule, self.where, self.offsets
         functions = [f"define internal void @loop{k}{text}" for text, k in schedule.kernels.items()]
-        t = Text()
+        t = IRText()
         t.declared |= {"declare i32 @feclearexcept(i32)", "declare i32 @fetestexcept(i32)"}
         bits = sum(flag_bits())
         longest = max([len(accesses) for _, accesses, _ in schedule.calls])
@@ -172,7 +172,7 @@ class Native:
         run = f"define i32 @run(ptr %arrays, ptr %memory) #0 {{\nentry:\n{t}\n  ret i32 {raised}\n}}"
         return module_text([*functions, run], [*schedule.texts, t])
 
-    def write_addresses(self, t: Text, n: int) -> list[str]:
+    def write_addresses(self, t: IRText, n: int) -> list[str]:
         """Where the numbers of the n arrays of the tuple are; and the way back if one is no plain array."""
         kind = t.let("load i64, ptr %memory, align 8")  # Workspace: the class ndarray
         wrong, addresses = "false", []
@@ -366,7 +366,7 @@ class Timed(Native):
         self.library, self.function = self.compile(self.text(self.write_look))
         self.seconds = np.full(self.looks - 1, np.inf)
 
-    def write_look(self, t: Text, k: int) -> None:
+    def write_look(self, t: IRText, k: int) -> None:
         """What time is it?"""
         place = t.let(f"getelementptr i8, ptr %memory, i64 {self.start + LOOK * k}")
         t.call("i32", CLOCK, ("i32", str(time.CLOCK_MONOTONIC)), ("ptr", place))

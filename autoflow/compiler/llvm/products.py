@@ -30,7 +30,7 @@ from ..matching import CALL, PRODUCT, UFUNC, VIEW, Array, Value, call_written
 from ..passes import add_all, count_uses, find_sums
 from ..program import Program, new_value
 from .engine import has_fma
-from .functions import Numbers, Text, is_float
+from .functions import IRText, Lanes, is_float
 from .loops import Access, Places, load, store
 from .words import code, is_number, number_in, written_at
 
@@ -41,7 +41,7 @@ NARROW = 10  # multiplications for each number that is read
 
 
 @dataclass(frozen=True)
-class Term:
+class Summand:
     """One term of a sum: of how many operands, and the part of the result that it is added to.
 
     over : is it the product Σ xᵀ y over all leading axes of x (..., n) and y (..., m)?
@@ -64,7 +64,7 @@ class Sum:
 
     __name__ = "matmul"
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, terms: list[Term]) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, terms: list[Summand]) -> None:
         self.shape, self.dtype, self.terms = shape, dtype, terms
 
     def __call__(self, *arrays: Array) -> Array:
@@ -74,7 +74,7 @@ class Sum:
         return z
 
 
-Found = tuple[Term, tuple[Value, ...]]
+Found = tuple[Summand, tuple[Value, ...]]
 
 
 def sum_products(program: Program) -> bool:
@@ -91,7 +91,7 @@ def sum_products(program: Program) -> bool:
         if len(found) > 1 and root.layout is None and of_one_type:
             rest = [x for x in leaves if x not in found]
             if rest:
-                found = {root: (Term(1), (add_all(rest, root),)), **found}
+                found = {root: (Summand(1), (add_all(rest, root),)), **found}
             new[root] = value_of_sum(root, [*found.values()])
             inside.update(found)
     for v in order:
@@ -127,7 +127,7 @@ def find_term(x: Value, uses: dict[Value, int]) -> Found | None:
     part = np.empty(x.shape, np.bool_)[index]
     lies_in_rows = y.shape == part.shape and (part.shape[-1:] == (1,) or part.strides[-1:] == (1,))
     product = find_product(y) if uses[y] == 1 and lies_in_rows else None
-    return (Term(1, index), (y,)) if product is None else (replace(product[0], index=index), product[1])
+    return (Summand(1, index), (y,)) if product is None else (replace(product[0], index=index), product[1])
 
 
 def is_zero(x: Any) -> bool:
@@ -138,7 +138,7 @@ def is_zero(x: Any) -> bool:
 def find_product(v: Value) -> Found | None:
     """The product that ``v`` is, if it is written out."""
     if is_small_product(v):
-        return Term(2), v.args
+        return Summand(2), v.args
     if v.kind != PRODUCT or not has_one_type(v):
         return None
     x, y = v.args
@@ -150,7 +150,7 @@ def find_product(v: Value) -> Found | None:
         return None
     x, y = x.args[0], y.args[0]
     fits = x.shape[:-1] == y.shape[:-1] and (x.shape[-1], y.shape[-1]) == v.shape
-    return (Term(2, None, True), (x, y)) if fits and is_narrow(*v.shape) else None
+    return (Summand(2, None, True), (x, y)) if fits and is_narrow(*v.shape) else None
 
 
 def is_copy(x: Value, places: Places | None = None) -> bool:
@@ -241,7 +241,7 @@ class ProductText:
         self.z, self.stack, self.pairs, self.size, self.adds = z, stack, pairs, size, adds
         self.type, self.unit = z.type, LINE // z.size
 
-    def write(self, t: Text) -> None:
+    def write(self, t: IRText) -> None:
         """Blocks of rows and of columns."""
         (n, p), unit = self.size, self.unit
         loops = [t.begin_for(0, m, 1) for m in self.stack]
@@ -258,9 +258,9 @@ class ProductText:
         for loop in reversed(loops):
             t.end_for(loop)
 
-    def write_block(self, t: Text, i: list[str], j: list[str], rows: int, widths: list[int]) -> None:
+    def write_block(self, t: IRText, i: list[str], j: list[str], rows: int, widths: list[int]) -> None:
         """``rows`` rows and so many columns of z; ``i`` and ``j``: the indices of the stack, and of row and column."""
-        numbers = [Numbers(t, w, self.type) for w in widths]
+        numbers = [Lanes(t, w, self.type) for w in widths]
         totals = [m.c(0.0) for _ in range(rows) for m in numbers]
         for pair in self.pairs:
             left = t.at(self.pointer(pair.x), *zip(i, (*pair.stacks[0], pair.row), strict=True))
@@ -286,7 +286,7 @@ class ProductText:
             p = beside(t, target, r * row + at * self.z.size)
             store(t, self.type, m.op("fadd", load(t, self.type, p, m.w), total) if self.adds else total, p, m.w)
 
-    def multiply(self, t: Text, numbers: list[Numbers], totals: list[str], x: tuple[str, int], y: str) -> list[str]:
+    def multiply(self, t: IRText, numbers: list[Lanes], totals: list[str], x: tuple[str, int], y: str) -> list[str]:
         """One number of each row of x times a row of y, added to the totals."""
         left, row = x
         rights = [load(t, self.type, beside(t, y, at * self.z.size), m.w) for m, at in steps(numbers)]
@@ -302,7 +302,7 @@ class ProductText:
         return f"%p{self.accesses.index(a)}"
 
 
-def steps(numbers: list[Numbers]) -> Iterator[tuple[Numbers, int]]:
+def steps(numbers: list[Lanes]) -> Iterator[tuple[Lanes, int]]:
     """Each with how many columns are before it."""
     return zip(numbers, itertools.accumulate([m.w for m in numbers], initial=0), strict=False)
 
@@ -320,6 +320,6 @@ def split(n: int, unit: int) -> list[int]:
     return widths
 
 
-def beside(t: Text, p: str, offset: int) -> str:
+def beside(t: IRText, p: str, offset: int) -> str:
     """The pointer ``p``, some bytes further."""
     return t.let(f"getelementptr i8, ptr {p}, i64 {offset}") if offset else p

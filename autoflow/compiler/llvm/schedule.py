@@ -22,10 +22,10 @@ import numpy as np
 
 from ..matching import STACK, UFUNC, Value, behind_views
 from ..program import new_value
-from .functions import Text
+from .functions import IRText
 from .loops import Access, LoopText, Places
-from .products import ProductText, Sum, Term, is_small_product, pair_of
-from .words import ROWS, Formula, code, formula_of, is_number, reduction_of, written_at
+from .products import ProductText, Sum, Summand, is_small_product, pair_of
+from .words import ROWS, Element, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- the schedule: which loops, in which order
 
@@ -44,20 +44,20 @@ def has_loop(v: Value) -> bool:
     return known or is_small_product(v) or written_at(v) is not None
 
 
-class Schedule:
+class Kernels:
     """The loops of some values: ``calls`` are (number of the kernel, accesses), ``kernels`` the texts."""
 
     def __init__(self, members: list[Value], results: Iterable[Value], own_functions: bool = False) -> None:
         self.own_functions = own_functions  # also in programs of numbers
         self.members, self.results = members, list(results)
         self.places = Places({*members})
-        self.formulas: dict[Value, Formula] = {}
+        self.formulas: dict[Value, Element] = {}
         self.level: dict[Value, int] = {}
         self.groups: dict[tuple[Any, ...], list[Value]] = {}
         self.sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # values of a level and shape, until now
         self.turned: dict[Access, Value] = {}  # matrices whose rows were not side by side, and their copies
         self.kernels: dict[str, int] = {}
-        self.texts: list[Text] = []
+        self.texts: list[IRText] = []
         self.calls: list[tuple[int, list[Access], str]] = []
         self.counts: dict[tuple[str, tuple[int, ...]], int] = {}  # what a loop computes, its shape -> how often
         self.order: list[tuple[str, tuple[int, ...]]] = []  # the same of each call
@@ -125,7 +125,7 @@ class Schedule:
         elif type(v.function) is Sum:
             self.add_sum(v, v.function.terms)
         elif is_small_product(v):
-            self.add_sum(v, [Term(2)])
+            self.add_sum(v, [Summand(2)])
         elif written_at(v) is not None:
             self.add_write(v)
         else:
@@ -143,26 +143,26 @@ class Schedule:
         what = " ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         self.add_call(loop, what, shape)
 
-    def add_sum(self, v: Value, terms: list[Term]) -> None:
+    def add_sum(self, v: Value, terms: list[Summand]) -> None:
         """Products and other arrays, added up: first an array, then the products of the whole result as one loop."""
         rest = iter(v.args)
         found = [(term, tuple(islice(rest, term.count))) for term in terms]
-        begun = found[0][0] == Term(1)
+        begun = found[0][0] == Summand(1)
         if begun:
             self.add_copy(found.pop(0)[1][0], v)
-        plain = [operands for term, operands in found if term == Term(2)]
+        plain = [operands for term, operands in found if term == Summand(2)]
         for k in range(0, len(plain), PAIRS):
-            self.add_product(v, Term(2), plain[k : k + PAIRS], begun)
+            self.add_product(v, Summand(2), plain[k : k + PAIRS], begun)
             begun = True
         if not begun:
             self.add_copy(0.0, v, "fill")
         for term, operands in found:
             if term.count == 1:
                 self.add_part(v, term.index, operands[0])
-            elif term != Term(2):
+            elif term != Summand(2):
                 self.add_product(v, term, [operands], True)
 
-    def add_product(self, v: Value, term: Term, pairs: Sequence[tuple[Value, ...]], adds: bool) -> None:
+    def add_product(self, v: Value, term: Summand, pairs: Sequence[tuple[Value, ...]], adds: bool) -> None:
         """The products of some pairs of operands, written into ``v`` or added to it."""
         kind, target = code(v.dtype) or "", self.part_of(v, term.index)
         (x, y), *_ = pairs
@@ -199,7 +199,7 @@ class Schedule:
     def add_part(self, v: Value, index: Any, y: Value) -> None:
         """A loop that adds ``y`` to a part of ``v``."""
         old, new, kind = self.part_of(v, index), self.part_of(v, index), code(v.dtype) or ""
-        formula = Formula(ROWS[np.add][1], (old, y), (kind, kind), kind)
+        formula = Element(ROWS[np.add][1], (old, y), (kind, kind), kind)
         self.add_call(LoopText(new.shape, {new: formula}, {}, {new}, self.places), "add", new.shape)
 
     def add_reshape(self, v: Value) -> None:
@@ -226,12 +226,12 @@ class Schedule:
     def add_copy(self, x: Any, copy: Value, what: str = "copy") -> None:
         """A loop that copies a value, or writes a number everywhere."""
         kind = code(copy.dtype if is_number(x) else x.dtype) or ""
-        formula = Formula(lambda m, x: x, (x,), (kind,), kind)
+        formula = Element(lambda m, x: x, (x,), (kind,), kind)
         self.add_call(LoopText(copy.shape, {copy: formula}, {}, {copy}, self.places), what, copy.shape)
 
     def add_call(self, loop: Any, what: str, shape: tuple[int, ...]) -> None:
         """One more call; of a kernel that is there already, if the text is the same."""
-        t = Text(self.own_functions)
+        t = IRText(self.own_functions)
         loop.write(t)
         count, found = len(loop.accesses), ""
         parameters = ", ".join([f"ptr noalias %p{k}" for k in range(count)])

@@ -23,7 +23,7 @@ from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views,
 from ..passes import COPIES
 from ..trace.memory import set_items
 from .engine import has_fma
-from .functions import CODES, HELPERS, Numbers, Text, is_float, type_of
+from .functions import CODES, HELPERS, IRText, Lanes, is_float, type_of
 
 # ---------------------------------------------------------------- rows: the lines of each function
 
@@ -34,7 +34,7 @@ ROWS: dict[Any, tuple[str, Row]] = {}
 def written(for_floats: str, for_integers: str = "") -> Row:
     """One instruction as it is written: {0} and {1} are the operands, {one} and {zero} numbers of their ``kind``."""
 
-    def row(m: Numbers, *a: str) -> str:
+    def row(m: Lanes, *a: str) -> str:
         form = for_floats if m.is_float else for_integers
         return m.t.let(form.format(*a, kind=m.kind, one=m.c(1), zero=m.c(0)))
 
@@ -55,7 +55,7 @@ def helper(name: str) -> Row:
     """A function of ours; of float32 in float64, rounded once. In programs of numbers the C library's: there one result
     waits for another, and its tables are twice as quick as a polynomial (af.compile(f, own_functions=True) says no)."""
 
-    def row(m: Numbers, x: str) -> str:
+    def row(m: Lanes, x: str) -> str:
         t, kind = m.t, type_of("double", m.w)
         if t.numbers and m.scalar == "double" and not t.own_functions:
             return t.call(m.scalar, name, (m.scalar, x))
@@ -69,7 +69,7 @@ def helper(name: str) -> Row:
 def extremum(for_floats: str, for_integers: str, which: int) -> Row:
     """The larger or smaller one; ``which`` operand is taken where it is NaN, or (−1) where it is not."""
 
-    def row(m: Numbers, x: str, y: str) -> str:
+    def row(m: Lanes, x: str, y: str) -> str:
         if not m.is_float:
             return m.pick(m.op(f"icmp {for_integers}", x, y), x, y)
         better, nan = m.test(for_floats, x, y), x if which == 0 else y
@@ -78,7 +78,7 @@ def extremum(for_floats: str, for_integers: str, which: int) -> Row:
     return row
 
 
-def sign(m: Numbers, x: str) -> str:
+def sign(m: Lanes, x: str) -> str:
     """1, −1, 0; NaN of NaN."""
     zero = m.c(0.0)
     here = m.pick(m.test("oeq", x, zero), zero, x)
@@ -142,7 +142,7 @@ REDUCED: dict[Any, tuple[Row, Any]] = {  # the row that adds one more number, an
 # fmt: on
 
 
-def cast(t: Text, x: str, old: str, new: str, w: int) -> str:
+def cast(t: IRText, x: str, old: str, new: str, w: int) -> str:
     """A number of one type as another. Only where nothing can get lost that NumPy would report: not to integers."""
     if old == new:
         return x
@@ -165,7 +165,7 @@ USING_FMA = {getattr(np, name) for name in HELPERS}
 
 
 @dataclass(frozen=True)
-class Formula:
+class Element:
     """An element of a value: ``row`` of the operands, each cast to its type; ``result`` is the type it gives."""
 
     row: Row
@@ -188,7 +188,7 @@ def code(dtype: Any) -> str | None:
     return CODES.get(dtype) if dtype is not None and dtype.isnative else None
 
 
-def formula_of(v: Value) -> Formula | None:
+def formula_of(v: Value) -> Element | None:
     """The formula of an elementwise value; None if loops do not have it."""
     if not math.prod(v.shape) or code(v.dtype) is None:
         return None
@@ -215,7 +215,7 @@ def number_in(x: Any) -> Any:
     return x.sample if isinstance(x, Value) else x
 
 
-def of_ufunc(v: Value) -> Formula | None:
+def of_ufunc(v: Value) -> Element | None:
     """In the types that NumPy computes it in."""
     if v.function not in ROWS or v.function.nout != 1 or (v.function in USING_FMA and not has_fma()):
         return None
@@ -225,7 +225,7 @@ def of_ufunc(v: Value) -> Formula | None:
         return None
     if any([x.dtype is None and not fits(x.sample, types[0]) for x in v.args]):
         return None
-    return Formula(row, v.args, tuple([CODES[t] for t in types[:-1]]), code(types[-1]) or "")
+    return Element(row, v.args, tuple([CODES[t] for t in types[:-1]]), code(types[-1]) or "")
 
 
 @functools.cache
@@ -246,26 +246,26 @@ def fits(number: Any, dtype: Any) -> bool:
     return type(number) in (int, float, bool) and (type(number) is not int or abs(number) <= 2**53)
 
 
-def of_call(v: Value) -> Formula | None:
+def of_call(v: Value) -> Element | None:
     """np.where, x.astype, x.copy, np.clip."""
     result = CODES[v.dtype]
     if v.options is not None and v.options[:1] == ("astype",) and len(v.options) == 2:
-        return Formula(lambda m, x: x, v.args, (result,), result)
+        return Element(lambda m, x: x, v.args, (result,), result)
     function, args, options = call_written(v)
     if function in COPIES and isinstance(args[0], Value) and args[0].shape == v.shape:
-        return Formula(lambda m, x: x, args[:1], (result,), result)
+        return Element(lambda m, x: x, args[:1], (result,), result)
     if options or len(args) != 3 or any([not isinstance(a, (Value, int, float)) for a in args]):
         return None
     if any([is_number(a) and not fits(number_in(a), v.dtype) for a in args[1:]]):
         return None
     if function is np.where and isinstance(args[0], Value) and args[0].dtype == np.bool_:
-        return Formula(Numbers.pick, args, ("i1", result, result), result)
+        return Element(Lanes.pick, args, ("i1", result, result), result)
     if function is np.clip and is_float(result):
-        return Formula(clip, args, (result, result, result), result)
+        return Element(clip, args, (result, result, result), result)
     return None
 
 
-def clip(m: Numbers, x: str, low: str, high: str) -> str:
+def clip(m: Lanes, x: str, low: str, high: str) -> str:
     """The larger one of x and the lower bound, and of that and the upper bound the smaller one."""
     return ROWS[np.minimum][1](m, ROWS[np.maximum][1](m, x, low), high)
 

@@ -75,7 +75,7 @@ class Noticed:
         self.any = True
 
 
-class Watched:
+class WatchedPlan:
     """A plan, and the context that it runs in: silently, and noticing what the caller does not ignore."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Watched:
 # ---------------------------------------------------------------- calls: the function, its arguments, where it writes
 
 
-class Step:
+class Planned:
     """One call: the value that it computes, the function, its arguments, and where it writes."""
 
     __slots__ = ("args", "function", "out", "value")
@@ -210,7 +210,7 @@ MOVED = frozenset({"reshape", "transpose"})  # views that show all of their memo
 BY_WORD = frozenset({np.maximum, np.minimum})  # they take ``out`` by its name only
 
 
-class Plan(Watched):
+class Plan(WatchedPlan):
     """A program with its own memory. It must not run twice at the same time.
 
     steps : the calls, in order.
@@ -224,7 +224,7 @@ class Plan(Watched):
         super().__init__()
         self.program, self.targets = program, targets or {}
         order = order or sort_values([*program.outputs, *program.checks, *self.targets])
-        self.steps: list[Step] = []
+        self.steps: list[Planned] = []
         self.buffers: list[Array] = []
         self.place: dict[Value, Array] = {}  # values that are the same array object in every call
         self.home: dict[Value, Array] = {}  # the buffer of a value
@@ -300,19 +300,19 @@ class Plan(Watched):
         elif v.kind == STACK:
             for row, x in zip(self.place[v], v.args, strict=True):
                 if x not in self.rows or not np.shares_memory(self.rows[x], row):
-                    self.steps.append(Step(v, np.copyto, [row, x], row))
+                    self.steps.append(Planned(v, np.copyto, [row, x], row))
         elif writes(v):
             dying = [x for x in dict.fromkeys(v.args) for o in self.owners[x] if last.get(o) == k]
             out = None if v in self.owned else self.rows[v] if v in self.rows else self.buffer(v, dying)
             function, args = call_of(v, out)
             if v in self.owned and self.is_scalar_reduction(v):
                 function, args = partial(v.function.reduce, out=..., keepdims=v.options[1]), [*v.args, v.options[0]]
-            self.steps.append(Step(v, function, args, out))
+            self.steps.append(Planned(v, function, args, out))
             if out is not None:
                 self.place[v] = out
         else:
             function = view_of(v) if v.kind == VIEW else checked_call(v)
-            self.steps.append(Step(v, function, list(v.args), None))
+            self.steps.append(Planned(v, function, list(v.args), None))
         for x in v.args:
             for owner in self.owners[x]:
                 if last.get(owner) == k and owner in self.home:
@@ -321,10 +321,10 @@ class Plan(Watched):
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
         if writes(v):
-            self.steps.append(Step(v, *call_of(v, target), target))
+            self.steps.append(Planned(v, *call_of(v, target), target))
         else:
             function = view_of(v) if v.kind == VIEW else v.function
-            self.steps.append(Step(v, partial(copying_call, function), [*v.args, target], target))
+            self.steps.append(Planned(v, partial(copying_call, function), [*v.args, target], target))
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""

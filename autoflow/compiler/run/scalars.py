@@ -16,7 +16,7 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
 from ..program import Program
-from .buffers import Watched, callers_state, checked_call, compile_lines, define
+from .buffers import WatchedPlan, callers_state, checked_call, compile_lines, define
 
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
@@ -70,7 +70,7 @@ def computes_in(function: np.ufunc, given: list[Any]) -> Any:
         return object()  # equal to nothing
 
 
-class Slots(Watched):
+class Slots(WatchedPlan):
     """The program as a function of floats, ``quick``, and the same one of NumPy's numbers, ``exact``."""
 
     def __init__(self, program: Program, order: list[Value]) -> None:

@@ -34,7 +34,7 @@ from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
 from .calls import AT_RUN, CALLS, FORMS, own_code
-from .places import FAR, REACH, Number, Ref, as_view, heads
+from .places import FAR, REACH, KnownNumber, Ref, as_view, heads
 from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype
@@ -103,7 +103,7 @@ class JavaScript(Writer):
         if array.dtype.char not in KINDS:
             raise RefusedError(f"a constant of {array.dtype}")
         if not array.shape:
-            return Number(float(array))
+            return KnownNumber(float(array))
         return Ref(self.table(array, KINDS[array.dtype.char]), array.shape)
 
     # -- loops
@@ -213,14 +213,14 @@ class JavaScript(Writer):
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
-        return self.known[a] if isinstance(a, Value) else Number(None) if a is None else self.constant(a)
+        return self.known[a] if isinstance(a, Value) else KnownNumber(None) if a is None else self.constant(a)
 
     def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """What only moves elements, known from where it puts addresses. Arrays among the operands are known."""
         starts: dict[str, float] = {}
         given = []
         for x in operands:
-            if isinstance(x, Number):
+            if isinstance(x, KnownNumber):
                 x = np.full(x.shape, x.value)
             elif isinstance(x, Ref):
                 x = x.addresses(starts.setdefault(x.buffer, FAR * (len(starts) + 1)))
@@ -239,7 +239,7 @@ class JavaScript(Writer):
         known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
         numbers, places = np.unique(address[known], return_inverse=True)
         if known.all() and numbers.size == 1:
-            return Number(numbers[0], address.shape)
+            return KnownNumber(numbers[0], address.shape)
         target = self.new(address.shape, dtype)
         if numbers.any():  # buffers begin with zeros
             address[known] = places.ravel()

@@ -54,7 +54,7 @@ class Lines:
 
     def name(self, nodes: list[Any]) -> None:
         """The names of what was recorded that are names in Python, too."""
-        found = names.Program([node.grad_fn for node in nodes])
+        found = names.Naming([node.grad_fn for node in nodes])
         for node in nodes:
             name = str(found.name(node.grad_fn)).translate(PLAIN)
             if name.isidentifier() and not keyword.iskeyword(name):

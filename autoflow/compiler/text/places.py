@@ -63,16 +63,16 @@ class Ref:
         return np.asarray(sum(steps, start + self.offset))
 
 
-class Number(Ref):
+class KnownNumber(Ref):
     """A number that is known, in any shape, written where it is used."""
 
     def __init__(self, value: Any, shape: Iterable[int] = ()) -> None:
         super().__init__("", shape, [0 for _ in shape])
         self.value, self.is_dense = value, True
 
-    def broadcast(self, shape: Iterable[int]) -> Number:
+    def broadcast(self, shape: Iterable[int]) -> KnownNumber:
         """In another shape."""
-        return Number(self.value, shape)
+        return KnownNumber(self.value, shape)
 
     reshape = broadcast
 

@@ -33,11 +33,11 @@ SETTINGS = (
 )
 
 
-class Doubt(BaseException):
+class Abandoned(BaseException):
     """Ends a recording. ``Tape.reason`` says why."""
 
 
-class Settings:
+class Reporting:
     """How NumPy and Python report when a recording begins. What the function changes in it may only silence."""
 
     def __init__(self, named: Set[str]) -> None:

@@ -35,9 +35,9 @@ from ...base.lazy import NN_MODULE
 from ...base.modes import switched
 from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
-from ..matching import Place, check_result, has_dtype
+from ..matching import Nth, check_result, has_dtype
 from ..program import Program
-from .doubts import Doubt, refuse_number
+from .doubts import Abandoned, refuse_number
 from .guards import Guards, array_in
 from .tape import RECORDINGS, Tape, tape_here
 from .traced import Traced
@@ -157,7 +157,7 @@ def run_once(
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
             try:
                 result = call() if around is None else around(tape, call)
-            except (Doubt, Exception):  # Ctrl-C passes
+            except (Abandoned, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
             if tape.reason is not None:
@@ -186,7 +186,7 @@ def add_output(tape: Tape, x: Any) -> Any:
             f"or with objects that all calls share. Return plain arrays, or say af.compile(f, fallback=True)."
         )
     tape.program.outputs.append(tape.value(x))
-    return Place(len(tape.program.outputs) - 1)
+    return Nth(len(tape.program.outputs) - 1)
 
 
 def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
@@ -194,12 +194,12 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
     if isinstance(g, NodeRole):  # nodes record it too
         return vjp(g, saved)
     before = tape.reason
-    with suppress(Doubt):
+    with suppress(Abandoned):
         found = vjp(g, saved)
         if tape.reason is before:
             return found
     if before is not None:
-        raise Doubt
+        raise Abandoned
     reason, tape.reason = tape.reason, None
     if hasattr(g, "batch_layer"):
         raise CompileError("af.vmap calls it for each example") from reason

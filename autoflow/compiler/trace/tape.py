@@ -1,7 +1,7 @@
 """The recording itself: from a call of NumPy with Traced arrays to a value of the program.
 
 A call is written down with its arrays taken out: ``np.concatenate([x, y], axis=0)`` becomes a function of (x, y), with
-a :class:`~..matching.Place` where each was. So any function of NumPy can be a call of a program.
+a :class:`~..matching.Nth` where each was. So any function of NumPy can be a call of a program.
 
 The shape of a result may depend on values: ``x[x > 2]``, ``np.nonzero(x)``, ``np.repeat(x, counts)``; so may the dtype
 of ``np.linalg.eig(x)``. While a function is recorded shapes are known, so Python may have counted, divided or branched
@@ -24,9 +24,9 @@ from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import Place, Value
+from ..matching import Nth, Value
 from ..program import NUMBERS, Program
-from .doubts import Doubt, Settings
+from .doubts import Abandoned, Reporting
 from .memory import set_items, write_down
 from .traced import Traced
 
@@ -38,7 +38,7 @@ def strip(x: Any, found: list[Any]) -> Any:
         if not isinstance(v, (Traced, np.ndarray)):
             return v
         found.append(v)
-        return Place(len(found) - 1)
+        return Nth(len(found) - 1)
 
     return map_leaves(x, take)
 
@@ -46,7 +46,7 @@ def strip(x: Any, found: list[Any]) -> Any:
 def fill_slots(x: Any, arrays: tuple[Array, ...]) -> Any:
     """The inverse, quickly, as every run does it: each Place replaced by its array."""
     kind = type(x)
-    if kind is Place:
+    if kind is Nth:
         return arrays[x.k]
     if kind is tuple or kind is list:
         return kind([fill_slots(v, arrays) for v in x])
@@ -76,11 +76,11 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
     if isinstance(function, np.ufunc):
         return function.signature is None or not options
     if function is np.einsum:
-        return not isinstance(args[0], Place) and not holds(options, Place)
+        return not isinstance(args[0], Nth) and not holds(options, Nth)
     if function not in FIXED or (function is np.where and len(args) < 3):
         return False
     rest = [v for name, v in options.items() if name not in ARRAY_OPTIONS]
-    return not holds(args[FIXED[function] :], Place) and not holds(rest, Place)
+    return not holds(args[FIXED[function] :], Nth) and not holds(rest, Nth)
 
 
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
@@ -91,7 +91,7 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
     """
     parts = index if type(index) is tuple else (index,)
     return all([
-        arrays[p.k].dtype.kind in "iu" if isinstance(p, Place) else not holds(p, Place) for p in parts
+        arrays[p.k].dtype.kind in "iu" if isinstance(p, Nth) else not holds(p, Nth) for p in parts
     ])  # fmt: skip
 
 
@@ -110,7 +110,7 @@ class Tape:
     def __init__(self, named: Set[str] = frozenset()) -> None:
         """``named``: all names in the code that is recorded."""
         self.reason: Exception | None = None  # why it cannot be a program: see doubts.py
-        self.settings = Settings(named)
+        self.settings = Reporting(named)
         self.program = Program()
         self.open = True
         self.thread = get_ident()
@@ -124,7 +124,7 @@ class Tape:
         if tape is None:
             return error
         tape.reason = tape.reason or error
-        return Doubt()
+        return Abandoned()
 
     def value(self, x: Any) -> Value:
         """The value of anything that NumPy accepts as an array."""
@@ -193,7 +193,7 @@ class Tape:
         if fixed is None:
             fixed = has_fixed_shape(like or function, args, options)
         values = [self.value(x) for x in found]
-        if not options and all([type(a) is Place for a in args]):
+        if not options and all([type(a) is Nth for a in args]):
             value = self.program.call(function, values, (), function)
         else:
 
@@ -269,5 +269,5 @@ class Tape:
             if function in PERMUTING and "order" not in options:
                 axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
                 return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
-        call = write_down(lambda a: function(a, *args, **options), function, (Place(0), *args), options)
+        call = write_down(lambda a: function(a, *args, **options), function, (Nth(0), *args), options)
         return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x, take)

@@ -27,7 +27,7 @@ from ...nodes.versions import caller
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
-from ..matching import Place, Value, layout_of
+from ..matching import Nth, Value, layout_of
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
@@ -278,7 +278,7 @@ class Traced(DuckArray):
             return self.copy(order) if copy else self
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
-        call = write_down(lambda x: cast(x, *how), cast, (Place(0), *how), {})
+        call = write_down(lambda x: cast(x, *how), cast, (Nth(0), *how), {})
         value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
         return self.tape.new_traced(value)
 
@@ -326,7 +326,7 @@ class Traced(DuckArray):
             ends = [v for p in parts if type(p) is slice for v in (p.start, p.stop, p.step)]
             sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
             if isinstance(sample, np.ndarray):
-                call = write_down(lambda a: a[index], operator.getitem, (Place(0), index), {})
+                call = write_down(lambda a: a[index], operator.getitem, (Nth(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
                 return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)

@@ -69,7 +69,7 @@ LONG, ENDS = 14, 6  # of a path with more steps only both ends are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class Route:
     """One way from the output back to the variable."""
 
     titles: tuple[str, ...]  # from the output to the variable
@@ -135,7 +135,7 @@ class Chain:
                 count[parent] = min(MANY, count.get(parent, 0) + count[record])
         return count[self.target]
 
-    def largest_paths(self, limit: int) -> list[Path]:
+    def largest_paths(self, limit: int) -> list[Route]:
         """The paths with the largest products, largest first.
 
         Each node passes on the best paths to itself, times the local derivative. A path that is not among the best to
@@ -159,13 +159,13 @@ class Chain:
         found = sorted(best.pop(self.target), key=lambda entry: entry[:3], reverse=True)
         return [self.path(way, value, local) for _, value, _, way in found]
 
-    def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Path:
+    def path(self, way: Any, value: float, local: dict[tuple[Any, int], float]) -> Route:
         """A path as it is shown: sums of sums and products of products as one step, very long ones by their ends."""
         steps = self.merged(unroll(way))
         shown = steps if len(steps) <= LONG else [*steps[:ENDS], [], *steps[-ENDS:]]
         factors = [math.prod([local[step] for step in steps]) if steps else None for steps in shown]
         terms = [product_of(self.formulas(steps)) if steps else DOTS for steps in shown]
-        return Path(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms), user_of(steps))
+        return Route(self.names(steps), tuple(factors), numbers(np.float64(value)), product_of(terms), user_of(steps))
 
     def merged(self, steps: Sequence[tuple[Any, int]]) -> list[list[tuple[Any, int]]]:
         """The steps in groups: x + y, which is only there for (x + y) + z, belongs to its step."""
@@ -207,15 +207,15 @@ class Chain:
             return Term(partial(result_term(record, operands, self.titles).text, operands[slot].text))
         return term
 
-    def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Path]:
+    def first_paths(self, limit: int, gradients: dict[Any, Array]) -> list[Route]:
         """The first paths found, and the gradient that arrives along each: a product of Jacobians, from the left."""
-        found: list[Path] = []
+        found: list[Route] = []
         stack: list[tuple[Any, Any, Array]] = [(self.root, None, np.ones(self.root.shape, self.root.dtype))]
         while stack and len(found) < limit:
             record, way, g = stack.pop()
             if record is self.target:
                 steps = self.merged(unroll(way))
-                found.append(Path(self.names(steps), (), numbers(g), DOTS, user_of(steps)))
+                found.append(Route(self.names(steps), (), numbers(g), DOTS, user_of(steps)))
                 continue
             sent = record(with_zeros(g, gradients[record]))
             stack += [(parent, (way, (record, slot)), sent[slot]) for slot, parent in reversed(self.steps[record])]

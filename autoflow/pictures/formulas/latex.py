@@ -4,7 +4,7 @@ The rows of the table hold a template each (``"\frac{$x}{$y}"``) and how strongl
 needs. The derivative of a row has no template: the row's derivative is run on named nodes, and what it recorded is
 printed (see :func:`local_terms`). Only then is anything simplified: 1 · x, double signs, known numbers.
 
-:class:`Writer` turns records into :class:`Term`, operands first; :mod:`.algebra` builds the terms.
+:class:`TermWriter` turns records into :class:`Term`, operands first; :mod:`.algebra` builds the terms.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
         return Formula(leaf_term(node, titles).text)
     titles.outputs.add(id(root))
     names = {} if expand else {r: record_name(r, titles) for r in topological(root) if r is not root and titles.name(r)}
-    return Formula(Writer(titles, names).write(root).text)
+    return Formula(TermWriter(titles, names).write(root).text)
 
 
 def derivative_formula(node: Any) -> Formula:
@@ -109,7 +109,7 @@ def local_is_a_number(record: Any) -> bool:
     return bool(record.rule.elementwise) or (not record.shape and all([not np.shape(x) for x in record.operands]))
 
 
-class Writer:
+class TermWriter:
     """Records to terms, each once, operands before the operations that use them."""
 
     def __init__(self, titles: Titles, terms: dict[Any, Term], simplify: bool = False, by_name: bool = False) -> None:
@@ -200,8 +200,8 @@ def operand_terms(record: Any, titles: Titles) -> list[Term]:
 def below(x: Any, titles: Titles) -> Term:
     """The name of a record, leaf or plain value in a derivative."""
     if not hasattr(x, "node_name") or titles.name(x):
-        return record_name(x, titles) if hasattr(x, "node_name") else Writer(titles, {}).term(x)
-    term = Writer(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
+        return record_name(x, titles) if hasattr(x, "node_name") else TermWriter(titles, {}).term(x)
+    term = TermWriter(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
     return term if len(term.text) <= SHORT else record_name(x, titles)
 
 
@@ -297,7 +297,7 @@ def one_run(
         g = Variable(np.ones(again_record.shape, again_record.dtype))
         names[g] = literal(1.0) if local_is_a_number(record) else Term(partial("L", z.text))
         sent = again_record(g)
-    writer = Writer(titles, names, simplify=True)
+    writer = TermWriter(titles, names, simplify=True)
     return [
         None if part is None or parent is None else writer.write(part)
         for part, parent in zip(sent, record.parents, strict=True)

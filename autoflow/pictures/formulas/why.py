@@ -29,7 +29,7 @@ from ..model.gathering import total
 from ..model.names import titles_of
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
-from .chain import MANY, Chain, Path, records_between
+from .chain import MANY, Chain, Route, records_between
 from .latex import below, partial, result_term
 
 
@@ -58,7 +58,7 @@ class Why:
     output: str
     variable: str
     count: int  # of paths; MANY means at least that number
-    paths: tuple[Path, ...]  # the largest, of arrays the first; in the order of ``through``
+    paths: tuple[Route, ...]  # the largest, of arrays the first; in the order of ``through``
     through: tuple[Through, ...]
     total: Numbers
     symbols: tuple[str, str]  # output and variable in LaTeX
@@ -80,7 +80,7 @@ class Why:
             lines.append(f"  no gradient through {', '.join(self.taken_out)}, taken out of the graph as numbers")
         return readable("\n".join([*lines, *self.factored(name)]))
 
-    def line(self, path: Path) -> str:
+    def line(self, path: Route) -> str:
         """``1 × 0.8415 × 7 = 5.89``; of arrays how large the contribution is."""
         if not path.factors:
             return self.size(path.product)

@@ -38,7 +38,7 @@ from math import fsum
 
 import numpy as np
 
-from .layers import DOWN, GAP, LARGE, SWEEPS, Box, Layers, Line, Plan, Point, Value, reorder
+from .layers import DOWN, GAP, LARGE, SWEEPS, Arrow, Layers, NodeBox, Placed, Point, Value, reorder
 
 # ---------------------------------------------------------------- cost: how easy a layout is to read
 
@@ -46,7 +46,7 @@ PAGE = (1280.0, 900.0)  # what a reader sees without scrolling
 SMALLER, CROSSING, LENGTH, STUB, EMPTY = 2.0, 0.15, 0.25, 0.1, 0.5  # prices, in screens
 
 
-def cost(plan: Plan, sources: Sequence[int], covered: float, down: bool) -> float:
+def cost(plan: Placed, sources: Sequence[int], covered: float, down: bool) -> float:
     """The price of a plan. ``sources`` says where each arrow begins, ``covered`` how much area cards have."""
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     scale = min(1.0, PAGE[0] / max(wide, 1.0))
@@ -163,7 +163,7 @@ FIXED = 1e6  # how strongly an operation wants to be on the axis of its column
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class Spacing:
     """How much room there is between ranks: at least ``gap``; more where arrows go up or down a long way, so that
     curves stay gentle: ``part`` of that way, at most ``most``. ``column``: put all operations below each other."""
 
@@ -173,14 +173,14 @@ class Manner:
     column: bool = False
 
 
-RIGHT, AROUND = Manner(), Manner(30.0, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
-DOWNWARDS, COLUMN = Manner(DOWN, 0.1, 24.0), Manner(DOWN, 0.1, 16.0, column=True)
+RIGHT, AROUND = Spacing(), Spacing(30.0, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
+DOWNWARDS, COLUMN = Spacing(DOWN, 0.1, 24.0), Spacing(DOWN, 0.1, 16.0, column=True)
 
 
 def arrange(
-    boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int] = (), last: Sequence[int] = (),
-    manner: Manner = RIGHT,
-) -> Plan:  # fmt: skip
+    boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int] = (), last: Sequence[int] = (),
+    manner: Spacing = RIGHT,
+) -> Placed:  # fmt: skip
     """Place the boxes and route the lines. ``first`` and ``last`` get ranks of their own, at the ends.
 
     A picture asks for the same box several times: once for each direction that is tried, and for each set of folded
@@ -191,8 +191,8 @@ def arrange(
 
 
 def solve(
-    boxes: Sequence[Box], lines: Sequence[Line], first: Sequence[int], last: Sequence[int], manner: Manner
-) -> Plan:  # fmt: skip
+    boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int], last: Sequence[int], manner: Spacing
+) -> Placed:  # fmt: skip
     """The four steps."""
     layers = Layers(boxes, lines, first, last, manner.column)
     reorder(layers)
@@ -285,7 +285,7 @@ def settle(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list
     return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
 
 
-def lead(layers: Layers, at: list[float], manner: Manner = RIGHT) -> Plan:
+def lead(layers: Layers, at: list[float], manner: Spacing = RIGHT) -> Placed:
     """Corners and paths: straight inside a rank, curved between two."""
     n = len(layers.boxes)
     starts, ends = [], []
@@ -309,10 +309,10 @@ def lead(layers: Layers, at: list[float], manner: Manner = RIGHT) -> Plan:
         paths.append(path)
     corners = [(starts[layers.rank[k]], at[k]) for k in range(n)]
     across = max([at[k] + layers.sizes[k] for k in range(len(at))], default=0.0)
-    return Plan(corners, paths, here, across, starts)
+    return Placed(corners, paths, here, across, starts)
 
 
-def gap(layers: Layers, at: list[float], row: Sequence[int], manner: Manner) -> float:
+def gap(layers: Layers, at: list[float], row: Sequence[int], manner: Spacing) -> float:
     """The room behind a rank."""
     rises = [abs(at[x.a] + x.out - at[x.b] - x.into) for k in row for x in layers.after[k]]
     border = layers.is_border(row) or any([layers.is_border([x.b]) for k in row for x in layers.after[k]])

@@ -26,7 +26,7 @@ Value = tuple[int, float | None]  # a node, and the offset of one of several res
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class NodeBox:
     """The size of a node, and where its arrows end: offsets across, one per operand, and one for its result."""
 
     along: float
@@ -37,7 +37,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Arrow:
     """One arrow between boxes."""
 
     source: int
@@ -58,7 +58,7 @@ Point = tuple[float, float]  # along, across
 
 
 @dataclass(slots=True)
-class Plan:
+class Placed:
     """The finished layout. A path alternates straight pieces inside a rank and curves between two: p0 - p1 ~ p2 - p3 ~
     p4.
     """
@@ -169,8 +169,8 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
 class Layers:
     """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks."""
 
-    boxes: Sequence[Box]
-    lines: Sequence[Line]
+    boxes: Sequence[NodeBox]
+    lines: Sequence[Arrow]
     first: Sequence[int] = ()
     last: Sequence[int] = ()
     column: bool = False  # all operations below each other
@@ -220,7 +220,7 @@ class Layers:
         for k in self.last:
             self.rank[k] = high + shift + 1
 
-    def out(self, line: Line) -> float:
+    def out(self, line: Arrow) -> float:
         """Where a line leaves its source."""
         return self.boxes[line.source].output if line.out is None else line.out
 

@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, Nested, arrange, turn_box
-from .layers import APART, LANE, Box, Line, Plan, Point, Value
+from .layers import APART, LANE, Arrow, NodeBox, Placed, Point, Value
 
 EDGE = 16.0  # between the border of a box and what is in it
 BOXES = 2300.0  # the widest row of boxes that one reads downwards
-PORT = Box(0.0, 0.0, (0.0,), 0.0)
+PORT = NodeBox(0.0, 0.0, (0.0,), 0.0)
 Path = tuple[int, ...]
 
 
@@ -44,7 +44,7 @@ class Nesting:
     """The boxes and lines of a whole picture."""
 
     def __init__(
-        self, boxes: Sequence[Box], lines: Sequence[Line], around: Sequence[Path], rooms: dict[Path, Room],
+        self, boxes: Sequence[NodeBox], lines: Sequence[Arrow], around: Sequence[Path], rooms: dict[Path, Room],
         direction: str, across: Container[Path] = (),
     ) -> None:  # fmt: skip
         self.boxes, self.lines, self.around, self.rooms = boxes, lines, around, rooms
@@ -54,12 +54,12 @@ class Nesting:
         """Do the arrows directly inside the box ``path`` run from top to bottom?"""
         return is_down(self.direction, path, self.across)
 
-    def plan(self) -> tuple[Plan, dict[Path, tuple[float, float, float, float]]]:
+    def plan(self) -> tuple[Placed, dict[Path, tuple[float, float, float, float]]]:
         """The places of all nodes, and the frames of all boxes."""
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
-        return Plan(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
+        return Placed(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
         """Arrange the box ``path`` with these nodes; ``touching`` are the lines with an end in it."""
@@ -107,15 +107,15 @@ class Level:
         self.arriving: dict[Value, int] = {}  # value from outside -> port
         self.leaving: dict[Value, int] = {}  # value from inside -> port
         self.local: dict[tuple[int, int, int, Value | None], int] = {}  # ends of a line -> its number at this level
-        self.lines: list[Line] = []
+        self.lines: list[Arrow] = []
         self.turning = nesting.direction == "boxes" and not nesting.is_down(path)  # are the boxes in here turned?
 
-    def box(self, number: int) -> Box:
+    def box(self, number: int) -> NodeBox:
         """The size of an item."""
         child = self.children.get(number)
         if child is None:
             return self.nesting.boxes[self.items[number][1]]
-        return Box(child.along, child.across, tuple(child.inputs.values()), 0.0)
+        return NodeBox(child.along, child.across, tuple(child.inputs.values()), 0.0)
 
     def arranged(self) -> Nested:
         """The whole box."""
@@ -200,7 +200,7 @@ class Level:
         return ports[value]
 
     def lead(
-        self, i: int, number: int, plan: Plan, dx: float, dy: float, along: float
+        self, i: int, number: int, plan: Placed, dx: float, dy: float, along: float
     ) -> tuple[list[Point], bool]:  # fmt: skip
         """The whole path of a line inside this box, from border to border, and whether it is a stub."""
         line = self.nesting.lines[i]
@@ -218,7 +218,7 @@ class Level:
             points = [*points, (along, points[-1][1])]
         return points + tail[1:], stub
 
-    def piece(self, number: int | None, i: int, plan: Plan, dx: float, dy: float) -> tuple[list[Point], bool]:
+    def piece(self, number: int | None, i: int, plan: Placed, dx: float, dy: float) -> tuple[list[Point], bool]:
         """The part of a line inside an inner box, if ``number`` is one, and whether it begins there as a stub."""
         child = self.children.get(-1 if number is None else number)
         if child is None or number is None:
@@ -236,17 +236,19 @@ STUB = 34.0  # more room for an arrow that begins anew, and for its name
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 
 
-def wrap_rows(plan: Plan, boxes: Sequence[Box], lines: Sequence[Line], level: int = 0, widest: float = WIDEST) -> Plan:
+def wrap_rows(
+    plan: Placed, boxes: Sequence[NodeBox], lines: Sequence[Arrow], level: int = 0, widest: float = WIDEST
+) -> Placed:
     """The same plan in rows. Inside ``level`` boxes the rows are narrower."""
     strip = Strip(plan, boxes, lines)
     cuts = strip.cuts(widest - level * INSIDE)
-    return Rows(strip, cuts).plan() if cuts else plan
+    return RowStrip(strip, cuts).plan() if cuts else plan
 
 
 class Strip:
     """The plan before it is cut: its ranks, and the cost of a cut before each of them."""
 
-    def __init__(self, plan: Plan, boxes: Sequence[Box], lines: Sequence[Line]) -> None:
+    def __init__(self, plan: Placed, boxes: Sequence[NodeBox], lines: Sequence[Arrow]) -> None:
         self.old, self.boxes, self.lines, self.starts = plan, boxes, lines, plan.starts
         self.rank = [bisect_right(plan.starts, corner[0] + 0.01) - 1 for corner in plan.corners]
         self.leaf = [box.leaf for box in boxes]
@@ -307,7 +309,7 @@ class Strip:
         return cuts[::-1]
 
 
-class Rows:
+class RowStrip:
     """Where each row begins in the strip, and how far down it is now."""
 
     def __init__(self, strip: Strip, cuts: list[int]) -> None:
@@ -329,7 +331,7 @@ class Rows:
         self.along = self.width + TURN + BESIDE * max([len(lanes) - 1 for lanes in self.lanes])
         self.stack()
 
-    def plan(self) -> Plan:
+    def plan(self) -> Placed:
         """The plan in rows."""
         corners = [(x, y + self.tops[r]) for (x, y), r in zip(self.corners, self.row, strict=True)]
         paths = [self.lead(i) for i in range(len(self.paths))]

@@ -33,7 +33,7 @@ import numpy as np
 
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
-from ...program.names import Program
+from ...program.names import Naming
 from ...program.places import is_passed
 from .data import number
 from .style import clean, clip
@@ -221,7 +221,7 @@ CLOSED = 9
 def titles_of(nodes: Iterable[Any]) -> Titles:
     """The titles of a graph with these records and leaves, for a picture drawn now."""
     nodes = list(nodes)
-    program = Program(nodes)
+    program = Naming(nodes)
     known = [x for x in program.expressions.values() if x is not None]
     return Titles(program, variables() if len(known) < len(nodes) else {})
 
@@ -247,8 +247,8 @@ def variables() -> dict[int, str]:
 class Titles:
     """The titles of one picture. ``add`` operations with their operands first."""
 
-    def __init__(self, program: Program | None = None, variables: Mapping[int, str] = MappingProxyType({})) -> None:
-        self.program = program or Program(())  # what the program calls the nodes,
+    def __init__(self, program: Naming | None = None, variables: Mapping[int, str] = MappingProxyType({})) -> None:
+        self.program = program or Naming(())  # what the program calls the nodes,
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another

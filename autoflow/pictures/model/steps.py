@@ -61,12 +61,12 @@ class Step:
         return f"{self.number:3}  {self.phase:8}  {self.caption}"
 
 
-class Record:
+class VertexRecord:
     """A node of a picture, as the engine expects a record."""
 
     def __init__(self, node: Vertex) -> None:
         self.node = node
-        self.parents: tuple[Record | None, ...] = ()
+        self.parents: tuple[VertexRecord | None, ...] = ()
 
 
 def steps_of(graph: GraphData) -> list[Step]:
@@ -90,11 +90,11 @@ def in_turn(step: Step, graph: GraphData) -> Step:
 
 def engine_order(graph: GraphData) -> list[Vertex]:
     """The nodes in the order in which ``backward()`` visits them, from the engine itself."""
-    records = [Record(v) for v in graph.nodes]
+    records = [VertexRecord(v) for v in graph.nodes]
     for record in records:
         rows = record.node.operands
         record.parents = tuple([records[r.source] if r.flows and r.source is not None else None for r in rows])
-    top = Record(graph.nodes[-1])
+    top = VertexRecord(graph.nodes[-1])
     top.parents = tuple([records[k] for k in graph.outputs])
     return [record.node for record in topological(top)[1:]]
 

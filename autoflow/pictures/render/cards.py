@@ -34,7 +34,7 @@ WIDE = 26  # characters of an array that is printed in full on a line with other
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StyledText:
     """A piece of text in one of the styles of :data:`~..model.style.STYLES`, and the room it takes."""
 
     text: str
@@ -82,8 +82,8 @@ class CardLine:
     """One line: spans from the left, spans from the right."""
 
     kind: str
-    left: tuple[Span, ...] = ()
-    right: tuple[Span, ...] = ()
+    left: tuple[StyledText, ...] = ()
+    right: tuple[StyledText, ...] = ()
     blocks: int = 0  # how many of the six blocks are full, where there is a span of them
     tight: bool = False
     images: tuple[Cells, ...] = ()
@@ -216,9 +216,9 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     return lines
 
 
-def span(text: str, style: str, room: float = 0.0) -> Span:
+def span(text: str, style: str, room: float = 0.0) -> StyledText:
     """A span that takes at least ``room``."""
-    return Span(text, style, max(room, width(text, style)))
+    return StyledText(text, style, max(room, width(text, style)))
 
 
 def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
@@ -404,7 +404,7 @@ def stroke(cells: Cells, level: int | None, steps: Sequence[Step], wide: float) 
     return Path(cells.colours[level < 0], tuple(steps), f"{wide:.4g}", f"{abs(level) / LEVELS:.2f}")
 
 
-def draw_span(s: Span, x: float, middle: float, line: CardLine, anchor: str) -> list[Shape]:
+def draw_span(s: StyledText, x: float, middle: float, line: CardLine, anchor: str) -> list[Shape]:
     """One piece of text; numbers in circles and the six blocks are shapes, since not every font has them."""
     size = STYLES[s.style][1]
     if s.style == "slot":

@@ -23,7 +23,7 @@ from ..folding import views
 from ..layout.layers import ranks, spine
 from ..model.data import Edge, GraphData
 from ..model.style import DARK, KINDS, LIGHT, SHORT, STYLES, Theme, break_words, width
-from .cards import Card, CardLine, Span, cards, draw_span, flow_levels, short
+from .cards import Card, CardLine, StyledText, cards, draw_span, flow_levels, short
 from .display import Group, Item, Rect, Text, tenth
 
 # ---------------------------------------------------------------- the legend
@@ -123,7 +123,7 @@ def draw_sign(sign: Sign, x: float, middle: float) -> Iterator[Item]:
         if style in SHORT.values():
             yield _swatch(words, style, x, middle, wide)
         else:
-            yield from draw_span(Span(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
+            yield from draw_span(StyledText(words, style, wide), x, middle, CardLine("foot", blocks=4), "start")
         x += wide + 7.0
 
 
@@ -251,11 +251,11 @@ def row(c: Card, place: int, one: CardLine, theme: Theme) -> str:
     into = f' PORT="r{place}"'
     if not right:
         # The cell to the right is where arrows leave, so it is there even if it is empty.
-        right = font(Span(" ", "note", 0.0), one, c.short, theme)
+        right = font(StyledText(" ", "note", 0.0), one, c.short, theme)
     return f'<TR><TD ALIGN="LEFT"{into}{fill}>{left}</TD><TD ALIGN="RIGHT"{out}{fill}>{right}</TD></TR>'
 
 
-def font(s: Span, one: CardLine, short: str, theme: Theme) -> str:
+def font(s: StyledText, one: CardLine, short: str, theme: Theme) -> str:
     """A piece of text in its style."""
     family, size, bold, colour = STYLES[s.style]
     text = s.text
@@ -290,14 +290,14 @@ def below(graph: GraphData, theme: Theme) -> str:
                 fill, line = theme[name + "-head"], theme[name + "-line"]
                 shape = SHAPES[name]
                 style = f' BORDER="1.3" COLOR="{line}" BGCOLOR="{fill}"{shape}'
-                words += font(Span(text, "word", 0.0), CardLine("note"), name, theme)
+                words += font(StyledText(text, "word", 0.0), CardLine("note"), name, theme)
             else:
-                words += font(Span(text, name, 0.0), CardLine("note", blocks=4), "op", theme) + " "
+                words += font(StyledText(text, name, 0.0), CardLine("note", blocks=4), "op", theme) + " "
         cells.append(f"<TD{style}>{words}</TD>")
     rows = [f"<TR>{''.join(cells)}</TR>"] if cells else []
     span = max(1, len(cells))
     rows += [
-        f'<TR><TD COLSPAN="{span}">{font(Span(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>'
+        f'<TR><TD COLSPAN="{span}">{font(StyledText(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>'
         for text in graph.notes
     ]
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="7" CELLPADDING="3">{"".join(rows)}</TABLE>' if rows else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ..folding import views
-from ..layout.layers import Plan
+from ..layout.layers import Placed
 from ..layout.nesting import is_down
 from ..model.data import Edge, Frame, GraphData
 from ..model.style import clip, width
@@ -62,7 +62,7 @@ def draw_headline(f: Frame, area: Area, down: bool, left: float, compact: bool |
     return Group((back, *texts), corner_of(area, down, left), ("sco",))
 
 
-def arrows(graph: GraphData, plan: Plan, frames: dict[tuple[int, ...], Area], left: float) -> list[Group]:
+def arrows(graph: GraphData, plan: Placed, frames: dict[tuple[int, ...], Area], left: float) -> list[Group]:
     """All arrows, the thickest on top."""
     found = []
     faded = set(graph.faded)
@@ -171,7 +171,7 @@ def card_tip(graph: GraphData, c: Card) -> str:
     return words + (f", {graph.partial(node)} = {node.gradient.text(digits)}" if node.gradient else "")
 
 
-def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[Text]:
+def ports(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, widths: Sequence[float]) -> list[Text]:
     """Arrows from top to bottom cannot end at rows: the operands' numbers are at the upper edge."""
     found = []
     for c, (along, across), wide, down in zip(drawn, plan.corners, widths, downward(graph), strict=True):
@@ -186,7 +186,7 @@ def ports(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widt
     return found
 
 
-def stubs(graph: GraphData, drawn: Sequence[Card], plan: Plan, left: float, widths: Sequence[float]) -> list[Text]:
+def stubs(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, widths: Sequence[float]) -> list[Text]:
     """Labels of an arrow that is cut: its value's name above its second part, its target's name below the card that it
     leaves. In a page a click on one leads to the other."""
     found: dict[Point, Text] = {}  # several may begin at one place: one name

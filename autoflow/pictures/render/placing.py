@@ -19,7 +19,7 @@ from math import fsum
 from ..folding.choose import FEWEST
 from ..folding.views import visible_picture, with_look
 from ..layout.arrange import PAGE, cost
-from ..layout.layers import APART, GAP, Box, Line, Plan, ranks, spine
+from ..layout.layers import APART, GAP, Arrow, NodeBox, Placed, ranks, spine
 from ..layout.nesting import Nesting, Room, is_down
 from ..model.data import Frame, GraphData, Picture
 from ..model.style import clip
@@ -49,7 +49,7 @@ def boxes_across(graph: GraphData) -> set[Path]:
     return {f.path[:-1] for f in graph.frames} | {f.path for f in graph.frames if f.sequence}
 
 
-def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple[Plan, dict[Path, Area]]:
+def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple[Placed, dict[Path, Area]]:
     """Let the layout place cards and boxes. Changes ``widths`` where a rank gets one width."""
     rank = ranks(len(drawn), [(e.source, e.target) for e in graph.edges])
     downs = downward(graph)
@@ -71,7 +71,7 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
         source = graph.nodes[e.source]
         named = not source.operands or (source.named and not straight)
         out = None if e.result is None else leaving(drawn[e.source], e.result, widths[e.source], downs[e.source])
-        lines.append(Line(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, out, named))
+        lines.append(Arrow(e.source, e.target, e.slot, STRAIGHT if straight else 1.0, aim, out, named))
     rooms = {f.path: Room(HEADLINE, frame_line(f, graph.look.compact).room) for f in graph.frames}
     around = [v.entered for v in graph.nodes]
     return Nesting(boxes, lines, around, rooms, graph.look.direction, boxes_across(graph)).plan()
@@ -85,14 +85,14 @@ def frame_line(f: Frame, compact: bool | None) -> CardLine:
     return CardLine("head", (span("−", "word"), span(f.title, "title"), span(told, "word")))
 
 
-def box(graph: GraphData, c: Card, wide: float, down: bool) -> Box:
+def box(graph: GraphData, c: Card, wide: float, down: bool) -> NodeBox:
     """The size of a card for the layout, and where its arrows begin and end."""
     rows = [row.slot for row in c.node.operands if row.source is not None]
     count = max(rows, default=-1) + 1
     if down:
-        return Box(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
+        return NodeBox(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
     inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
-    return Box(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
+    return NodeBox(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
 
 
 def leaving(c: Card, result: int, wide: float, down: bool) -> float:

@@ -174,7 +174,7 @@ def notes(order: Sequence[Any], titles: Titles) -> list[str]:
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
 
 
-class Place(Numbers):
+class NumberSlot(Numbers):
     """A placeholder for a number that the page fills in."""
 
     __slots__ = ("token",)
@@ -185,9 +185,9 @@ class Place(Numbers):
         return self.token
 
 
-def mark(at: str, wide: int = 9) -> Place:
+def mark(at: str, wide: int = 9) -> NumberSlot:
     """The place ``v3``: the value of node 3. (Letters of Unicode's private area, which no name keeps.)"""
-    place = Place((), "float64", True, (1.0,), 1.0, 0.0, 1.0)
+    place = NumberSlot((), "float64", True, (1.0,), 1.0, 0.0, 1.0)
     object.__setattr__(place, "token", f"\ue000{at.ljust(wide - 2, chr(0xE002))}\ue001")
     return place
 
