@@ -301,7 +301,7 @@ def is_immutable(x: Any) -> bool:
 def assembler(tree: Any) -> Callable[[list[Array]], Any]:
     """The function that puts results into the containers of ``tree``.
 
-    >>> assembler({"loss": Place(1), "parts": (Place(0), "text")})(["a", "b"])
+    >>> assembler({"loss": Nth(1), "parts": (Nth(0), "text")})(["a", "b"])
     {'loss': 'b', 'parts': ('a', 'text')}
     """
     kind = type(tree)

@@ -99,7 +99,7 @@ def only_weight(weights: list[Array]) -> float:
 
 
 def difference_at(
-    point: Point, k: int, place: tuple[int, ...], values: list[Array], weights: list[Array], report: CheckReport
+    point: Point, k: int, place: tuple[int, ...], values: list[Array], weights: list[Array], report: Report
 ) -> tuple[Any, float]:
     """dL/dx at one entry by differences, and how far rounding may have moved that. Complex x: dL/da + i dL/db."""
     total: Any = 0.0
@@ -142,7 +142,7 @@ def weighted_difference(weights: list[Array], a: list[Array], b: list[Array]) ->
 
 def note_kink(
     point: Point, k: int, place: tuple[int, ...], unit: complex, values: list[Array], weights: list[Array],
-    slopes: tuple[float, float], report: CheckReport,
+    slopes: tuple[float, float], report: Report,
 ) -> None:  # fmt: skip
     """Curvature also makes the two slopes differ, but a hundredth of it for a hundredth of the step.
 
@@ -185,7 +185,7 @@ SHOWN = 30  # rows of a table
 
 
 @dataclass(frozen=True, slots=True)
-class EntryCheck:
+class Row:
     """One entry of one input."""
 
     __module__ = "autoflow"
@@ -206,14 +206,14 @@ class EntryCheck:
 
 
 @dataclass
-class CheckReport:
+class Report:
     """What a check found: true if all is well. ``rows``: one per entry; ``found``: what else is wrong, in words."""
 
     __module__ = "autoflow"
 
     of: str
     found: list[str] = field(default_factory=list)
-    rows: list[EntryCheck] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return not self.found and all([row.right for row in self.rows])
@@ -226,7 +226,7 @@ class CheckReport:
         state = f"{wrong} wrong of {entries}" if wrong else f"{entries}, all right" if self else "cannot be compared"
         return f"check of {self.of}: {state}"
 
-    def ordered_rows(self) -> list[EntryCheck]:
+    def ordered_rows(self) -> list[Row]:
         """The rows of the table, wrong ones first, the worst of all on top."""
         order = sorted(self.rows, key=lambda row: (row.right, 0.0 if row.right else -row.error))
         return order[:SHOWN]
@@ -296,7 +296,7 @@ def gradcheck(
 def check(
     f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
     atol: float = 1e-7,
-) -> CheckReport:  # fmt: skip
+) -> Report:  # fmt: skip
     """As :func:`gradcheck`, but returns a report: a table in notebooks, text elsewhere, true if all is well.
 
     >>> check(lambda x: x**2, 3.0)
@@ -304,7 +304,7 @@ def check(
       input      entry        analytic         numeric  rel. error
       x          ()                  6               6     ...
     """
-    report = CheckReport(getattr(f, "__name__", type(f).__name__))
+    report = Report(getattr(f, "__name__", type(f).__name__))
     names = _input_names(f, inputs)
     checked = [k for k, x in enumerate(pytree.tree_leaves(inputs)) if pytree.is_number(x) and _kind(x) in "fc"]
     if not checked:
@@ -382,7 +382,7 @@ def overlaps_itself(x: Array) -> bool:
 # -- comparing
 
 
-def compare(point: Point, report: CheckReport, order: int) -> None:
+def compare(point: Point, report: Report, order: int) -> None:
     """Check the derivative of the function at the point, entry by entry, and note the problems."""
     before = [x.copy() for x in point.xs]
     written = [x.copy() for x in point.xs]
@@ -414,7 +414,7 @@ def compare(point: Point, report: CheckReport, order: int) -> None:
 
 def judge_entry(
     point: Point, entry: tuple[str, tuple[int, ...]], numbers: tuple[Any, Any, float], weights: list[Array], order: int
-) -> EntryCheck:
+) -> Row:
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
     weight = only_weight(weights)
     analytic, numeric, noise = numbers[0] / weight, numbers[1] / weight, numbers[2] / abs(weight)
@@ -422,4 +422,4 @@ def judge_entry(
         error = abs(analytic - numeric)
         size = max(abs(analytic), abs(numeric))
         right = bool(error <= point.atol + point.rtol * abs(numeric) + noise) or bool(analytic == numeric)
-        return EntryCheck(*entry, analytic, numeric, float(error / size) if size else 0.0, right, order)
+        return Row(*entry, analytic, numeric, float(error / size) if size else 0.0, right, order)

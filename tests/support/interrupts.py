@@ -53,15 +53,19 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
 
     In a context of its own, so that modes that the exception leaves behind end with it, as marks of ``array +=`` do.
     """
-    passed = 0
+    passed, is_over = 0, False
     raised = error()
 
     def at(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal passed
+        nonlocal passed, is_over
+        if is_over:  # a generator keeps its trace function, and goes on while another one is at work
+            frame.f_trace = None
+            return None
         if event == "exception" or not is_place(frame.f_code):
             return None if event == "call" else at
         if passed == place and not is_handlers_edge(frame):
             sys.settrace(None)
+            is_over = True
             raise raised
         passed += passed != place
         return at
@@ -76,6 +80,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
                 raise
         finally:
             sys.settrace(before)
+            is_over = True
             LEFT.clear()
     return passed
 

@@ -13,9 +13,9 @@ needs neither. Here is a program of four calls,
 
 and the one loop that it becomes. Only the sum is written; y and z never leave the processor's registers.
 
-    >>> from autoflow.compiler.llvm.schedule import Schedule
+    >>> from autoflow.compiler.llvm.schedule import Kernels
     >>> members = [v for v in program.order() if v.args]
-    >>> schedule = Schedule(members, program.outputs)
+    >>> schedule = Kernels(members, program.outputs)
     >>> [what for _, _, what in schedule.calls]
     ['multiply add square add.reduce']
 

@@ -5,7 +5,7 @@ single assignment), and a block of lines ends in a jump. A value that changes fr
 *phi* at the head of the block: "what it was before the loop, or what the round before has made of it, depending on
 where we come from".
 
-    >>> t = Text()
+    >>> t = IRText()
     >>> loop = t.begin_for(0, 10, 1, [("double", "0.0")])
     >>> t.end_for(loop, [t.let(f"fadd double {loop.values[0]}, 1.0")])
     >>> print(t)

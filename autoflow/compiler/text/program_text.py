@@ -173,8 +173,8 @@ def first(path: str) -> int:
 def result_text(tree: Any, names: list[str]) -> str:
     """The results in their containers.
 
-    >>> from autoflow.compiler.matching import Place
-    >>> result_text((Place(0), {"w": Place(1)}), ["value", "grad_w"])
+    >>> from autoflow.compiler.matching import Nth
+    >>> result_text((Nth(0), {"w": Nth(1)}), ["value", "grad_w"])
     "value, {'w': grad_w}"
     """
     text = repr(assembler(tree)([Word(name) for name in names]))

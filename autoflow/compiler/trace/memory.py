@@ -2,7 +2,7 @@
 
 Calls as data. ``np.sum(x, axis=0)`` is recorded as a function of the array x. NumPy's engine only runs that function;
 other engines look at what it says of itself: ``written`` is the function, its arguments with a
-:class:`~..matching.Place` for each array, and its options. So what writes in place is a function here that returns a
+:class:`~..matching.Nth` for each array, and its options. So what writes in place is a function here that returns a
 new array, and has a name.
 
 Memory. A program knows values, which never change; NumPy has memory, and views of it. So an array that is written into

@@ -68,9 +68,9 @@ ARRAY_OPTIONS = frozenset({"where", "weights", "prepend", "append", "initial", "
 def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
     """``args`` and ``options`` with a Place for each array.
 
-    >>> has_fixed_shape(np.repeat, (Place(0), 2), {}), has_fixed_shape(np.repeat, (Place(0), Place(1)), {})
+    >>> has_fixed_shape(np.repeat, (Nth(0), 2), {}), has_fixed_shape(np.repeat, (Nth(0), Nth(1)), {})
     (True, False)
-    >>> has_fixed_shape(np.where, (Place(0),), {})
+    >>> has_fixed_shape(np.where, (Nth(0),), {})
     False
     """
     if isinstance(function, np.ufunc):

@@ -11,7 +11,7 @@ they get a column of their own at the start of the next row.
 
 An arrow over a cut runs to the end of its row, back in a lane between the rows, and into the next one. If its value
 has a name, the arrow is cut instead, unless it is the main one: the name is in the operand's row anyway. The arrow
-begins again at the start of the row that needs it (a stub, see :attr:`Plan.stubs`), so no bundle of arrows turns
+begins again at the start of the row that needs it (a stub, see :attr:`Placed.stubs`), so no bundle of arrows turns
 round.
 """
 

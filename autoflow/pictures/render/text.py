@@ -27,7 +27,7 @@ DEEP = 14  # levels; deeper parts continue in a tree of their own
 
 
 @dataclass(slots=True)
-class Row:
+class TreeRow:
     """One line of the tree, before the columns are aligned."""
 
     text: str
@@ -47,7 +47,7 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
-        rows = [Row(to_ascii(r.text), to_ascii(r.gradient), to_ascii(r.local), to_ascii(r.parts)) for r in rows]
+        rows = [TreeRow(to_ascii(r.text), to_ascii(r.gradient), to_ascii(r.local), to_ascii(r.parts)) for r in rows]
     first = max([columns(row.text) for row in rows], default=0) + 2
     wide = [
         max([columns(text) for text in column], default=0)
@@ -100,7 +100,7 @@ class Tree:
         """The title; where two nodes have the same one, with the node's number."""
         return node.title if self.same[node.title] == 1 else f"{node.title} #{node.id}"
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TreeRow]:
         """All lines: a tree per output, then what was too deep."""
         starts = [(k, True) for k in reversed(self.graph.outputs)]
         while starts or self.later:
@@ -110,13 +110,13 @@ class Tree:
             if k not in self.seen or output:
                 yield from self.tree(k)
 
-    def tree(self, start: int) -> Iterator[Row]:
+    def tree(self, start: int) -> Iterator[TreeRow]:
         """The lines of one tree."""
         stack: list[tuple[Vertex | None, Operand | None, str, str]] = [(self.graph.nodes[start], None, "", "")]
         while stack:
             node, row, lead, below = stack.pop()
             if node is None:
-                yield Row(lead + self.leaf(row))
+                yield TreeRow(lead + self.leaf(row))
                 continue
             known = node.id in self.seen
             if node.results:
@@ -179,13 +179,13 @@ class Tree:
         assert row is not None  # noqa: S101 - an entry has a node or an operand
         return row.title + (f"  ({row.note})" if row.note and row.note != "no gradient" else "")
 
-    def line(self, node: Vertex, row: Operand | None, lead: str, known: bool, deep: bool) -> Row:
+    def line(self, node: Vertex, row: Operand | None, lead: str, known: bool, deep: bool) -> TreeRow:
         """The line of one node, seen from the operation that uses it."""
         local = f"×{row.local.text(self.digits)}" if row and row.local and self.lesson() else ""
         carried = node.carried(row.result if row else None)
         title = self.title(node) if carried is node else carried.title
         if known or deep:
-            return Row(f"{lead}{title}  ({'shown above' if known else 'continued below'})", local=local)
+            return TreeRow(f"{lead}{title}  ({'shown above' if known else 'continued below'})", local=local)
         text = lead + title
         if node.results:
             text += f"  {node.several}" if carried is node else f"  of {self.title(node)}"
@@ -194,9 +194,9 @@ class Tree:
         elif node.said:
             text += f"  {node.said}"
         if self.graph.look.detail == "names":
-            return Row(text)
+            return TreeRow(text)
         if node.results and carried is node:
-            return Row(text, local=local)
+            return TreeRow(text, local=local)
         value = carried.value
         if value.shape_text():
             text += f"  {value.shape_text()}"
@@ -206,7 +206,7 @@ class Tree:
             notes.append(row.note)
         text += f"  ({', '.join(notes)})" if notes else ""
         if carried.gradient is None:
-            return Row(text)
+            return TreeRow(text)
         gradient = carried.gradient
         of, told, whole = carried.parts, "", gradient.text(self.digits)
         if of and self.lesson():
@@ -215,7 +215,7 @@ class Tree:
         shown = f"∂ {whole}"
         if gradient.elements is None:
             shown = f"∂ {'▰' * gradient.blocks()}{'▱' * (6 - gradient.blocks())} {gradient.magnitude(self.digits)}"
-        return Row(text, shown, local, told)
+        return TreeRow(text, shown, local, told)
 
 
 # ---------------------------------------------------------------- JSON and Mermaid
