@@ -60,7 +60,7 @@ class Author:
         inside = now != "L"
         odd = f"(len(notes) + {self.random.randint(0, 3)}) % {self.random.randint(2, 4)} == 0"
         kinds = ["step", "step", "square", "lambda", "comprehension", "inner"]
-        kinds += ["if", "try", "jump"] if inside else []
+        kinds += ["jump", *["if", "try"] * (deep < 5)] if inside else []  # Python takes twenty blocks in each other
         kinds += ["for", "for", "while", "while", "function"] if deep < 3 and self.count < 25 else []
         match self.random.choice(kinds):
             case "step":
@@ -84,12 +84,12 @@ class Author:
                 return [f"def {f}(v):", f"    return note(v * 0.8, {now})",
                         f"x = {self.random.choice([f'{f}(x)', f'sum(map({f}, [x] * 2))'])}"]  # fmt: skip
             case "if":
-                other = ["else:", *indent(self.block(now, deep, 2))] * self.random.randint(0, 1)
-                return [f"if {odd}:", *indent(self.block(now, deep, 2)), *other]
+                other = ["else:", *indent(self.block(now, deep + 1, 2))] * self.random.randint(0, 1)
+                return [f"if {odd}:", *indent(self.block(now, deep + 1, 2)), *other]
             case "jump":
                 return [f"if {odd}:", f"    {self.random.choice(['continue', 'break'])}"]
             case "try":
-                return ["try:", *indent(self.block(now, deep, 2)), f"    if {odd}:", "        raise ValueError",
+                return ["try:", *indent(self.block(now, deep + 1, 2)), f"    if {odd}:", "        raise ValueError",
                         "except ValueError:", *indent(self.block(now, deep + 1, 2)),
                         *self.random.choice([["finally:", *indent(self.block(now, deep + 1, 1))], []])]  # fmt: skip
             case "function":
