@@ -308,9 +308,10 @@ def pinv(a: Any, *, rtol: Any = None) -> Node:
 
 def pinvh(a: Any, rtol: Any = None, lower: bool = True) -> Node:
     """The same of a Hermitian matrix, given one triangle."""
-    x = hermitian(as_array(a), lower)
-    if x.shape[-2] != x.shape[-1]:
+    x = as_array(a)
+    if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise ValueError(f"af.linalg.pinvh takes a square matrix, not one of shape {x.shape}")
+    x = hermitian(x, lower)
     return NP.linalg.pinv(x, x.shape[-1] * np.finfo(x.dtype).eps if rtol is None else rtol, True)
 
 
