@@ -58,10 +58,10 @@ WAYS = {
     "w = u[1:]; w *= 2; u.sum()": (lambda: X.sum(axis=1) * 1.0, write_view, 65, 65, 37),
     "af.grad of three": (lambda: None, lambda _: grad(vector), 107, 110, 66),
     "af.vmap of three": (lambda: None, lambda _: vmap(batch), 140, 140, 54),
-    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 389, 450, 162),
+    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 389, 450, 163),
     "compiled, later": (lambda: None, lambda _: compiled(vector), 9, 9, 4),
     "value_and_grad compiled, first": (
-        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1062, 1100, 532,
+        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1064, 1100, 534,
     ),
     "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 530, 650, 180),
     "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 650, 650, 250),

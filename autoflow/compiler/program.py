@@ -127,7 +127,7 @@ class Program:
         sample = function(x.sample) if sample is None else sample
         if x.kind == CONSTANT and name != "broadcast":
             return self.constant(sample)
-        key = VIEW, x.number, name, how
+        key = VIEW, x.number, name, how, sample.strides
         return self.made.get(key) or self.add(Value(VIEW, function, (x,), (name, how), sample), key)
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
@@ -164,7 +164,7 @@ class Program:
 
     def call(self, function: Callable[..., Any], args: Iterable[Value], options: Any, key: Any = None) -> Value:
         """``function(*args)``, any function of arrays. ``key``: what it computes, if calls may be shared."""
-        args = tuple(args)
+        args = tuple([self.in_memory(v) if v.kind == VIEW else v for v in args])
         key = None if key is None else (CALL, key, options, *[a.number for a in args])
         if key is not None and key in self.made:
             return self.made[key]
@@ -180,6 +180,18 @@ class Program:
         arrays = [s for s in samples if isinstance(s, np.ndarray)]
         value.shares = any([isinstance(r, np.ndarray) and np.may_share_memory(r, s) for r in results for s in arrays])
         return self.add(value, key)
+
+    def in_memory(self, v: Value) -> Value:
+        """v for a call that may ask in which order its elements lie: what a simplification has made a repetition of a
+        smaller array is a new one, as in eager code, and views of it look at that."""
+        if v.kind != VIEW:
+            return v
+        if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
+            same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
+            key = UFUNC, same, v.number
+            return self.made.get(key) or self.add(Value(UFUNC, same, args, (), v.sample), key)
+        (name, how), base = v.options, self.in_memory(v.args[0])
+        return v if base is v.args[0] else self.view(base, name, how, v.function)
 
     def item(self, x: Value, k: int) -> Value:
         """``x[k]`` of a call that returns several arrays."""

@@ -27,8 +27,8 @@ LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # they go on in a turn
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
 ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                   "JUMP_BACKWARD_NO_INTERRUPT"})  # fmt: skip
-MOST = 10_000
-MOST_IDLE = 1000
+MOST = 10_000  # codes whose loops are remembered
+MOST_IDLE = 1000  # turns on end that leave nothing, after which a loop is watched no more
 python: Any = getattr(sys, "monitoring", None)
 
 
@@ -213,15 +213,18 @@ def watch(more: int = 1) -> bool:
 class trace:  # noqa: N801 - used like a function
     """``with af.trace():`` pictures, steps and boxes of what is computed here know the turns of its loops.
 
-    Notebooks do that from the beginning on Python 3.12 and newer. Under a debugger turns stay unknown. On 3.11 a
-    program is slow while it is watched.
+    Notebooks do that from the beginning on Python 3.12 and newer. Under a debugger, and where two other tools use
+    ``sys.monitoring``, turns stay unknown: pictures say "at least 3 turns". On 3.11 a program is slow while it is
+    watched.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0, name="x")
     >>> with af.trace():
     ...     y = x
-    ...     for t in range(3):
+    ...     for t in range(2):
     ...         y = y * x
+    >>> [step.caption.partition(":")[0] for step in y.step() if step.phase == "forward"]
+    ['t = 0, iteration 1 of 2', 't = 1, iteration 2 of 2']
     """
 
     def __enter__(self) -> trace:

@@ -83,9 +83,9 @@ def is_copy(x: Any) -> bool:
 def in_copies(x: Any) -> Any:
     """An argument as copies know it: an object of SciPy's, or of a class of ours for numbers, as one of the copied
     class."""
-    kind = (
-        type(x) if type(x).__module__.startswith("scipy.") else type(x).__bases__[-1] if type(x).__bases__ else object
-    )
+    kind = type(x)
+    if not kind.__module__.startswith("scipy."):
+        kind = (object, *kind.__bases__)[-1]
     if kind.__module__.startswith("scipy.") and not is_copy(x) and hasattr(x, "__dict__") and copied(kind) is not kind:
         return replaced(x, copied(kind), lambda v: v)
     return x

@@ -96,7 +96,7 @@ def execute(code):
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with af.trace():
         exec(compile(tree, NAME, "exec"), space)
-    value = eval(compile(ast.Expression(last.value), NAME, "eval"), space) if last else None
+        value = eval(compile(ast.Expression(last.value), NAME, "eval"), space) if last else None
     if value is not None and not isinstance(value, Operation):
         print(repr(value))
     return value

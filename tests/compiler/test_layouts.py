@@ -117,3 +117,34 @@ def test_layouts_share_programs_where_they_are_the_same():
     for x in (np.ones((3, 1)), np.ones((3, 4))[:, :1].copy(), np.ones((1, 3)).T):  # strides of length one do not count
         compiled(x)
     assert len(compiled.entries) == 1
+
+
+SPREAD = {
+    "rows": lambda x: np.broadcast_to(x, (2, 3)), "columns": lambda x: np.broadcast_to(x[:, None], (3, 2)),
+    "turned": lambda x: np.broadcast_to(x, (2, 3)).T, "a row more": lambda x: np.broadcast_to(x[None], (1, 3)),
+    "blocks": lambda x: np.broadcast_to(x, (2, 2, 3)).transpose(1, 2, 0),
+}  # fmt: skip
+ELEMENTWISE = {
+    "x * 1": lambda b: b * 1, "x + 0": lambda b: b + 0, "x / 1": lambda b: b / 1, "x ** 1": lambda b: b**1,
+    "+x": lambda b: +b, "-x": lambda b: -b, "sin": np.sin, "x + 0.5": lambda b: b + 0.5, "2 x - x": lambda b: 2 * b - b,
+    "copy": lambda b: b.copy(), "where": lambda b: np.where(b > 1, b, 0), "exp of sin": lambda b: np.exp(np.sin(b)),
+    "float32": lambda b: np.tanh(b.astype(np.float32)), "bool": lambda b: b > 1, "nothing": lambda b: b,
+}  # fmt: skip
+ASKED = {
+    "ravel": lambda y: y.ravel("K"), "T.ravel": lambda y: y.T.ravel("K"), "flatten": lambda y: y.T.flatten("A"),
+    "copy": lambda y: y.copy("K").T.ravel("K"), "sort": lambda y: np.sort(y.T, 0).ravel("K"), "T": lambda y: y.T,
+    "sum of two": lambda y: (y.T + np.cos(y.T)).ravel("K"), "cumsum": lambda y: np.cumsum(y.T, -1).ravel("K"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spread", SPREAD)
+def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread):
+    """A program computes each element once and repeats it; NumPy makes an array of all."""
+    x = np.array([1.0, 2.0, 3.0])
+    for (name, f), (asked, g) in itertools.product(ELEMENTWISE.items(), ASKED.items()):
+        compiled = af.compile(lambda x, f=f, g=g: g(f(SPREAD[spread](x))), verify=False)
+        expected, found = g(f(SPREAD[spread](x))), compiled(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=f"{name}, {asked}")
+        if 0 not in expected.strides:
+            steps = [[s for s, n in zip(z.strides, z.shape, strict=True) if n > 1] for z in (found, expected)]
+            assert steps[0] == steps[1], (name, asked)

@@ -185,7 +185,7 @@ def add_output(tape: Tape, x: Any) -> Any:
             f"a compiled function returns a {type(x).__name__} of {x.dtype}, which would come back as a plain array, "
             f"or with objects that all calls share. Return plain arrays, or say af.compile(f, fallback=True)."
         )
-    tape.program.outputs.append(tape.value(x))
+    tape.program.outputs.append(tape.program.in_memory(tape.value(x)))
     return Nth(len(tape.program.outputs) - 1)
 
 
