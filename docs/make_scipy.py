@@ -92,7 +92,7 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
             expected, why = [], error
         try:
             plain = expected if why or not exact else parts(ours(x))
-            if not same_bits(plain, expected) and all([same_bits(parts(theirs(x)), expected) for _ in range(9)]):
+            if not same_bits(plain, expected) and repeats(theirs, x, expected):
                 raise AssertionError("plain arrays have not SciPy's bits")
             found = parts(ours(v))
         except Exception as error:
@@ -103,9 +103,15 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
             raise AssertionError(f"SciPy: {why or [np.shape(z) for z in expected]}")
         for z, want in zip(found, expected, strict=True):
             size = np.max(np.abs(want), initial=0, where=np.isfinite(want))
-            np.testing.assert_allclose(getattr(z, "value", z), want, rtol=rtol, atol=rtol * size)
-        weights = [RNG.normal(size=np.shape(z)) * np.isfinite(z) for z in expected]
-        d = RNG.normal(size=x.shape)
+            try:
+                np.testing.assert_allclose(getattr(z, "value", z), want, rtol=rtol, atol=rtol * size)
+            except AssertionError:
+                if repeats(theirs, x, expected):
+                    raise
+                return "nothing"
+        rng = np.random.default_rng(0)
+        weights = [rng.normal(size=np.shape(z)) * np.isfinite(z) for z in expected]
+        d = rng.normal(size=x.shape)
 
         def loss(results: list[Any]) -> Any:
             return sum([np.sum(np.real(np.where(w == 0, 0, z) * w)) for z, w in zip(results, weights, strict=True)])
@@ -116,15 +122,23 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
         except Exception:  # of a call that nobody means, or of an array that was written into
             return "refused"
         slope = 0.0 if v.grad is None else float(np.sum(np.real(v.grad) * d))
+
+        def at(h: float) -> float:
+            return float(loss(parts(theirs(x + h * d))))
+
         try:
-            moved = [float(loss(parts(theirs(x + h * d)))) for h in (1e-6, -1e-6)]
+            moved = [at(h) for h in (1e-6, -1e-6)]
         except Exception:  # SciPy takes no numbers beside these
             return "nothing"
         if np.isnan(slope) and not all([np.all(np.isfinite(z)) for z in expected]):
             return "gradient"  # where there is no number, there is no slope
         expected_slope = (moved[0] - moved[1]) / 2e-6
         if not np.isclose(slope, expected_slope, rtol=2e-4, atol=1e-5):
-            further = [float(loss(parts(theirs(x + h * d)))) for h in (4e-6, -4e-6)]
+            with contextlib.suppress(Exception):  # numbers that are rounded coarsely need longer steps
+                near, far = [at(h) - at(-h) for h in (1e-4, 2e-4)]
+                if np.isclose(slope, (8 * near - far) / 12e-4, rtol=2e-4, atol=1e-5):
+                    return "gradient" if v.grad is not None else "plain"
+            further = [at(h) for h in (4e-6, -4e-6)]
             if not np.isclose((further[0] - further[1]) / 8e-6, expected_slope, rtol=1e-3, atol=1e-5):
                 return "nothing"  # a jump, or numbers of an iteration, which are not exact
             after, before = [(z - float(loss(expected))) / h for z, h in zip(moved, (1e-6, -1e-6), strict=True)]
@@ -132,6 +146,16 @@ def outcome(theirs: Callable[[Any], Any], ours: Callable[[Any], Any], x: Any, ex
                 return "nothing"  # a kink
         np.testing.assert_allclose(slope, expected_slope, rtol=2e-4, atol=1e-5)
     return "gradient" if v.grad is not None else "plain"
+
+
+def repeats(f: Callable[[Any], Any], x: Any, found: list[Any]) -> bool:
+    """Does f(x) give the same bits again, whatever was in the memory that it takes?"""
+    for k in range(9):
+        junk = [np.full(np.shape(z), k + 0.5) for z in found for _ in range(4)]
+        del junk
+        if not same_bits(parts(f(x)), found):
+            return False
+    return True
 
 
 def copies(*args: Any) -> list[Any]:
