@@ -129,6 +129,7 @@ ELEMENTWISE = {
     "+x": lambda b: +b, "-x": lambda b: -b, "sin": np.sin, "x + 0.5": lambda b: b + 0.5, "2 x - x": lambda b: 2 * b - b,
     "copy": lambda b: b.copy(), "where": lambda b: np.where(b > 1, b, 0), "exp of sin": lambda b: np.exp(np.sin(b)),
     "float32": lambda b: np.tanh(b.astype(np.float32)), "bool": lambda b: b > 1, "nothing": lambda b: b,
+    "zeros_like": np.zeros_like, "full_like": lambda b: np.full_like(b, 2), "swapped": lambda b: b.astype(">f8"),
 }  # fmt: skip
 ASKED = {
     "ravel": lambda y: y.ravel("K"), "T.ravel": lambda y: y.T.ravel("K"), "flatten": lambda y: y.T.flatten("A"),
@@ -137,14 +138,16 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["f8", ">f8"])
 @pytest.mark.parametrize("spread", SPREAD)
-def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread):
+def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread, dtype):
     """A program computes each element once and repeats it; NumPy makes an array of all."""
-    x = np.array([1.0, 2.0, 3.0])
+    x = np.array([1.0, 2.0, 3.0], dtype)
     for (name, f), (asked, g) in itertools.product(ELEMENTWISE.items(), ASKED.items()):
         compiled = af.compile(lambda x, f=f, g=g: g(f(SPREAD[spread](x))), verify=False)
         expected, found = g(f(SPREAD[spread](x))), compiled(x)
         np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=f"{name}, {asked}")
+        assert found.dtype == expected.dtype, (name, asked)
         if 0 not in expected.strides:
             steps = [[s for s, n in zip(z.strides, z.shape, strict=True) if n > 1] for z in (found, expected)]
             assert steps[0] == steps[1], (name, asked)
