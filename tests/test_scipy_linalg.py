@@ -135,3 +135,43 @@ def test_what_solve_does_not_read_may_be_anything(kind, lower, unread):
         linalg.solve(v, [1.0, 2.0, 3.0], lower, assume_a=kind).sum().backward()
     np.testing.assert_array_equal(x.grad, clean.grad)
     assert x.grad[unread] == 0
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ["det", "eigvals", "inv", "pinv", "cholesky", "qr", "svd", "eig"])
+def test_results_of_nodes_have_scipys_dtypes(name, kind):
+    x = (np.array([[4.0, 1.0, 0.5], [1.0, 5.0, 0.3], [0.5, 0.3, 6.0]])).astype(kind)
+    args = (x,)
+    ours, theirs = getattr(af.linalg, name)(af.Variable(x), *args[1:]), getattr(scipy, name)(*args)
+    pairs = zip(ours, theirs, strict=True) if isinstance(theirs, tuple) else [(ours, theirs)]
+    assert [np.result_type(a) for a, b in pairs if np.ndim(b)] == [
+        np.result_type(b) for b in (theirs if isinstance(theirs, tuple) else [theirs]) if np.ndim(b)
+    ]
+    if name == "det":
+        assert ours.dtype == np.result_type(theirs)
+
+
+@pytest.mark.parametrize("trans", [-1, 0, 1, 2, 3, "T", True])
+@pytest.mark.parametrize("lower", [False, True])
+def test_every_way_to_say_transposed(trans, lower):
+    a, b = np.array([[2.0, 1.0], [3.0, 4.0]]) + 0.5j, np.array([1.0, 2.0])
+    found = af.linalg.solve_triangular(a, af.Variable(b), trans, lower)
+    np.testing.assert_allclose(found.value, scipy.solve_triangular(a, b, trans, lower))
+
+
+@pytest.mark.parametrize("driver", [None, "gelsd", "gelsy", "gelss"])
+def test_least_squares_by_every_driver(driver):
+    a, b = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]), np.array([1.0, 2.0, 4.0])
+    how = {} if driver is None else {"lapack_driver": driver}
+    for z, want in zip(af.linalg.lstsq(af.Variable(a), b, **how), scipy.lstsq(a, b, **how), strict=True):
+        assert (z is None) == (want is None)
+        if want is not None:
+            np.testing.assert_allclose(getattr(z, "value", z), want)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_hermitian_matrix_has_a_real_diagonal(lower):
+    """What is imaginary there SciPy does not read."""
+    a, b = np.array([[2.0 + 1j, 0.3], [0.3, 3.0 - 2j]]), np.diag([1.0, 2.0]) + np.array([[0.0, 0.2j], [-0.2j, 0.0]])
+    found = af.linalg.eigh(af.Variable(a), b, lower=lower, eigvals_only=True)
+    np.testing.assert_allclose(found.value, scipy.eigh(a, b, lower=lower, eigvals_only=True))

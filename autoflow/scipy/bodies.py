@@ -176,6 +176,11 @@ KEEPERS = ["array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousa
 MAKERS = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}, **{name: keeper(name) for name in KEEPERS}}
 
 
+def of_list(theirs: Any) -> Any:
+    """A function of NumPy's of an array, or of a list with nodes."""
+    return lambda x, *args, **how: theirs(MAKERS["asarray"](x) if isinstance(x, (list, tuple)) else x, *args, **how)
+
+
 def of_number(theirs: Any, ours: Any) -> Any:
     """A function of ``math``, of nodes as well."""
     return lambda *x, **how: ours(*x, **how) if is_ours(x) else theirs(*x, **how)
@@ -258,7 +263,7 @@ def steps(xs: Any, of: Any = None) -> Any:
 rule(steps, "*xs | of=None", "steps", r"\operatorname{steps}($xs)", xs=lambda g, k, xs_shape: np.zeros(xs_shape[k]))
 
 
-def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
+def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
     """The method of SciPy's, whose result moves with ``loc`` only."""
 
     def run(self: Any, q: Any, *args: Any, **options: Any) -> Any:
@@ -269,7 +274,7 @@ def quantile_of_counts(theirs: Any) -> Callable[..., Any]:
     return run
 
 
-def by_cholesky(init: Callable[..., None]) -> Callable[..., None]:
+def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
     """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
     has a derivative where eigenvalues are equal."""
 
@@ -289,6 +294,28 @@ def by_cholesky(init: Callable[..., None]) -> Callable[..., None]:
         self.log_pdet = 2 * np.sum(np.log(np.diagonal(half)))
 
     return run
+
+
+def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
+    """That of the Wishart distributions, which asks for the degrees of freedom, and wants them as a scalar."""
+
+    def run(self: Any, df: Any, scale: Any) -> Any:
+        known = None if is_lazy(df) else value_of(df)
+        dim, _, scale = check(self, known if known is None or np.ndim(known) else known[()], scale)
+        return dim, df, scale
+
+    return run
+
+
+def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
+    """A check of one array, which it returns: of numbers that are not known yet there is none."""
+    return lambda x: x if is_lazy(x) else check(x)
+
+
+AGAIN = {  # functions of SciPy's that are not only copied: the function, its copy -> what stands for it
+    "_PSD.__init__": by_cholesky, "rv_discrete.ppf": quantile_of_counts, "rv_discrete.isf": quantile_of_counts,
+    "wishart_gen._process_parameters": with_degrees, "_dirichlet_check_parameters": unless_lazy,
+}  # fmt: skip
 
 
 def pickled(x: Any) -> Any:
@@ -319,16 +346,13 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if x.__qualname__ == "_PSD.__init__":
-                self.add_function(x, self.setdefault(id(x.__globals__), Space(x.__globals__)))
-                self[id(x)] = by_cholesky(self[id(x)])
-            elif x.__qualname__ in ("rv_discrete.ppf", "rv_discrete.isf"):
-                self[id(x)] = quantile_of_counts(x)
-            elif home.startswith("scipy.optimize.") and is_search(x):
+            if home.startswith("scipy.optimize.") and is_search(x):
                 self[id(x)] = with_memory(x)
             elif home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
                 names = x.__globals__
                 self.add_function(x, self.setdefault(id(names), Space(names)))
+                if x.__qualname__ in AGAIN:
+                    self[id(x)] = AGAIN[x.__qualname__](x, self[id(x)])
         elif isinstance(x, type):
             if home.startswith("scipy.") and not issubclass(x, KEPT):
                 self.add_class(x)
@@ -367,6 +391,7 @@ class SciPysCopies(Copies):
 COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAKERS.items()})
 COPIES.held = []
 COPIES[id(np.lib.stride_tricks.sliding_window_view)] = windows
+COPIES |= {id(f): of_list(f) for f in (np.max, np.mean, np.min, np.prod, np.sum)}
 COPIES |= {
     id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))
     for name in ("cos", "exp", "log", "pow", "sin", "sqrt")

@@ -21,7 +21,7 @@ from ..nodes.nodes import Node
 from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, solve_x, solve_y
-from ..table.shapes import Array, Shape, as_array, is_on_host, numbers_of, sum_to
+from ..table.shapes import Array, Shape, as_array, as_dtype, is_on_host, numbers_of, sum_to
 from ..table.vjps import adjoint, inverse_gaps, mask
 from .bodies import check_precision, is_ours
 from .mirrors import mirrored
@@ -63,6 +63,12 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turne
     return scipy.solve(x.mT if turned else x, y, lower, assume_a=assume_a, check_finite=False, transposed=turned)
 
 
+def hermitian(x: Array, lower: bool, symmetric: bool = False) -> Array:
+    """The Hermitian matrix, or the symmetric one, given one triangle; what is Hermitian has a real diagonal."""
+    half = (np.tril(x) if lower else np.triu(x)) * mask(x.shape[-1], x, "L" if lower else "U")  # NaN · 0 is NaN
+    return half + (half.mT if symmetric else adjoint(half))
+
+
 def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transposed: bool = False) -> Node:
     """a⁻¹ b. What ``assume_a`` says about a ("sym", "her", "pos", "diagonal", "tridiagonal", "upper triangular", "lower
     triangular") decides which of its elements are read, and so which ones have a derivative: one triangle of a
@@ -76,8 +82,7 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpos
     x, y = as_array(a), as_array(b)
     kind = str(assume_a)
     if kind in ("sym", "symmetric", "her", "hermitian", "pos", "positive definite"):
-        half = (np.tril(x) if lower else np.triu(x)) * mask(x.shape[-1], x, "L" if lower else "U")  # NaN · 0 is NaN
-        x = half + (half.mT if kind.startswith("sym") else adjoint(half))
+        x = hermitian(x, lower, kind.startswith("sym"))
     elif kind in READ:
         x = READ[kind](x)
     elif kind not in ("None", "gen", "general", "banded"):
@@ -116,10 +121,10 @@ def solve_triangular(
     array([1., 1.])
     """
     x, trans = as_array(a), {"N": 0, "T": 1, "C": 2}.get(trans, trans)
-    if trans not in (0, 1, 2):
+    if isinstance(trans, str):
         raise ValueError(f"trans is 0, 1 or 2 (or 'N', 'T', 'C'), not {trans!r}")
-    turned = trans == 2
-    return triangular(np.conjugate(x) if turned else x, as_array(b), min(trans, 1), lower, unit_diagonal, turned)
+    turned = trans == 2  # every other number than 0 is SciPy's 1
+    return triangular(np.conjugate(x) if turned else x, as_array(b), int(trans != 0), lower, unit_diagonal, turned)
 
 
 def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
@@ -270,22 +275,20 @@ rule(banded, "x y | below=0 above=0", "solve", r"$x^{-1} $y", x=banded_x, y=band
 # ---------------------------------------------------------------- what NumPy has, too
 
 
+def wide_as(x: Array, dtype: Any) -> Array:
+    """The array in that dtype, or in its own if that is wider, as SciPy gives it."""
+    return as_dtype(x, np.result_type(x, dtype))
+
+
 def det(a: Any) -> Node:
     """The determinant."""
-    return NP.linalg.det(as_array(a))
+    return wide_as(NP.linalg.det(as_array(a)), np.float64)
 
 
 def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
     """a⁻¹; of what ``assume_a`` says :func:`solve` reads the same elements."""
     x = as_array(a)
     return NP.linalg.inv(x) if assume_a is None else solve(x, np.eye(x.shape[-1]), lower, assume_a=assume_a)
-
-
-def hermitian(x: Array, lower: bool) -> Array:
-    """The Hermitian matrix, given one triangle."""
-    half = np.tril(x) if lower else np.triu(x)
-    off = np.tril(x, -1) if lower else np.triu(x, 1)
-    return half + adjoint(off)
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
@@ -320,9 +323,9 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Node |
     if left or b is not None:
         raise NoRuleError("af.linalg.eig of a node gives the eigenvectors on the right, of one matrix")
     if not right:
-        return NP.linalg.eigvals(as_array(a)).astype(complex)
+        return wide_as(NP.linalg.eigvals(as_array(a)), np.complex64)
     w, v = NP.linalg.eig(as_array(a))
-    return w.astype(complex), v
+    return wide_as(w, np.complex64), v
 
 
 def eigh(
@@ -359,12 +362,15 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     return (r,) if mode == "r" else (q, r)
 
 
-def lstsq(a: Any, b: Any, cond: Any = None) -> tuple[Node, Node, int, Node]:
-    """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values."""
+def lstsq(a: Any, b: Any, cond: Any = None, *, lapack_driver: Any = None) -> tuple[Node, Node, int, Node | None]:
+    """The x with the least |a x − b|, the sums of squares left, the rank, and the singular values. The driver "gelsy"
+    gives only x and the rank."""
     if np.ndim(numbers_of(cond)):
         raise NoRuleError("af.linalg.lstsq of a node takes one number as cond=")
     x, y = as_array(a), as_array(b)
     z, left, rank, s = NP.linalg.lstsq(x, y, np.finfo(np.result_type(x, y, np.float32)).eps if cond is None else cond)
+    if lapack_driver == "gelsy":
+        return z, left[:0], rank, None
     return z, left[0] if y.ndim == 1 and left.size else left, rank, s
 
 

@@ -17,7 +17,6 @@ from scipy import special
 
 from ...rules.distributions import log_powers, times_powers
 from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
-from ..special import multigammaln
 from .continuous import Distribution, chosen, draw_with_scipy, formulas, refuse_history, size_of, tails_of, with_limits
 from .elementary import LOG_2PI, beta, branch, gamma, gamma_powers, log1mexp
 
@@ -193,17 +192,7 @@ class Geometric(Counts):
 poisson, binom, bernoulli, nbinom, geom = Poisson(), Binomial(), Bernoulli(), NegativeBinomial(), Geometric()
 
 
-class Vectors(Distribution):
-    """A distribution of vectors, or of matrices."""
-
-    logpdf: Any
-
-    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The density."""
-        return as_array(np.exp(self.logpdf(x, *args, **named)))
-
-
-class Dirichlet(Vectors):
+class Dirichlet(Distribution):
     """``dirichlet(alpha)``: of x (k,) or (k, n) with Σ x = 1 along the first axis, and alpha (k,).
 
     The last element of x may be left out: it is what is missing to 1. An x off the simplex (negative, or Σ x is not 1)
@@ -227,23 +216,9 @@ class Dirichlet(Vectors):
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
         return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
 
-    def mean(self, *args: Any, **named: Any) -> Node:
-        """alpha/Σ alpha."""
-        alpha = self._alpha("mean", args, named)
-        return alpha / np.sum(alpha)
-
-    def var(self, *args: Any, **named: Any) -> Node:
-        """m (1 − m)/(1 + Σ alpha) of the means m."""
-        alpha = self._alpha("var", args, named)
-        total = np.sum(alpha)
-        return alpha * (total - alpha) / (total * total * (total + 1))
-
-    def entropy(self, *args: Any, **named: Any) -> Node:
-        """The expectation of −logpdf(x)."""
-        alpha = self._alpha("entropy", args, named)
-        total = np.sum(alpha)
-        front = np.sum(special.gammaln(alpha)) - special.gammaln(total) + (total - len(alpha)) * special.psi(total)
-        return front - np.sum((alpha - 1) * special.psi(alpha))
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
+        """The density."""
+        return as_array(np.exp(self.logpdf(x, *args, **named)))
 
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
@@ -260,7 +235,7 @@ class Dirichlet(Vectors):
         return alpha
 
 
-class MultivariateNormal(Vectors):
+class MultivariateNormal(Distribution):
     """``multivariate_normal(mean, cov)``: of x (..., k), mean (k,), cov (k, k) positive definite.
 
     With ``allow_singular`` the covariance may be of a smaller rank: then the density is that on the space that it
@@ -279,6 +254,8 @@ class MultivariateNormal(Vectors):
         low = np.linalg.cholesky(cov)
         z = np.linalg.solve(low, d[..., None])[..., 0]
         return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
+
+    pdf = Dirichlet.pdf
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """½ log det(2πe cov); with ``allow_singular`` of the rank and the values that are not 0."""
@@ -328,47 +305,17 @@ class MultivariateNormal(Vectors):
         return chosen(inside, z, -math.inf, np.asarray(True))
 
 
-class Wishart(Vectors):
+class Wishart(Distribution):
     """``wishart(df, scale)``: of positive definite matrices x (p, p), or (p, p, n), for df > p − 1 and scale (p, p)."""
 
     _name, _parameters = "wishart", ("df", "scale")
 
-    def logpdf(self, x: Any, *args: Any, **named: Any) -> Node:
-        """The logarithm of the density."""
-        df, scale, p = self._given("logpdf", args, named)
-        x = as_array(x)
-        x = x if x.ndim >= 2 else x[None, None, ...]
-        x = np.moveaxis(x, (0, 1), (-2, -1))
-        for name, matrix in (("x", x), ("scale", scale)):
-            if is_on_host(matrix) and not np.all(np.linalg.eigvalsh(numbers_of(matrix)) > 0):
-                raise np.linalg.LinAlgError(f"wishart: {name} is not positive definite")
-        sizes = 0.5 * (df - p - 1) * np.linalg.slogdet(x)[1]
-        sizes = sizes - 0.5 * df * (p * math.log(2) + np.linalg.slogdet(scale)[1])
-        return sizes - 0.5 * np.trace(np.linalg.solve(scale, x), axis1=-2, axis2=-1) - multigammaln(df / 2, p)
-
-    def mean(self, *args: Any, **named: Any) -> Node:
-        """df scale."""
-        df, scale, p = self._given("mean", args, named)
-        return df * (scale if p > 1 else scale[0, 0])
-
-    def var(self, *args: Any, **named: Any) -> Node:
-        """df (Sᵢⱼ² + Sᵢᵢ Sⱼⱼ) of each element."""
-        df, scale, p = self._given("var", args, named)
-        d = np.diagonal(scale)
-        z = df * (scale * scale + d[:, None] * d)
-        return z if p > 1 else z[0, 0]
-
-    def entropy(self, *args: Any, **named: Any) -> Node:
-        """The expectation of −logpdf(x)."""
-        df, scale, p = self._given("entropy", args, named)
-        digammas = np.sum(special.psi(0.5 * (df - np.arange(p))))
-        front = 0.5 * (p + 1) * np.linalg.slogdet(scale)[1] + 0.5 * p * (p + 1) * math.log(2)
-        return front + multigammaln(df / 2, p) - 0.5 * (df - p - 1) * digammas + 0.5 * df * p
-
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, p, p): SciPy's, which move as l a aᵀ lᵀ with the Cholesky factor l of scale. In the
         triangular a (Bartlett's) the squares on the diagonal are χ² variables of df, df − 1 ...: these move with df."""
-        df, scale, p = self._given("rvs", (df, scale), {})
+        df, scale = as_array(df), as_array(scale)
+        scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
+        p = scale.shape[0]
         low = np.linalg.cholesky(scale)
         x = np.asarray(draw_with_scipy("wishart", (float(numbers_of(df)), scale), size, random_state))
         flat = x.reshape(*x.shape, 1, 1) if p == 1 else x
@@ -379,15 +326,6 @@ class Wishart(Vectors):
         half = low @ a
         z = half @ half.mT
         return z[..., 0, 0] if p == 1 else z
-
-    def _given(self, method: str, args: Any, named: Any) -> tuple[Array, Array, int]:
-        """df, scale as a matrix, and how many rows it has."""
-        df, scale = [as_array(v) for v in self._bind(method, args, named)]
-        scale = scale if scale.ndim == 2 else np.diag(scale) if scale.ndim == 1 else scale.reshape(1, 1)
-        p = scale.shape[0]
-        if is_on_host(df) and not numbers_of(df) > p - 1:
-            raise ValueError(f"wishart: df is greater than p - 1 = {p - 1}")
-        return df, scale, p
 
 
 dirichlet, multivariate_normal, wishart = Dirichlet(), MultivariateNormal(), Wishart()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,9 @@ def test_dirichlet(method, x):
 @pytest.mark.parametrize("method", ["mean", "var", "entropy"])
 def test_dirichlet_of_parameters(method):
     check_gradients(getattr(stats.dirichlet, method), getattr(scipy_stats.dirichlet, method), [ALPHA], [0])
+    slope = af.grad(lambda alpha: np.sum(np.sin(getattr(stats.dirichlet, method)(alpha))))
+    np.testing.assert_allclose(af.compile(slope)(ALPHA), slope(ALPHA), 1e-12)
+    np.testing.assert_allclose(af.vmap(slope, loop="refuse")(ALPHA[None])[0], slope(ALPHA), 1e-12)
 
 
 def test_dirichlet_refuses():
@@ -116,11 +121,20 @@ def test_wishart():
     for method in ("mean", "var", "entropy"):
         f, g = getattr(ours, method), getattr(theirs, method)
         check_gradients(lambda n, v, f=f: f(n, v @ v.T), lambda n, v, g=g: g(float(n), v @ v.T), [3.5, LOW], [0, 1])
+        of_low = af.grad(lambda n, v, f=f: np.sum(np.sin(f(n, v @ v.T))), (0, 1), allow_unused=True)
+        right = of_low(3.5, LOW)
+        for z, want in zip(af.compile(of_low)(3.5, LOW), right, strict=True):
+            np.testing.assert_allclose(z, want, 1e-12)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", af.errors.LoopWarning)
+            batch = af.vmap(of_low)(np.full(2, 3.5), np.stack([LOW, LOW]))
+        for z, want in zip(batch, right, strict=True):
+            np.testing.assert_allclose(z[1], want, 1e-12)
     stack = np.stack([W, COV], axis=-1)
     np.testing.assert_allclose(ours.logpdf(stack, 3.5, COV), theirs.logpdf(stack, 3.5, COV))
     np.testing.assert_allclose(ours(df=3.5, scale=COV).logpdf(W), theirs.logpdf(W, 3.5, COV))
     np.testing.assert_allclose(ours.logpdf(1.5, 3.5, 2.0), theirs.logpdf(1.5, 3.5, 2.0))
-    with pytest.raises(ValueError, match="df is greater than p - 1 = 1"):
+    with pytest.raises(ValueError, match="greater than the dimension of scale matrix minus 1"):
         ours.logpdf(W, 0.5, COV)
 
 
