@@ -40,8 +40,6 @@ GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu"
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
-DISTANCES = ("multiply", "square", "power", "absolute")  # of a difference
-RANGES = {"softmax": (0, 1), "sigmoid": (0, 1), "expit": (0, 1), "tanh": (-1, 1), "relu": (0, np.inf)}
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
@@ -348,23 +346,6 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("range", x, text, "Give it nn.log_softmax(scores)")
 
 
-def examine_targets(chart: Chart) -> Iterator[Finding]:
-    """Targets that the last function cannot reach: negative ones after a relu, large ones after a sigmoid."""
-    for r in chart.records:
-        d = r.parents[0]
-        is_distance = r.rule.name in DISTANCES and (r.parents[-1] is d or r.parents[-1] is None or len(r.parents) == 1)
-        for k in (0, 1) if is_distance and isinstance(d, Record) and d.rule.name == "subtract" else ():
-            y, target = through(d.parents[k], "getitem", "reshape"), value_of_saved(d, 1 - k)
-            if y is not None and d.parents[1 - k] is None and target is not None and np.size(target) >= LEAST_EXAMPLES:
-                low, high = RANGES.get(squashing(y), (-np.inf, np.inf))
-                if (part := np.mean((target < low) | (target > high))) > 0.25:
-                    text = f"{part:.0%} of the targets are outside of what {squashing(y)} gives, {low:g} to {high:g}"
-                    yield chart.finding("range", y, text, "Leave it out in the last layer, or scale the targets")
-
-
-# ---------------------------------------------------------------- sizes, shapes
-
-
 def examine_chains(chart: Chart) -> Iterator[Finding]:
     """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
     came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
@@ -415,5 +396,5 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
 
 EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
     examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness,
-    examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
+    examine_scores, examine_losses, examine_chains, examine_shapes,
 )  # fmt: skip

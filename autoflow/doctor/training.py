@@ -102,7 +102,7 @@ class Turn:
         for x in xs:
             new = self.passes[-1].sums.get(id(x)) if letter == "B" else None
             self.note_write(x)
-            event = Event(letter, who, rate, measure(read_grad(x, x.dtype)), measure(new), reached)
+            event = Event(letter, who, rate, measure(read_grad(x, value_of(x).dtype)), measure(new), reached)
             self.histories.setdefault(id(x), []).append(event)
 
     def note_write(self, x: Any) -> None:

@@ -1053,18 +1053,6 @@ def softmax_over_examples_by_hand(sick: bool) -> Any:
     return -np.mean(np.log(p[np.arange(20), LABELS]))
 
 
-@pair("range")
-def sigmoid_for_large_targets(sick: bool) -> Any:
-    y = draw(20, 2) @ af.Variable(draw(2), name="w")
-    return np.mean(((nn.sigmoid(y) if sick else y) - 5 * draw(20, seed=3)) ** 2)
-
-
-@pair("range")
-def relu_for_negative_targets(sick: bool) -> Any:
-    y = draw(20, 2) @ af.Variable(draw(2, 1), name="w")
-    return nn.mse_loss(nn.relu(y) if sick else y, draw(20, 1, seed=3))
-
-
 @pair("cleared")
 def zero_grad_in_the_accumulation(sick: bool) -> Any:
     w = af.Variable([0.5, -0.5], name="w")
