@@ -17,11 +17,11 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, SeedError, lost
-from ..base.modes import LEFT, modes, switched
+from ..base.modes import LEFT, announce, modes, switched
 from ..base.process import Lock, call_without_collector
 from ..nodes import versions
 from ..nodes.cuts import explain, name_before, taken_by
-from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers
+from ..nodes.grads import add_gradients, as_gradient_like, cast_gradient, check_numbers, forget_grads
 from ..nodes.nodes import Array, NodeRole, VariableRole, constant_from, gradient_target, value_of
 from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
@@ -127,6 +127,7 @@ def set_gradients(
         holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
         list(map(setattr, holders, repeat("_raw_grad"), new))
+    announce("backward", record, holders)
     if LEAF_HOOKS:
         for holder in holders:
             for hook in leaf_hooks(holder, "after"):
@@ -282,5 +283,7 @@ def zero_grad(node: Any) -> None:
     """
     if (w := original_of(node)) is not None:
         raise rebound(node, w, "zero_grad() in a loop is for Variables")
-    if gradient_target(node) is not None or isinstance(node, VariableRole):
+    if isinstance(node, VariableRole):
+        forget_grads([node])
+    elif gradient_target(node) is not None:
         node.grad = None

@@ -50,6 +50,7 @@ class Modes:
     source: bool = True  # do records know where in the program they were made? See program/places.py
     scope: tuple[tuple[str, int, Any], ...] = ()  # the named blocks around us: name, number of the entering, place
     listeners: tuple[Callable[[Any], None], ...] = ()  # called with every operation that is recorded
+    events: Callable[[str, Any, Any], None] | None = None  # called with what happens in training, see announce
     left: bool = False  # does LEFT hold something that has not been reported yet?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
@@ -86,6 +87,12 @@ def replace(before: Modes, **changes: Any) -> Modes:
 
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
 modes = MODES.get
+
+
+def announce(event: str, who: Any, variables: Any) -> None:
+    """Tell the doctor, if it watches, what has happened to Variables: backward, clip, step or clear."""
+    if (listener := modes().events) is not None:
+        listener(event, who, variables)
 
 
 class switched:  # noqa: N801 - used like a function

@@ -13,8 +13,8 @@ from ..program.source import Place
 KINDS = (
     "became nan", "rebound", "growing", "no backward", "no history", "lost", "overwritten", "nan value",
     "infinite value", "masked nan", "infinite slope", "error", "unreached", "step", "dead", "underflow", "saturated",
-    "zero factor", "dead units", "alike", "twice", "shapes", "exploding", "vanishing", "repeated", "accumulated",
-    "unmoved", "kept", "uphill", "learning rate",
+    "zero factor", "dead units", "alike", "twice", "range", "shapes", "exploding", "vanishing", "repeated",
+    "accumulated", "cleared", "clipped", "made anew", "unmoved", "kept", "uphill", "learning rate",
 )  # fmt: skip
 
 

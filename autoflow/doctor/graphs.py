@@ -39,6 +39,7 @@ GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu"
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
+LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
@@ -291,17 +292,58 @@ def examine_likeness(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("alike", r, text, "They stay alike: draw weights at random")
 
 
-def examine_losses(chart: Chart) -> Iterator[Finding]:
-    """Losses that take a softmax or sigmoid themselves, and are given the result of one."""
+def squashing(x: Any) -> str:
+    """The function that has made a record; softmax and sigmoid also where they are written out."""
+    if x.rule.name == "divide" and isinstance(below := x.parents[1], Record) and below.rule.name in ("sum", "add"):
+        above = x.parents[0]
+        parts = [p for p in (above, *below.parents) if p is not None]
+        if all([isinstance(p, Record) and p.rule.name == "exp" for p in parts]):
+            return "softmax" if below.rule.name == "sum" else "sigmoid"
+    return str(x.rule.name)
+
+
+def through(x: Any, *names: str) -> Any:
+    """A record below those of these rules; None if it is none."""
+    while isinstance(x, Record) and x.rule.name in names:
+        x = x.parents[0]
+    return x if isinstance(x, Record) else None
+
+
+def examine_scores(chart: Chart) -> Iterator[Finding]:
+    """Losses that take a softmax or sigmoid themselves, and are given the result of one; one along the wrong axis."""
     for r in chart.records:
-        x = next(iter([p for p in r.parents if isinstance(p, Record)]), None)
-        x = x.parents[0] if x is not None and x.rule.name == "negative" else x
-        if isinstance(x, Record) and x.rule.name in TAKEN_BY.get(r.rule.name, ()):
-            text = f"{chart.name(x)} has passed a {x.rule.name}, and the loss takes one itself"
+        x = through(next(iter([p for p in r.parents if isinstance(p, Record)]), None), "negative")
+        if x is not None and squashing(x) in TAKEN_BY.get(r.rule.name, ()):
+            text = f"{chart.name(x)} has passed a {squashing(x)}, and the loss takes one itself"
             yield chart.finding("twice", x, text, "Give the loss the scores, without it")
+        x = through(r, "getitem", "log")
+        if r.rule.name == "getitem" and x is not None and "softmax" in x.rule.name and len(x.shape) > 1:
+            index, axis = r.saved[1], x.saved[1] % len(x.shape)
+            chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
+            if isinstance(chosen, np.ndarray) and np.array_equal(chosen.ravel(), range(x.shape[axis])):
+                text = (
+                    f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, which is that of the examples"
+                )
+                yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
-# ---------------------------------------------------------------- sizes, shapes
+def examine_losses(chart: Chart) -> Iterator[Finding]:
+    """What losses are given: probabilities where they take logarithms, predictions in the place of targets."""
+    calls: dict[Any, list[Record]] = {}
+    for r in chart.records:
+        if (found := chart.program.expression(r)) is not None and found.is_call:
+            calls.setdefault(found, []).append(r)
+    for found, group in calls.items():
+        who = found.function.rpartition(".")[2]
+        inside = set(map(id, group))
+        given = {id(p): p for r in group for p in r.parents if p is not None and id(p) not in inside}
+        if who == "binary_cross_entropy" and all([r.rule.name != "bounded_log" for r in group]):
+            text = f"{who} takes predictions first and targets second, and gradients flow to its second argument only"
+            yield chart.finding("range", group[0], text, f"Swap them: {who}(predictions, targets)")
+        for x in given.values() if who in LOGARITHMS and len(given) == 1 else ():
+            if isinstance(x, Record) and x.value is not None and np.any(np.asarray(x.value) > 0):
+                text = f"{who} takes logarithms of probabilities, which are at most 0, and {chart.name(x)} is not"
+                yield chart.finding("range", x, text, "Give it nn.log_softmax(scores)")
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
@@ -354,5 +396,5 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
 
 EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
     examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness,
-    examine_losses, examine_chains, examine_shapes,
+    examine_scores, examine_losses, examine_chains, examine_shapes,
 )  # fmt: skip

@@ -12,17 +12,19 @@ import numpy as np
 from ..backprop.anomaly import first_bad
 from ..backprop.engine import Opened, OpenRecord, Pair
 from ..base.modes import switched
+from ..base.numbering import now
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.records import Record
 
 
 class Size(NamedTuple):
-    """Measures of a gradient: entries, those not 0, the root of their mean square, the first bad one."""
+    """Measures of a gradient: entries, those not 0, root of the mean square, the first bad one, sign of the sum."""
 
     entries: int
     nonzero: int
     rms: float
     bad: str | None
+    sign: float
 
     @classmethod
     def of(cls, g: Any) -> Size:
@@ -31,7 +33,7 @@ class Size(NamedTuple):
         largest = float(a.max(initial=0.0))
         scale = largest if 0 < largest < math.inf else 1.0
         rms = float(scale * np.sqrt(np.mean((a / scale) ** 2))) if a.size else 0.0
-        return cls(a.size, int(np.count_nonzero(a)), rms, first_bad(np.asarray(g)))
+        return cls(a.size, int(np.count_nonzero(a)), rms, first_bad(np.asarray(g)), float(np.sign(np.sum(np.real(g)))))
 
 
 class GradientFlow:
@@ -67,7 +69,8 @@ class Pass:
     def __init__(self) -> None:
         self.flows: list[GradientFlow] = []
         self.sums: dict[int, Any] = {}  # by the id of a Variable
-        self.held: dict[int, Any] = {}  # the gradients that were there before
+        self.since = now()  # later records have higher numbers
+        self.size = 0  # records in its graph
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
         self.is_recorded = False  # for derivatives of its gradients
         self.opener: Callable[[], Any] = object  # a reference to what opens its records; None when it has ended
@@ -77,31 +80,31 @@ def watching(begin: Callable[[], Pass]) -> switched:
     """A block in which ``begin()`` gives what each backward pass is written into."""
 
     def wrap(open_record: OpenRecord) -> OpenRecord:
-        now = begin()
+        made = begin()
 
         def open_watched(pair: Pair) -> Opened:
-            record = now.opened = pair[0]
+            record = made.opened = pair[0]
             g, vjps, saved, kept = open_record(pair)
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
-            now.is_recorded |= came is not g
-            now.flows.append(flow := GradientFlow(record, Size.of(came)))
-            return g, [vjp and watched(now, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
+            made.is_recorded |= came is not g
+            made.flows.append(flow := GradientFlow(record, Size.of(came)))
+            return g, [vjp and watched(made, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
-        now.opener = weakref.ref(open_watched)
+        made.opener = weakref.ref(open_watched)
         return open_watched
 
     return switched(wrap_open_record=wrap)
 
 
-def watched(now: Pass, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def watched(made: Pass, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A vjp that notes what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:
         before = np.array(numbers(g))  # a vjp may write into it
         sent = vjp(g, saved)
         if (plain := numbers(sent)) is not None and flow.record.parents[k] is not None:
-            flow.note(k, before, plain, now.sums)
+            flow.note(k, before, plain, made.sums)
         return sent
 
     return pulling

@@ -1,7 +1,8 @@
 """Examining several runs of a training step: ``af.diagnose(step)``.
 
-The step runs three times, while operations and backward passes are watched. Then everything that it reaches is put
-back: parameters, gradients, states of optimisers, random generators.
+The step runs three times, while operations and backward passes are watched, and what happens to each Variable is
+written down: its history. Rules say what is wrong with a history. Then everything that the step reaches is put back:
+parameters, gradients, states of optimisers, random generators.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import gc
 import re
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import norm
@@ -31,23 +33,35 @@ from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming
-from ..program.source import computes_with_gradient
+from ..program.source import code_of, computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import Chart, diagnose_node, examine, no_history, unreached
+from .graphs import Chart, diagnose_node, examine, examine_units, examine_zeros, no_history, unreached
 from .passes import Pass, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
+FALL = 0.25  # a learning rate that becomes smaller than that in each step
 LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
 
-class Turn:
-    """One run of the step: what it used, what its passes found, what it left."""
+class Event(NamedTuple):
+    """Something that happened to a Variable."""
 
-    def __init__(self) -> None:
+    letter: str  # see LETTERS
+    who: Any  # the number of the record from which backward() started; the optimiser
+    rate: float  # the optimiser's
+    size: Any  # two measures of the gradient there is: alike means the same gradient
+    new: Any  # the same of what backward() brought
+    reached: frozenset[int]  # all Variables to which it happened
+
+
+class Turn:
+    """One run of the step: what it used, what its passes found, what it left. ``last``: the run before."""
+
+    def __init__(self, last: Turn | None = None) -> None:
         self.passes: list[Pass] = []
         self.variables: dict[int, Any] = {}
         self.before: dict[int, State] = {}  # when they were used first
@@ -56,9 +70,11 @@ class Turn:
         self.rebound: dict[int, Any] = {}  # Variables, and the records that have taken their place
         self.last: Any = None  # the record that was made last
         self.whole: list[Pass] = []  # passes that have gone through records, on plain numbers
+        self.histories: dict[int, list[Event]] = last.histories if last else {}  # of all runs, by Variable
+        self.seen: dict[int, tuple[Any, int]] = last.seen if last else {}  # each, and when its last event was
+        self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
         self.since = now()  # later records have higher numbers
-        self.loss = float("nan")
-        self.size = 0  # records in the graphs of its passes
+        self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
 
     def listen(self, node: Any) -> None:
@@ -75,14 +91,30 @@ class Turn:
     def begin(self) -> Pass:
         """A backward pass begins. One inside of another, as of a checkpoint, is a part of that."""
         made, is_inner = Pass(), any([p.opener() is not None for p in self.passes])
-        made.held = {key: state_of(x)[1] for key, x in self.variables.items()}
         self.passes += [] if is_inner else [made]
         return made
+
+    def note(self, what: str, who: Any, holders: Any) -> None:
+        """Something happens to Variables: write it into the history of each."""
+        letter, xs = LETTERS[what], [x for x in holders if isinstance(x, VariableRole)]
+        reached = frozenset(map(id, xs))
+        who, rate = (who, who.lr) if letter == "S" else (getattr(who, "number", 0), 0.0)  # which keep no graph alive
+        for x in xs:
+            new = self.passes[-1].sums.get(id(x)) if letter == "B" else None
+            self.note_write(x)
+            event = Event(letter, who, rate, measure(read_grad(x, value_of(x).dtype)), measure(new), reached)
+            self.histories.setdefault(id(x), []).append(event)
+
+    def note_write(self, x: Any) -> None:
+        """Write W into the history of a Variable that was changed since its last event."""
+        if id(x) in self.seen and writer_since(value_of(x), self.seen[id(x)][1]):
+            self.histories[id(x)].append(Event("W", 0, 0.0, None, None, frozenset()))
+        self.seen[id(x)] = x, now()
 
     def run(self, step: Callable[[], Any]) -> None:
         """Run the step, and look at what it leaves."""
         try:
-            with listening(self.listen), watching(self.begin):
+            with listening(self.listen, events=self.note), watching(self.begin):
                 self.result = step()
         except AttributeError as error:
             if error.name != "backward" or not isinstance(error.obj, NUMBERS) or self.passes:
@@ -90,10 +122,11 @@ class Turn:
             self.result = error.obj  # a number, which has left the graph
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
+            for x in [x for key, x in self.variables.items() if key in self.histories]:
+                self.note_write(x)
             self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
-            for start in [p.flows[0].record for p in self.whole]:
-                self.size += sum(isinstance(r, Record) for r in ancestors(start))
-                self.loss = float(np.sum(start.value)) if start.value is not None else self.loss
+            for p in self.whole:
+                p.size = sum(isinstance(r, Record) for r in ancestors(p.flows[0].record))
 
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
@@ -101,6 +134,11 @@ class Turn:
         self.rebound = dict.fromkeys(self.rebound)
         for p in self.passes:
             p.flows, p.opened = [], None
+
+    @property
+    def size(self) -> int:
+        """The number of records in the graphs of its passes."""
+        return sum([p.size for p in self.whole])
 
     @property
     def sums(self) -> dict[int, Any]:
@@ -120,6 +158,16 @@ def state_of(x: Any) -> State:
     """The value and the gradient of a Variable, copied."""
     g = read_grad(x, x.dtype)
     return value_of(x).copy(), None if g is None else np.array(value_of(g))
+
+
+def measure(g: Any) -> Any:
+    """Two numbers that tell a gradient from others, and need no memory."""
+    return None if g is None else np.array([np.sum(value_of(g)), norm(np.ravel(value_of(g)))])
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Are two measures those of the same gradient, which is not 0?"""
+    return a is not None and b is not None and bool(b[1] > 0) and np.allclose(a, b)
 
 
 def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
@@ -155,10 +203,10 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[Turn]) -> Diagnosis:
     """Run the step, and return the findings."""
     findings: list[Finding] = []
-    chart: Chart | None = None
-    for _ in range(TURNS):
-        turns.append(turn := Turn())
-        stopped = False
+    charts: list[Chart] = []
+    stopped = False
+    while len(turns) < TURNS and not stopped:
+        turns.append(turn := Turn(turns[-1] if turns else None))
         try:
             turn.run(step)
         except Exception as error:
@@ -166,29 +214,32 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
                 raise
             stopped = True
             findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}".rstrip(".")))
-        if not turn.whole:
-            if len(turns) == 1 and not stopped:
+        if not turn.whole and not stopped:
+            if len(turns) == 1:
                 return diagnose_result(turn, step, roots)
+            findings.append(no_history(turn.result, turn.last, codes_of(roots)))
+        if not turn.whole:
+            stopped = True
             break
-        if chart is None:
-            chart = Chart(turn.whole[-1].flows[0].record, turn.whole[-1])
-            findings += [*examine(chart), *made_before(turn, chart)]
-        findings += [*rebound(turn), *repeated(turn)]
-        if len(turns) > 1 and turn.size > turns[-2].size and not any([t.rebound for t in turns]):
-            findings += growing(turn, turn.whole[-1])
+        charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1]))
+        turn.loss, turn.sign = aim_of(charts[-1])
+        findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn)]
+        if len(turns) == 1:
+            findings += [*examine(charts[0]), *made_before(turn, charts[0])]
+        else:
+            late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
+            findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
-        if stopped:
-            break
-    findings += [x for look in LOOKS for x in look(turns)]
-    if chart is not None and not stopped:
+    findings += [*kept(turns), *became_nan(turns)]
+    if charts and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
-        findings += unreached(chart, [p for p in trained if known.isdisjoint((id(p), p.name))])
-        findings += [*unmoved(turns, used, roots), *growing_loss(turns, chart)]
+        findings += unreached(charts[0], [p for p in trained if known.isdisjoint((id(p), p.name))])
+        findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
         if not findings:
             findings += read_past(lambda: last_operation(step), roots)
-    return diagnosis(findings, chart.summary() if chart is not None else "")
+    return diagnosis(findings, charts[0].summary() if charts else "")
 
 
 def codes_of(roots: tuple[Any, ...]) -> list[Any]:
@@ -229,6 +280,107 @@ def last_operation(step: Callable[[], Any]) -> list[Any]:
     return made
 
 
+# ---------------------------------------------------------------- rules: what is wrong with the history of a Variable
+
+
+class Rule(NamedTuple):
+    """A finding in histories: the letters of its events, in the order of time, match a pattern, and the test holds."""
+
+    kind: str
+    pattern: str
+    holds: Callable[[list[Event]], bool]
+    text: str
+    advice: str
+
+
+def adds_up(events: list[Event]) -> bool:
+    """Is there more, after the first backward() of these events, than it has brought?"""
+    first = next(e for e in events if e.letter == "B")
+    return not np.allclose(first.size, first.new)
+
+
+def is_of_new_optimisers(events: list[Event]) -> bool:
+    """Is each step the only one of its optimiser, which remembers something?"""
+    steps = [e.who for e in events if e.letter == "S"]
+    return len(set(map(id, steps))) == len(steps) and bool(steps[0].remembers)
+
+
+def has_falling_rate(events: list[Event]) -> bool:
+    """Does the learning rate become much smaller from each step to the next?"""
+    rates = [e.rate for e in events if e.letter == "S"]
+    return all([0 < b <= FALL * a for a, b in pairwise(rates)])
+
+
+def is_doubled(events: list[Event]) -> bool:
+    """Has the second of two passes from the same result brought the same gradient again?"""
+    first, second = events[0], events[-1]
+    return first.who == second.who and second.new is not None and alike(second.size, 2 * second.new)
+
+
+def is_of_last(events: list[Event]) -> bool:
+    """Is the step made with what the last backward() brought, and reaches all that the first one reached?"""
+    last = [e for e in events if e.letter == "B"][-1]
+    return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
+
+
+LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z"}  # and W: a Variable was changed since then
+RULES = (
+    Rule(
+        "repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
+        "Call it once, or zero_grad() in between",
+    ),
+    Rule(
+        "repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
+        "opt.step() runs twice with the same gradients of {names}", "Call it once for each backward()",
+    ),
+    Rule(
+        "accumulated", "W[^BZ]*B[^Z]*W", adds_up,
+        "gradients of {names} add up over several steps: nothing clears them",
+        "Call opt.zero_grad() (or x.zero_grad()) before backward()",
+    ),
+    Rule(
+        "cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
+        "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
+        "Call zero_grad() after opt.step(), not in between; or make a step after each backward()",
+    ),
+    Rule(
+        "clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
+        "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
+        "In this order: zero_grad, backward, clip, step",
+    ),
+    Rule(
+        "made anew", "S.*S.*S", is_of_new_optimisers,
+        "each step makes a new {who}, which does not remember the gradients of the steps before",
+        "Make it once, before the loop",
+    ),
+    Rule(
+        "learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
+        "Lower it less often: call the schedule once in an epoch, not in each step",
+    ),
+)  # fmt: skip
+
+
+def broken_rules(turn: Turn) -> Iterator[Finding]:
+    """The rules that a history breaks, each with the names of the Variables."""
+    starts = {getattr(p.flows[0].record, "number", 0): p.flows[0].record for p in turn.whole}
+    for rule in RULES:
+        found = {}
+        for key, history in turn.histories.items():
+            for match in re.finditer(rule.pattern, "".join([e.letter for e in history])):
+                if rule.holds(events := history[match.start() : match.end()]):
+                    found[key] = events
+        if found:
+            events = next(iter(found.values()))
+            names = ", ".join(dict.fromkeys([turn.seen[key][0].name for key in found]))
+            start = starts.get(events[-1].who) if events[-1].letter == "B" else None
+            chart = Chart(start, Pass()) if start is not None else None
+            text = rule.text.format(
+                names=names, start=chart.name(start) if chart else "the loss", who=type(events[-1].who).__name__,
+                rates=", ".join([f"{e.rate:.3g}" for e in events if e.letter == "S"]),
+            )  # fmt: skip
+            yield Finding(rule.kind, text, rule.advice, chart.program.place(start) if chart else None)
+
+
 # ---------------------------------------------------------------- what the runs have in common, and what differs
 
 
@@ -242,16 +394,6 @@ def rebound(turn: Turn) -> Iterator[Finding]:
             return
 
 
-def repeated(turn: Turn) -> Iterator[Finding]:
-    """Two passes of one turn from the same result: the second one adds to the gradients of the first."""
-    for first, second in pairwise(turn.whole):
-        start, held = second.flows[0].record, {k: g for k, g in second.held.items() if g is not None and np.any(g)}
-        if first.flows[0].record is start and any([np.allclose(g, second.sums.get(k, 0)) for k, g in held.items()]):
-            chart = Chart(start, Pass())
-            text = f"backward() runs twice from {chart.name(start)}, and its gradients are added up"
-            yield chart.finding("repeated", start, text, "Call it once, or zero_grad() in between")
-
-
 def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
     """The loss was computed before the step, which changes parameters and uses the same graph each time."""
     start = chart.start
@@ -260,29 +402,28 @@ def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
 
 
-def growing(turn: Turn, made: Pass) -> Iterator[Finding]:
-    """The graph has records of the run before: a Variable was replaced, or a state is carried over."""
-    chart = Chart(made.flows[0].record, Pass())
-    old = [r for r in chart.records if r.number <= turn.since]
-    if old:
-        text = f"{chart.name(old[-1])} is carried from step to step with its history, {turn.size:,} operations by now"
-        yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=turn.size)
+def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
+    """The graph has records of earlier passes from the same place: a Variable was replaced, or a state is carried over.
 
-
-def accumulated(turns: list[Turn]) -> Iterator[Finding]:
-    """Gradients of the run before are still there, though parameters were changed with them."""
-    names = []
-    for last, turn in pairwise(turns):
-        for key, (_, old) in turn.before.items():
-            new = turn.sums.get(key)
-            if old is None or new is None or not old.any() or key not in last.after or not last.step_of(key).any():
-                continue
-            after = turn.after[key][1]
-            if after is not None and np.allclose(after, old + new) and not np.allclose(after, new):
-                names.append(turn.variables[key].name)
-    if names:
-        text = f"gradients of {', '.join(dict.fromkeys(names))} add up over several steps: nothing clears them"
-        yield Finding("accumulated", text, "Call opt.zero_grad() (or x.zero_grad()) before backward()")
+    Those between the two passes before. Where the run was stopped by an error, all before the last pass.
+    """
+    if any([t.rebound for t in turns]):
+        return
+    for p in turns[-1].whole:
+        start = p.flows[0].record
+        place = (id(code_of(start)), start.last) if getattr(start, "place", None) is not None else None
+        marks = turns[-1].marks.setdefault(place, [])
+        failed = stopped and p is turns[-1].whole[-1] and marks
+        if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < p.size):
+            low, high = 0 if failed else marks[-2][0], marks[-1][0]
+            chart = Chart(start, Pass())
+            if old := [r for r in chart.records if low < r.number <= high]:
+                text = (
+                    f"{chart.name(old[-1])} is carried from step to step with its history, {p.size:,} operations so far"
+                )
+                yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=p.size)
+                return
+        marks.append((p.since, p.size))
 
 
 # Why a Variable with a gradient stays as it is, and what to do.
@@ -346,6 +487,23 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
         yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
 
 
+def aim_of(chart: Chart) -> tuple[float, float]:
+    """The value of the loss, and the sign with which backward() starts from it: -1 in ``(-loss).backward()``.
+
+    On the way from the start, as long as it is of numbers and does not fork, it is what is called a loss and gets a
+    negative gradient; else it is the start.
+    """
+    signs = {id(flow.record): flow.came.sign for flow in chart.flows}
+    x = chart.start
+    while isinstance(x, Record) and x.shape == ():
+        if signs.get(id(x), 1.0) < 0 and LOSS.search(chart.name(x)) and x.value is not None:
+            return float(x.value), -1.0
+        own = [p for p in x.parents if p is not None]
+        x = own[0] if len(own) == 1 else None
+    value = chart.start.value if isinstance(chart.start, Record) else None
+    return (float("nan") if value is None else float(np.sum(np.real(value)))), 1.0
+
+
 def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     """A loss that grows: steps go up the gradient, or are longer than twice the inverse of the curvature."""
     first, second, losses = turns[0].sums, turns[-2].sums, [t.loss for t in turns]
@@ -359,9 +517,11 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     # An attack on a frozen model does the same, and means it.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
-    if along > ALONG and LOSS.search(chart.name(chart.start)) and not is_attack:
+    if turns[0].sign < 0 and along < 0 and not is_attack:
+        yield Finding("uphill", f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()")
+    elif along > ALONG and LOSS.search(chart.name(chart.start)) and not is_attack:
         yield Finding("uphill", f"{shown}: steps go up its gradient", "To lower it, subtract: w -= lr * w.grad")
-    if along < -ALONG and rate * curvature > 2:
+    elif along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
         numbers = {"rate": rate, "curvature": curvature}
         yield Finding("learning rate", f"{shown}: steps are too long for its curvature", advice, None, numbers)
@@ -375,6 +535,3 @@ def became_nan(turns: list[Turn]) -> Iterator[Finding]:
         if bad:
             yield Finding("became nan", f"run {k} has made {', '.join(bad)} NaN or infinite", "Lower the learning rate")
             return
-
-
-LOOKS: tuple[Callable[[list[Turn]], Iterator[Finding]], ...] = accumulated, kept, became_nan

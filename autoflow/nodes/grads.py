@@ -23,6 +23,7 @@ import numpy as np
 
 from ..backends.registry import Array, array_type, family_of
 from ..base.errors import DataError, GradientShapeError, MixedArraysError
+from ..base.modes import announce
 
 # ---------------------------------------------------------------- the next use of a None or a memoryview
 
@@ -142,6 +143,7 @@ def add_gradients(a: Array, b: Array) -> Array:
 
 def forget_grads(variables: list[Any]) -> None:
     """Clear all gradients in one call in C: otherwise Ctrl-C could leave some, and the next pass would add to them."""
+    announce("clear", None, variables)
     slots = ["_raw_grad"] * len(variables) + ["_shown_grad"] * len(variables)
     list(map(setattr, [*variables, *variables], slots, repeat(None)))
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..backends.registry import on_host
 from ..base.errors import AnomalyError, DataError, StateError
+from ..base.modes import announce
 from ..base.numbering import now
 from ..base.saving import check_state, load_state, save_state
 from ..nodes.grads import as_gradient_like, forget_grads
@@ -83,6 +84,7 @@ class Optimiser:
         exception came while an earlier step was being undone.
         """
         self.check_finished()
+        announce("step", self, self.parameters)
         if max(self.steps) < 2:
             self.check_caller(sys._getframe(1))
         grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import AnomalyError
+from ..base.modes import announce
 from ..base.saving import check_state
 from ..forward.writing import run_or_undo, set_all
 from ..nodes.grads import plan_grads
@@ -238,7 +239,8 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     array([ 1. , -0.5])
     """
     bound = not_negative("clip_grad_value", "bound", bound)
-    found = [p for p in variables(parameters) if p.grad is not None]
+    announce("clip", None, every := variables(parameters))
+    found = [p for p in every if p.grad is not None]
     set_all(plan_grads(found, [np.clip(value_of(p.grad), -bound, bound) for p in found]))
 
 
@@ -257,7 +259,8 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     array([0.6, 0.8])
     """
     max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
-    found = [(p, value_of(p.grad)) for p in variables(parameters) if p.grad is not None]
+    announce("clip", None, every := variables(parameters))
+    found = [(p, value_of(p.grad)) for p in every if p.grad is not None]
     if not all([is_on_host(g) for _, g in found]):
         return _clip_there(found, max_norm)
     with np.errstate(over="ignore"):

@@ -902,3 +902,327 @@ def items_of_a_dict(sick: bool) -> Any:
                 p.zero_grad()
 
     return step
+
+
+LABELS = np.arange(20) % 3
+
+
+@pair("made anew")
+def adam_made_in_each_step(sick: bool) -> Any:
+    w, loss = model()
+    once = af.optim.Adam([w], lr=0.01)
+
+    def step() -> None:
+        opt = af.optim.Adam([w], lr=0.01) if sick else once
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return step
+
+
+@pair("made anew")
+def momentum_made_in_each_step(sick: bool) -> Any:
+    w, loss = model()
+    once = af.optim.SGD([w], lr=0.01, momentum=0.9)
+
+    def step() -> None:
+        w.zero_grad()
+        loss().backward()
+        (af.optim.SGD([w], lr=0.01, momentum=0.9) if sick else once).step()
+
+    return step
+
+
+@pair("uphill")
+def negated_mse_adam(sick: bool) -> Any:
+    W = af.Variable(draw(2, 1), name="W")
+    X = draw(20, 2)
+    T = draw(20, 1, seed=5)
+    opt = af.optim.Adam([W], lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = (-1.0 if sick else 1.0) * nn.mse_loss(X @ W, T)
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("uphill")
+def one_minus_loss(sick: bool) -> Any:
+    W = af.Variable(draw(2, 3), name="W")
+    X = draw(20, 2)
+    opt = af.optim.SGD([W], lr=0.5)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = nn.cross_entropy(X @ W, LABELS)
+        (1.0 - loss if sick else loss).backward()
+        opt.step()
+
+    return step
+
+
+@pair("clipped")
+def clip_before_backward(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        value = loss()
+        if sick:
+            af.optim.clip_grad_norm([w], 0.1)
+            value.backward()
+        else:
+            value.backward()
+            af.optim.clip_grad_norm([w], 0.1)
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("clipped")
+def clip_after_step(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        loss().backward()
+        if not sick:
+            af.optim.clip_grad_value([w], 0.1)
+        opt.step()
+        if sick:
+            af.optim.clip_grad_value([w], 0.1)
+
+    return training(update, sick)
+
+
+@pair("repeated")
+def two_steps(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+        if sick:
+            opt.step()
+
+    return training(update, sick)
+
+
+@pair("range")
+def nll_of_softmax(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    return nn.nll_loss((nn.softmax if sick else nn.log_softmax)(s), LABELS)
+
+
+@pair("range")
+def kl_of_softmax(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    return nn.kl_div((nn.softmax if sick else nn.log_softmax)(s), np.full((20, 3), 1 / 3))
+
+
+@pair("range")
+def bce_swapped(sick: bool) -> Any:
+    p = nn.sigmoid(draw(20, 2) @ af.Variable(draw(2), name="w"))
+    t = (LABELS > 0) * 1.0
+    return nn.binary_cross_entropy(t, p) if sick else nn.binary_cross_entropy(p, t)
+
+
+@pair("twice")
+def softmax_by_hand(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    e = np.exp(s)
+    p = e / np.sum(e, axis=1, keepdims=True)
+    return nn.cross_entropy(p if sick else s, LABELS)
+
+
+@pair("twice")
+def sigmoid_by_hand(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2), name="w")
+    return nn.binary_cross_entropy_with_logits(1 / (1 + np.exp(-s)) if sick else s, np.ones(20))
+
+
+@pair("range")
+def softmax_over_the_examples(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    return nn.nll_loss(nn.log_softmax(s, axis=0 if sick else 1), LABELS)
+
+
+@pair("range")
+def softmax_over_examples_by_hand(sick: bool) -> Any:
+    s = draw(20, 2) @ af.Variable(draw(2, 3), name="W")
+    p = nn.softmax(s, axis=0 if sick else 1)
+    return -np.mean(np.log(p[np.arange(20), LABELS]))
+
+
+@pair("cleared")
+def zero_grad_in_the_accumulation(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        for k in range(4):
+            if sick:
+                opt.zero_grad()
+            (np.mean((X[k::4] @ w - 1.0) ** 2) / 4).backward()
+        opt.step()
+
+    return step
+
+
+@pair("accumulated")
+def zero_grad_outside_of_the_batches(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        for k in range(4):
+            if not sick:
+                opt.zero_grad()
+            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
+            opt.step()
+
+    return step
+
+
+@pair("accumulated")
+def zero_grad_not_called(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad if sick else opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("accumulated")
+def clipped_without_zero_grad(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        if not sick:
+            opt.zero_grad()
+        loss().backward()
+        af.optim.clip_grad_norm([w], 0.1)
+        opt.step()
+
+    return training(update, sick)
+
+
+@pair("accumulated")
+def by_hand_without_zero_grad_in_batches(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+
+    def step() -> None:
+        for k in range(4):
+            np.mean((X[k::4] @ w - 1.0) ** 2).backward()
+            w.value = w.value - 0.01 * w.grad
+            if not sick:
+                w.zero_grad()
+        w.zero_grad()
+
+    return step
+
+
+@pair("unmoved")
+def step_not_called(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step if sick else opt.step()
+
+    return training(update, sick)
+
+
+@pair("learning rate")
+def rate_that_falls_in_each_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.1)
+    s = af.optim.Schedule(opt, af.optim.step_decay(1 if sick else 100, 0.1))
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+        s.step()
+
+    return step
+
+
+@pair("growing")
+def hidden_state_over_batches(sick: bool) -> Any:
+    W, U, v = [
+        af.Variable(draw(*s, seed=k) / 3, name=n)
+        for k, (s, n) in enumerate([((4, 4), "W"), ((4, 2), "U"), ((4,), "v")])
+    ]
+    opt, box, X = af.optim.Adam([W, U, v], lr=0.01), {"h": np.zeros(4)}, draw(12, 2)
+
+    def epoch() -> None:
+        for k in range(3):
+            h = box["h"] if sick else af.stop_gradient(box["h"])
+            loss = 0.0
+            for x in X[4 * k : 4 * k + 4]:
+                h = np.tanh(W @ h + U @ x)
+                loss = loss + (v @ h - 1.0) ** 2
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            box["h"] = h
+
+    return epoch
+
+
+@pair("growing")
+def sum_of_losses_over_batches(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    X = draw(20, 2)
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def epoch() -> None:
+        total = 0.0
+        for k in range(4):
+            loss = np.mean((X[k::4] @ w - 1.0) ** 2)
+            total += loss
+            opt.zero_grad()
+            (total if sick else loss).backward()
+            opt.step()
+
+    return epoch
+
+
+@pair("dead")
+def died_in_the_first_step(sick: bool) -> Any:
+    X = np.abs(draw(30, 2)) + 1
+    W = af.Variable(np.abs(draw(2, 4)), name="W")
+    v = af.Variable(np.ones(4), name="v")
+    opt = af.optim.SGD([W, v], lr=3.0 if sick else 1e-3)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((nn.relu(X @ W) @ v - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("zero factor")
+def images_as_whole_numbers(sick: bool) -> Any:
+    X = (np.abs(draw(20, 4)) * 80).astype(np.uint8)
+    W = af.Variable(draw(4, 3), name="W")
+    D = X // 255 if sick else X / 255
+    return nn.cross_entropy(D @ W, LABELS)
+
+
+@pair("unmoved")
+def gradients_set_to_none_by_hand(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any, opt: Any) -> None:
+        loss().backward()
+        if sick:
+            w.grad = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opt.step()
+        w.grad = None
+
+    return training(update, sick)
