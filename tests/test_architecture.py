@@ -342,7 +342,8 @@ def test_import_loads_only_the_core():
         "import sys, autoflow; print(*[n.removeprefix('autoflow.') for n in sys.modules if n.startswith('autoflow.')])"
     )
     loaded = {name for name in alone(code).split() if not name.startswith(("rules.", "table."))}
-    assert loaded <= {
+    watching = {"transforms.monitoring"} if sys.version_info >= (3, 12) else set()
+    assert loaded - watching <= {
         "arrays", "backends", "backends.registry", "backprop", "backprop.engine", "backprop.hooks",
         "backprop.opening", "backprop.passes", "base", "base.errors", "base.lazy", "base.modes",
         "base.numbering", "base.process", "base.pytree", "base.spellings", "base.transformed", "base.types",

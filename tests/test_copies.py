@@ -98,6 +98,7 @@ def test_many_are_found():
     assert len(MADE) > 70
 
 
+@pytest.mark.filterwarnings("ignore:numpy.core is deprecated:DeprecationWarning")  # pickle looks into every module
 @pytest.mark.parametrize("name", [*PUBLIC, *MADE])
 def test_it_can_be_copied_and_pickled(name):
     x = PUBLIC.get(name, MADE.get(name))

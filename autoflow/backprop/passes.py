@@ -127,7 +127,8 @@ def set_gradients(
         holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
         list(map(setattr, holders, repeat("_raw_grad"), new))
-    announce("backward", record, holders)
+    if modes().events is not None:
+        announce("backward", record, holders)
     if LEAF_HOOKS:
         for holder in holders:
             for hook in leaf_hooks(holder, "after"):

@@ -409,8 +409,8 @@ def lower(polynomial: Any, n: Any, *rest: Any) -> Array:
 
 
 def gegenbauer(n: Any, alpha: Any, x: Array) -> Array:
-    """C_{n−1} with the parameter α: what most derivatives below are."""
-    return lower(special.eval_gegenbauer, n, alpha, x)
+    """C_{n−1} with the parameter α: what most derivatives below are. (C₀ is 1; SciPy 1.18 says 0 for α = 0.)"""
+    return np.where(np.equal(n, 1), 1, lower(special.eval_gegenbauer, n, alpha, x))
 
 
 def mirror(n: Any) -> Any:

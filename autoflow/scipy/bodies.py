@@ -173,7 +173,11 @@ def windows(x: Any, *args: Any, writeable: bool = False, **options: Any) -> Any:
 
 
 KEEPERS = ["array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"]
-MAKERS = {"r_": Rows(), **{name: allocator(name) for name in ALLOCATORS}, **{name: keeper(name) for name in KEEPERS}}
+MAKERS: dict[str, Any] = {
+    "r_": Rows(),
+    **{name: allocator(name) for name in ALLOCATORS},
+    **{name: keeper(name) for name in KEEPERS},
+}
 
 
 def of_list(theirs: Any) -> Any:

@@ -200,7 +200,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
     """a⁻¹ b by the Cholesky factor of a.
 
     >>> from autoflow import linalg
-    >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 5.0]]), [2.0, 1.0])
+    >>> linalg.cho_solve(linalg.cho_factor(np.array([[4.0, 2.0], [2.0, 5.0]])), [2.0, 1.0])
     array([0.5, 0. ])
     """
     c, lower = c_and_lower

@@ -200,6 +200,7 @@ def test_calls_as_users_write_them():
             if b is not None:
                 np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-11, atol=1e-12, err_msg=name)
     assert not_compiled == NOT_COMPILED
+    refused["JavaScript"].discard("np.sort(descending=)")  # of NumPy 2.5 and newer
     assert refused == REFUSED_CALLS
     assert len(wanted) > 270
 

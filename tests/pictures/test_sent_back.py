@@ -86,7 +86,7 @@ def transposed(record, g):
     numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     if record.rule.name in ("sort", "partition"):
         options = {k: v for k, v in record.options.items() if k in ("axis",)}
-        kept = value(x)
+        kept = -value(x) if record.options.get("descending") else value(x)
         flat = options["axis"] is None
         order = np.argsort(kept.ravel() if flat else kept, **{} if flat else options)
         numbers = order if flat else np.take_along_axis(numbers, order, options["axis"])

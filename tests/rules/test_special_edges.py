@@ -36,7 +36,7 @@ LEFT = {
     "binom": 63, "boxcox": 4, "boxcox1p": 5, "chdtr": 8, "chdtrc": 8, "chdtri": 4, "cosm1": 4, "cotdg": 4,
     "dawsn": 2, "ellipeinc": 5, "ellipj": 51, "ellipk": 1, "ellipkinc": 21, "ellipkm1": 2, "erfcx": 1,
     "eval_chebyc": 4, "eval_chebys": 3, "eval_chebyt": 4, "eval_chebyu": 3, "eval_gegenbauer": 33,
-    "eval_genlaguerre": 7, "eval_jacobi": 6, "eval_laguerre": 4, "eval_legendre": 2, "eval_sh_chebyt": 4,
+    "eval_genlaguerre": 7, "eval_jacobi": 7, "eval_laguerre": 4, "eval_legendre": 2, "eval_sh_chebyt": 4,
     "eval_sh_chebyu": 5, "eval_sh_jacobi": 13, "eval_sh_legendre": 1, "fdtr": 90, "fdtrc": 88, "fresnel_0": 4,
     "fresnel_1": 4, "gammainc": 7, "gammaincc": 7, "gammainccinv": 1, "gammaincinv": 1, "gdtr": 51, "gdtrc": 49,
     "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 5, "inv_boxcox1p": 5, "it2struve0": 1,

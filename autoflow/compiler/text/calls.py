@@ -182,6 +182,8 @@ def along(body: str, axis: Any) -> Call:
     the call names none; None is the flat array."""
 
     def call(w: Any, v: Value, a: Value, axis: Any = axis, *more: Any, **options: Any) -> Any:
+        if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
+            raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
         x, target = w.known[a], w.new(v.shape, v.dtype)
         if axis is None or not a.shape:
             x, axis = w.straight(a).reshape([math.prod(a.shape)]), 0

@@ -153,7 +153,7 @@ def test_outside_of_the_support_of_vectors():
         for dist in (stats.dirichlet, scipy_stats.dirichlet):
             with pytest.raises(ValueError, match=message if dist is stats.dirichlet else None):
                 dist.logpdf(x, [0.5, 2.0])
-    for x, scale, message in (([[1, 2], [2, 1]], np.eye(2), "x is not"), (np.eye(2), [[1, 2], [2, 1]], "scale is not")):
+    for x, scale in (([[1, 2], [2, 1]], np.eye(2)), (np.eye(2), [[1, 2], [2, 1]])):
         for dist in (stats.wishart, scipy_stats.wishart):
-            with pytest.raises(np.linalg.LinAlgError, match=message if dist is stats.wishart else None):
+            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
                 dist.logpdf(np.array(x, float), 3.0, np.array(scale, float))
