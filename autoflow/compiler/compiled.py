@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from ..backprop.snapshots import Snapshot
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
@@ -178,18 +179,22 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     def record(self, key: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Entry | None:
         """Record the function for arguments like these; None if it has to run eagerly."""
-        entry, before = None, self.entries.get(key)
-        if before is not None:
+        entry = None
+        if self.entries.get(key) is not None:
             self.renewed += 1
             if self.renewed == MANY:
                 warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
+        before = Snapshot(self.f, args, options) if self.fallback else None
         try:
+            if before is not None and before.iterators:
+                raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
             recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
             entry = Entry(recorded, args, options, self.how)
         except Exception:  # eager code knows whether it is one of the user's
             self.refused = True
-            if not self.fallback:
+            if before is None:
                 raise
+            before.restore()
         self.entries[key] = entry
         while len(self.entries) > self.limit:
             self.entries.popitem(last=False)

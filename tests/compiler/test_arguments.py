@@ -159,3 +159,59 @@ def test_the_smallest_type_of_a_number_depends_on_its_value():
     for x in (3, 1000):
         np.testing.assert_array_equal(compiled(np.array(x)), f(np.array(x)), strict=True)
     assert af.compile(f)(np.arange(3)).dtype == np.int64
+
+
+# -- containers among the arguments that the function changes
+
+CONTAINERS = {
+    "a dict": lambda: {"w": np.ones(3), "n": 2.0},
+    "a list": lambda: [np.ones(3), 2.0],
+    "a dict in a list": lambda: [{"w": np.ones(3), "n": 2.0}],
+    "a list in a dict": lambda: {"k": [np.ones(3), 2.0]},
+    "a list in a tuple": lambda: ([np.ones(3), 2.0],),
+}
+CHANGES = {
+    "an array replaced": lambda c, x: put(c, 0, x * 2),
+    "a number replaced": lambda c, x: put(c, 1, 5.0),
+    "one more": lambda c, x: put(c, "new", x),
+    "one number more": lambda c, x: put(c, "new", 1.0),
+    "one fewer": lambda c, x: c.pop("n" if isinstance(c, dict) else 1),
+    "none left": lambda c, x: c.clear(),
+    "changed back": lambda c, x: (put(c, "new", x), c.pop("new" if isinstance(c, dict) else -1)),
+}
+
+
+def put(c, place, new):
+    """Put ``new`` into a dict or list: at entry 0 or 1, or as one more."""
+    if isinstance(c, dict):
+        c[{0: "w", 1: "n"}.get(place, place)] = new
+    elif place == "new":
+        c.append(new)
+    else:
+        c[place] = new
+
+
+def innermost(c):
+    """The dict or list that holds the arrays."""
+    inside = next(iter(c.values())) if isinstance(c, dict) else c[0]
+    return innermost(inside) if isinstance(inside, (dict, list)) else c
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_change_of_a_container_is_made_or_refused(container, change):
+    def f(x, c):
+        CHANGES[change](innermost(c), x)
+        return x * 2
+
+    def called(g):
+        c = CONTAINERS[container]()
+        return repr((g(np.arange(3.0), **{"c": c}) if container == "a list" else g(np.arange(3.0), c), c))
+
+    compiled, eager = af.compile(f, fallback=True), called(f)
+    assert [called(compiled) for _ in range(3)] == [eager] * 3
+    if change == "changed back":
+        assert called(af.compile(f)) == eager
+    else:
+        with pytest.raises(CompileError, match="among its arguments"):
+            called(af.compile(f))

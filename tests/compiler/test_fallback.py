@@ -4,6 +4,8 @@ import contextlib
 import copy
 import math
 import pickle
+import random
+import types
 import warnings
 
 import numpy as np
@@ -194,3 +196,59 @@ def test_an_error_of_ours_is_a_refusal(monkeypatch):
     with pytest.raises(CompileError, match=r"ended in KeyError: 'of ours'\. Eager code does not"):
         af.compile(lambda x: x * 2)(ARRAYS[0])
     assert af.compile(lambda x: x * 2, fallback=True)(ARRAYS[0]).tolist() == (ARRAYS[0] * 2).tolist()
+
+
+# -- what a recording that was abandoned has changed
+
+CHANGES = {
+    "a global": "global COUNT; COUNT += 1; z = x * COUNT",
+    "a list": "LIST.append(1); z = x * len(LIST)",
+    "a list of results": "LIST.append(x); z = x * len(LIST)",
+    "a dict": "DICT['k'] = DICT.get('k', 0) + 1; z = x * DICT['k']",
+    "a set": "SET.add(len(SET)); z = x * len(SET)",
+    "an array": "ARRAY[1] += 1; z = x * ARRAY",
+    "a view": "ARRAY[1:][0] += 1; z = x * ARRAY",
+    "out=": "np.add(ARRAY, 1, out=ARRAY); z = x * ARRAY",
+    "an attribute": "OBJECT.n += 1; z = x * OBJECT.n",
+    "a generator": "z = x + RNG.normal(size=3)",
+    "np.random": "z = x + np.random.normal(size=3)",
+    "random": "z = x * random.random()",
+    "a default": "z = kept(x)",
+    "a keyword's container": "store.append(1); z = x * len(store)",
+}
+AROUND = {
+    "nothing more": "z",
+    "a question": "z if x[0] > 0 else -z",
+    "a text": "z * len(str(x))",
+    "a number": "z * float(x[1])",
+}
+
+
+def changed_by(change, around, compiled):
+    """The results of four calls, and everything outside afterwards."""
+    np.random.seed(0)
+    random.seed(0)
+    scope = {
+        "np": np, "random": random, "COUNT": 0, "LIST": [], "DICT": {}, "SET": set(), "ARRAY": np.ones(3),
+        "OBJECT": types.SimpleNamespace(n=1), "RNG": np.random.default_rng(0),
+    }  # fmt: skip
+    exec("def kept(x, seen=[]):\n  seen.append(1)\n  return x * len(seen)", scope)
+    exec(f"def f(x, store):\n  {CHANGES[change]}\n  return {AROUND[around]}", scope)
+    f = af.compile(scope["f"], fallback=True) if compiled else scope["f"]
+    store: list[int] = []
+    results = [np.asarray(f(np.array([sign, 2.0, 3.0]), store)).tolist() for sign in (1.0, 2.0, -1.0, 1.0)]
+    kept = len(scope["LIST"]), scope["DICT"], scope["SET"], scope["ARRAY"].tolist(), scope["OBJECT"].n, scope["COUNT"]
+    drawn = scope["RNG"].random(), np.random.random(), random.random()
+    return results, kept, drawn, scope["kept"].__defaults__, store
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_abandoned_recording_leaves_no_trace(change, around):
+    assert changed_by(change, around, True) == changed_by(change, around, False)
+
+
+def test_an_iterator_is_not_moved_by_an_abandoned_recording():
+    numbers = iter([1.0, 2.0, 3.0])
+    f = af.compile(lambda x: x * next(numbers) * float(x[0]), fallback=True)
+    assert [f(np.ones(1))[0] for _ in range(3)] == [1.0, 2.0, 3.0]

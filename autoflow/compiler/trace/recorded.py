@@ -60,15 +60,15 @@ class Parameters:
         self.own: dict[str, Any] = self.nn.entries({"parts": self.modules}) if self.modules else {}
         self.ids = {id(value_of(x)) for x in self.own.values()}
 
-    def hidden(self, tape: Tape, f: Callable[[], Any]) -> Any:
-        """``f()``, to which their numbers are values of the program."""
+    def hidden(self, tape: Tape, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """``f(*args, **options)``, to which their numbers are values of the program."""
         new: dict[int, Any] = {}
         for x in self.own.values():
             if id(x) not in new:
                 y = tape.borrow(tape.value(value_of(x)))
                 new[id(x)] = Variable(y, copy=False, requires_grad=x.requires_grad) if isinstance(x, NodeRole) else y
         whole = self.nn.Module()
-        whole.parts, whole.forward = self.modules, f
+        whole.parts, whole.forward = self.modules, partial(f, *args, **options)
         result = self.nn.functional_call(whole, {path: new[id(x)] for path, x in self.own.items()})
         if any([getattr(x, slot, None) is not None for x in new.values() for slot in GRADIENT]):
             raise CompileError("the parameters of a module get gradients, which would happen in the first call only")
@@ -137,9 +137,10 @@ def record(
 
 def run_once(
     f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, guards: Guards,
-    waits: Iterable[float], around: Callable[[Tape, Callable[[], Any]], Any] | None = None,
+    waits: Iterable[float], around: Callable[..., Any] | None = None,
 ) -> tuple[Program, Any]:  # fmt: skip
-    """The program, and what the function returned, with Places for arrays. ``around``: what makes the call."""
+    """The program, and what the function returned, with Places for arrays. ``around``: what calls f instead; it
+    gets the tape, f, and f's arguments."""
     tape = Tape(guards.named)
     program = tape.program
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
@@ -150,18 +151,28 @@ def run_once(
         value = program.input(value_of(x))
         return entered.setdefault(id(x), tape.borrow(value))
 
-    def call() -> Any:
-        return f(*pytree.tree_map(entering, args), **pytree.tree_map(entering, options))
+    given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
+    has_containers = any([  # of which tree_map makes others
+        type(x) is type(y) and x is not y
+        for x, y in zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
+    ])  # fmt: skip
+    before = parts_of(given) if has_containers else None
 
     try:
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
             try:
-                result = call() if around is None else around(tape, call)
+                run = f if around is None else partial(around, tape, f)
+                result = run(*given[0], **given[1])
             except (Abandoned, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
             if tape.reason is not None:
                 raise tape.reason
+        if has_containers and parts_of(given) != before:
+            raise CompileError(
+                "a compiled function changes a list, dict or object among its arguments, which would happen in no "
+                "call: change a copy and return it, or say af.compile(f, fallback=True)."
+            )
         tape.settings.check_restored()
         check_result(result, [args, options])
         tree = pytree.tree_map(lambda x: add_output(tape, x), result)
@@ -169,9 +180,15 @@ def run_once(
     finally:
         tape.open = False
         entered.clear()
+        given.clear()
     guards.check_unchanged()
     check_nothing_stays(tape, waits)
     return program, tree
+
+
+def parts_of(tree: Any) -> tuple[list[str], list[int]]:
+    """Where in nested containers the leaves are, and which objects they are."""
+    return pytree.tree_paths(tree, ""), [id(x) for x in pytree.tree_leaves(tree)]
 
 
 def add_output(tape: Tape, x: Any) -> Any:
