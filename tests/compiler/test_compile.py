@@ -1,5 +1,6 @@
 """``af.compile``: the results of eager code, from a program that was recorded once; or a refusal."""
 
+import copyreg
 import sys
 import threading
 import tracemalloc
@@ -14,6 +15,7 @@ import support
 import autoflow as af
 from autoflow import nn
 from autoflow.backprop.second_runs import is_foreign
+from autoflow.compiler.trace import reachable
 from autoflow.errors import CompileError
 
 
@@ -99,6 +101,17 @@ def test_trees_and_keywords():
     gradient = af.compile(af.grad(lambda p: (p["w"] * p["b"][0]).sum()))(p)
     equal(gradient["w"], np.full(3, 2.0))
     equal(gradient["b"][0], np.array(3.0))
+
+
+def test_what_python_notes_in_a_class_is_no_change():
+    @dataclass
+    class Pair:
+        a: float
+
+    before = reachable.elements_of(dict(vars(Pair)))
+    copyreg._slotnames(Pair)  # as the first copy of an object does
+    assert "__slotnames__" in vars(Pair)
+    assert reachable.has_elements(dict(vars(Pair)), before)
 
 
 def test_dataclasses_are_trees():

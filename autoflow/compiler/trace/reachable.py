@@ -231,11 +231,17 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 SMALL = 4096  # bytes that are compared as one bytes object
 BUFFERS = (bytearray, array.array, memoryview)
 COLLECTIONS = (list, *MAPPINGS, set, deque)
+CACHES = ("__slotnames__", "__annotations_cache__")
 
 
 def elements_of(container: Any) -> list[Any]:
-    """The elements of a list, a set or a deque, the keys and values of a dict."""
-    return [*container.keys(), *container.values()] if isinstance(container, MAPPINGS) else [*container]
+    """The elements of a list, a set or a deque, the keys and values of a dict; of a class's without what Python itself
+    writes there at the first copy of an object, or at the first question for its annotations."""
+    if not isinstance(container, MAPPINGS):
+        return [*container]
+    if any([name in container for name in CACHES]):
+        container = {key: x for key, x in container.items() if key not in CACHES}
+    return [*container.keys(), *container.values()]
 
 
 def is_equal(now: Any, before: Any) -> bool:
