@@ -154,6 +154,9 @@ def test_outside_of_the_support_of_vectors():
             with pytest.raises(ValueError, match=message if dist is stats.dirichlet else None):
                 dist.logpdf(x, [0.5, 2.0])
     for x, scale in (([[1, 2], [2, 1]], np.eye(2)), (np.eye(2), [[1, 2], [2, 1]])):
+        said = []
         for dist in (stats.wishart, scipy_stats.wishart):
-            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            with pytest.raises(np.linalg.LinAlgError) as error:
                 dist.logpdf(np.array(x, float), 3.0, np.array(scale, float))
+            said.append(str(error.value))
+        assert said[0] == said[1]
