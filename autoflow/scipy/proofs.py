@@ -109,7 +109,10 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> None:
     clean: dict[str, Any] = {"depth": 0, "layer": None, "wrap_open_record": None, "listeners": (), "autocast": None}
     with switched(**clean, recording=True), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        expected = call(theirs, lambda x: np.array(x)[()])  # a scalar, where it wants one
+        try:
+            expected = call(theirs, lambda x: np.array(x)[()])  # a scalar, where it wants one
+        except TypeError:  # it wants an array of no dimensions
+            expected = call(theirs, np.array)
         try:
             found = checked_run(lambda: call(COPIES.find(theirs), variable))
             if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
