@@ -190,7 +190,10 @@ class Program:
             if not v.dtype.isnative:  # as results of ufuncs are
                 axes = v.layout or tuple(range(len(v.shape)))
                 turned = self.transpose(v, axes)
-                new = self.add(Value(CALL, in_c_order, (turned,), (), in_c_order(turned.sample)))
+                key: Any = (CALL, in_c_order, turned.number)
+                new = self.made.get(key) or self.add(
+                    Value(CALL, in_c_order, (turned,), (), in_c_order(turned.sample)), key
+                )
                 return self.transpose(new, tuple([axes.index(k) for k in range(len(axes))]))
             same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
             key = UFUNC, same, v.number
