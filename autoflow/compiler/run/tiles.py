@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -117,8 +116,7 @@ class Phase:
             options, function = v.options, v.function
             if v.kind == VIEW:
                 options = (v.options[0], shape)
-                cut = v.options[0] == "reshape"
-                function = methodcaller("reshape", shape) if cut else partial(np.broadcast_to, shape=shape)
+                function = viewed(v.options[0], shape)
             if v.kind == PRODUCT and part:
                 x, y = (inner(x, True) for x in sliced)
                 args: tuple[Value, ...] = (transposed(x, v.number - 0.5), y)
@@ -130,6 +128,11 @@ class Phase:
         program.inputs = inputs
         program.outputs = [new[v] for v in self.parts]
         return program, self.improve(program, targets)
+
+
+def viewed(how: str, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """The view of a part. (An operator.methodcaller with arguments, as garbage of a circle, crashes Pyodide 314.)"""
+    return (lambda part: part.reshape(shape)) if how == "reshape" else (lambda part: np.broadcast_to(part, shape))
 
 
 def combine_parts(v: Value, parts: list[Array]) -> Array:
