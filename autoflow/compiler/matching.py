@@ -111,7 +111,8 @@ class Value:
             return str(self.function.__name__) + (".reduce" if self.kind == REDUCE else "")
         if self.kind == VIEW:
             return str(self.options[0] if self.options else "view")
-        return getattr(self.function, "__name__", self.kind) if self.kind == CALL else self.kind
+        named = getattr(self.function, "func", self.function)  # behind functools.partial
+        return getattr(named, "__name__", self.kind) if self.kind == CALL else self.kind
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.dtype} {self.shape}>"

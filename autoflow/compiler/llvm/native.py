@@ -38,6 +38,7 @@ from .functions import IRText
 from .loops import Access, Places
 from .products import Sum, is_copy, sum_products
 from .schedule import ALIGNED, MANY, Kernels, has_loop
+from .systems import share_factors
 from .words import USING_FMA, code
 
 __all__ = ["options", "prepare"]
@@ -394,5 +395,6 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
     settings = settings_of(how)
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
     sum_products(program)
+    share_factors(program)
     use_loops(program, settings)
     return plan
