@@ -266,3 +266,20 @@ def test_calls_of_one_function_are_not_merged_into_one_card():
     assert [len(v.operands) for v in cards] == [2, 2, 2, 2]
     total = sum([x * 2.0, x * 3.0, x * 4.0])  # one call, one card
     assert len(total.graph().drawn.nodes[-1].operands) == 4
+
+
+@pytest.mark.parametrize(("text", "constant", "is_the_text"), [
+    ("w in {0, 8, 16}", frozenset([16, 8, 0]), True), ("w in {0, 8, 16}", frozenset([16, 8, 1]), False),
+    ("0.0", -0.0, False), ("1", True, False), ("(2.0, 1)", (2, 1), False), ("'a'", b"a", False),
+])  # fmt: skip
+def test_sets_have_no_order_and_other_constants_are_told_apart(text, constant, is_the_text, tmp_path):
+    """A set of constants lies in another order where its code was read from a file."""
+    file, names = tmp_path / "program.py", {}
+    file.write_text(f"def f(w):\n    doubled = w + w\n    w = 5\n    return doubled, {text}\n")
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    code = names["f"].__code__
+    *before, last = code.co_consts
+    assert [*before, last] == [None, 5, last]
+    names["f"].__code__ = code.replace(co_consts=(*before, constant))
+    doubled, _ = names["f"](af.Variable(1.0))
+    assert told(doubled) == ["doubled" if is_the_text else None]
