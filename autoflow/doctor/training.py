@@ -13,13 +13,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import norm
 
-from ..backprop.second_runs import reachable
+from ..backprop.second_runs import codes_of, reachable
 from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
 from ..base.modes import listening
@@ -217,7 +216,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         if not turn.whole and not stopped:
             if len(turns) == 1:
                 return diagnose_result(turn, step, roots)
-            findings.append(no_history(turn.result, turn.last, codes_of(roots)))
+            findings.append(no_history(turn.result, turn.last, codes_of(*roots)))
         if not turn.whole:
             stopped = True
             break
@@ -242,11 +241,6 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
     return diagnosis(findings, charts[0].summary() if charts else "")
 
 
-def codes_of(roots: tuple[Any, ...]) -> list[Any]:
-    """The code of the functions of a program, that of the step first."""
-    return [x.__code__ for x in reachable(*roots) if isinstance(x, FunctionType)]
-
-
 def is_optimiser(x: Any) -> bool:
     """Is it one of ours?"""
     return issubclass(type(x), Optimiser)
@@ -261,7 +255,7 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
     if turn.result is None and not turn.passes:
         advice = "Call loss.backward(), with parentheses"
         return diagnosis([Finding("no backward", "the step made no backward pass and returned nothing", advice)], "")
-    return diagnosis([no_history(turn.result, turn.last, codes_of(roots))], "")
+    return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
 
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
@@ -454,7 +448,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
             continue  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
-        elif is_training or any(map(computes_with_gradient, codes_of(roots))):
+        elif is_training or any(map(computes_with_gradient, codes_of(*roots))):
             reason = NO_WRITE
         else:
             continue

@@ -153,8 +153,13 @@ def name_before(call: str, frame: Any) -> str:
     return text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
 
 
-def taken_by(code: Any) -> str:
-    """What seems to take numbers out of a graph in a code; empty if nothing does."""
+def taken_by(*codes: Any) -> str:
+    """What seems to take numbers out of a graph, in the first of these codes that does; empty if none does."""
     from ..program.source import numbers_taken
 
-    return numbers_taken(code)
+    return next((text for code in codes if (text := numbers_taken(code))), "")
+
+
+def named(x: Any) -> str:
+    """A node as the program names it: by its own name, or the expression that made it, with the line."""
+    return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else shown(x.grad_fn)

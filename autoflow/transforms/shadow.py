@@ -38,6 +38,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..nodes.versions import caller
+from ..program.source import numbers_read
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -387,14 +388,25 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
 
 
 def message(again: Callable[..., Any]) -> str:
-    """The message, with the line that first computes with such numbers: the two runs are compared once more."""
+    """The message, with what computes with such numbers first: the two runs are compared once more."""
     runs: list[list[Any]] = []
     for shadow in (TRUE, OTHER):
         runs.append([])
         with contextlib.suppress(Exception):
-            again(shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
-    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
-    return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
+            again(
+                shadow, keep=sys.maxsize,
+                listeners=(lambda node: runs[-1].append((operands_read(node), current_record(node))),),
+            )  # fmt: skip
+    cause = PAST_US
+    for k, ((one, record), (other, _)) in enumerate(zip(*runs, strict=False)):
+        if one != other:
+            plain = [j for j, parent in enumerate(record.parents) if parent is None]
+            changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
+            if changed:
+                found = numbers_read([r for _, r in runs[0][: k + 1]], changed[0])
+                cause = f"{found}; or x.value, if only the numbers are meant."
+            break
+    return f"numbers of nodes reach the result without a gradient: {cause}"
 
 
 def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:
