@@ -8,6 +8,8 @@ parameters, gradients, states of optimisers, random generators.
 from __future__ import annotations
 
 import gc
+import math
+import os
 import re
 import weakref
 from collections.abc import Callable, Iterator
@@ -27,7 +29,7 @@ from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
 from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
-from ..nodes.rebinding import original_of
+from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
@@ -42,6 +44,7 @@ TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
 FALL = 0.25  # a learning rate that becomes smaller than that in each step
+PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
@@ -212,7 +215,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             if not findings and not isinstance(error, AutoflowError):
                 raise
             stopped = True
-            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}".rstrip(".")))
+            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}"))
         if not turn.whole and not stopped:
             if len(turns) == 1:
                 return diagnose_result(turn, step, roots)
@@ -224,7 +227,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         turn.loss, turn.sign = aim_of(charts[-1])
         findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn)]
         if len(turns) == 1:
-            findings += [*examine(charts[0]), *made_before(turn, charts[0])]
+            findings += [*examine(charts[0]), *made_before(turn, charts[0]), *wrong_ways(turn, charts[0])]
         else:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
@@ -233,8 +236,9 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
     if charts and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
-        known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
-        findings += unreached(charts[0], [p for p in trained if known.isdisjoint((id(p), p.name))])
+        known = {key for t in turns for key in t.sums}
+        namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
+        findings += unreached(charts[0], [p for p in trained if id(p) not in known and p.name not in namesakes])
         findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
         if not findings:
             findings += read_past(lambda: last_operation(step), roots)
@@ -263,7 +267,7 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
     try:
         checked_run(run, *roots)
     except LostGradientError as error:
-        yield Finding("lost", str(error).rstrip("."))
+        yield Finding("lost", str(error))
 
 
 def last_operation(step: Callable[[], Any]) -> list[Any]:
@@ -317,7 +321,13 @@ def is_of_last(events: list[Event]) -> bool:
     return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
 
 
-LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z"}  # and W: a Variable was changed since then
+LETTERS = {
+    "backward": "B",
+    "clip": "C",
+    "step": "S",
+    "clear": "Z",
+    "schedule": "L",
+}  # and W: a Variable was changed since then
 RULES = (
     Rule(
         "repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
@@ -346,6 +356,10 @@ RULES = (
         "made anew", "S.*S.*S", is_of_new_optimisers,
         "each step makes a new {who}, which does not remember the gradients of the steps before",
         "Make it once, before the loop",
+    ),
+    Rule(
+        "made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda events: True,
+        "each step makes a new Schedule, which begins again at its first step", "Make it once, before the loop",
     ),
     Rule(
         "learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
@@ -394,6 +408,37 @@ def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
     if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in chart.leaves]):
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
+
+
+def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
+    """Steps that no gradient asks for: along a Variable itself, up a penalty; and a loss that is no single number."""
+    start, moved = chart.start, {k: turn.step_of(k) for k in turn.after if turn.step_of(k).any()}
+    if moved and start.shape and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0) and start.shape != (1,):
+        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
+        yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
+    for key, step in moved.items():
+        x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
+        if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
+            where = os.path.basename(writer_since(value_of(x), turn.since))
+            text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
+            yield Finding("uphill", text, f"Write {x.name}.grad, not {x.name}.value")
+    has_data = any(
+        [p is None and np.size(v) > 1 for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)]
+    )
+    for flow in chart.flows if has_data and LOSS.search(chart.name(start)) else ():
+        r = flow.record
+        xs = [x for x in ancestors(r) if not isinstance(x, Record)]
+        is_penalty = r.shape == () and {x.rule.name for x in ancestors(r) if isinstance(x, Record)} <= PENALTY
+        if (
+            is_penalty
+            and len(xs) == 1
+            and r.value > 0 > flow.came.sign
+            and np.sum(moved.get(id(xs[0]), 0) * chart.sums[id(xs[0])]) < 0
+        ):
+            yield chart.finding(
+                "uphill", r, f"{chart.name(r)} is subtracted from the loss, so steps make it grow", "Add it"
+            )
+            return
 
 
 def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import functools
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -342,16 +342,14 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
     return found
 
 
-def numbers_read(records: Sequence[Any], slot: int) -> str:
-    """How a plain operand of the last of these records came by numbers of nodes, and what to write instead."""
-    record = records[-1]
+def numbers_read(record: Any, slot: int) -> str:
+    """How a plain operand of a record came by numbers of nodes, and what to write instead."""
     found = find(code_of(record), record.last) if getattr(record, "place", None) is not None else None
-    parts = found.operands()[slot : slot + 1] if found is not None else []
-    taken = [text for r, text in taken_out(records) if r is record]
-    text = next(iter([*taken, *map(written, parts)]), "a plain operand")
-    remedy = READERS.get(
-        text.partition("(")[0].rpartition(".")[2], "NumPy's functions on nodes, af.zeros(...) or af.array([...])"
-    )
+    own = found.operands()[slot : slot + 1] if found is not None else []
+    names = [assigned(x, found.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]  # type: ignore[union-attr]
+    calls = [x for part in (*own, *names) for x in ast.walk(part) if isinstance(x, ast.Call) and called(x) in READERS]
+    text = next(map(written, [*calls, *own]), "a plain operand")
+    remedy = READERS[called(calls[0])] if calls else "NumPy's functions on nodes, af.zeros(...) or af.array([...])"
     where = f"{found.text} ({found.place.where})" if found is not None else record.rule.name
     return f"{text} has numbers of nodes only, and {where} computes with them. Take {remedy} to keep the history"
 

@@ -398,13 +398,12 @@ def message(again: Callable[..., Any]) -> str:
                 listeners=(lambda node: runs[-1].append((operands_read(node), current_record(node))),),
             )  # fmt: skip
     cause = PAST_US
-    for k, ((one, record), (other, _)) in enumerate(zip(*runs, strict=False)):
+    for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
             plain = [j for j, parent in enumerate(record.parents) if parent is None]
             changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
             if changed:
-                found = numbers_read([r for _, r in runs[0][: k + 1]], changed[0])
-                cause = f"{found}; or x.value, if only the numbers are meant."
+                cause = f"{numbers_read(record, changed[0])}; or x.value, if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
 
