@@ -33,7 +33,7 @@ from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
-from ..program.names import Naming
+from ..program.names import Naming, expression_of
 from ..program.source import code_of, computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
@@ -76,6 +76,7 @@ class Turn:
         self.seen: dict[int, tuple[Any, int]] = last.seen if last else {}  # each, and when its last event was
         self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
         self.since = now()  # later records have higher numbers
+        self.sums: dict[int, Any] = {}  # the gradients that its passes brought
         self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
 
@@ -129,6 +130,8 @@ class Turn:
             self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
             for p in self.whole:
                 p.size = sum(isinstance(r, Record) for r in ancestors(p.flows[0].record))
+            for key, g in [pair for p in self.passes for pair in p.sums.items()]:
+                self.sums[key] = self.sums.get(key, 0) + g
 
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
@@ -136,20 +139,6 @@ class Turn:
         self.rebound = dict.fromkeys(self.rebound)
         for p in self.passes:
             p.flows, p.opened = [], None
-
-    @property
-    def size(self) -> int:
-        """The number of records in the graphs of its passes."""
-        return sum([p.size for p in self.whole])
-
-    @property
-    def sums(self) -> dict[int, Any]:
-        """The gradients that its passes brought."""
-        found: dict[int, Any] = {}
-        for p in self.passes:
-            for key, g in p.sums.items():
-                found[key] = found.get(key, 0) + g
-        return found
 
     def step_of(self, key: int) -> Any:
         """The change that the step made to a Variable."""
@@ -216,23 +205,22 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
                 raise
             stopped = True
             findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}"))
-        if not turn.whole and not stopped:
-            if len(turns) == 1:
-                return diagnose_result(turn, step, roots)
-            findings.append(no_history(turn.result, turn.last, codes_of(*roots)))
         if not turn.whole:
+            if len(turns) == 1 and not stopped:
+                return diagnose_result(turn, step, roots)
+            findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
             stopped = True
             break
         charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1]))
         turn.loss, turn.sign = aim_of(charts[-1])
-        findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn)]
+        findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
             findings += [*examine(charts[0]), *made_before(turn, charts[0]), *wrong_ways(turn, charts[0])]
         else:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
-    findings += [*kept(turns), *became_nan(turns)]
+    findings += kept(turns)
     if charts and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
@@ -257,8 +245,9 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
         found = diagnose_node(nodes[0])
         return diagnosis([*found, *read_past(step, roots)], found.examined)
     if turn.result is None and not turn.passes:
-        advice = "Call loss.backward(), with parentheses"
-        return diagnosis([Finding("no backward", "the step made no backward pass and returned nothing", advice)], "")
+        found, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
+        place = found.place if found is not None else None
+        return diagnosis([Finding("no backward", text, "Call loss.backward(), with parentheses", place)], "")
     return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
 
 
@@ -270,12 +259,12 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
         yield Finding("lost", str(error))
 
 
-def last_operation(step: Callable[[], Any]) -> list[Any]:
+def last_operation(step: Callable[[], Any]) -> Any:
     """The last operation of a step, most often the loss."""
-    made: list[Any] = [None]
-    with listening(lambda node: made.__setitem__(0, node)):
+    made: list[Any] = []
+    with listening(made.append):
         step()
-    return made
+    return made[-1:]
 
 
 # ---------------------------------------------------------------- rules: what is wrong with the history of a Variable
@@ -412,8 +401,8 @@ def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
 
 def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     """Steps that no gradient asks for: along a Variable itself, up a penalty; and a loss that is no single number."""
-    start, moved = chart.start, {k: turn.step_of(k) for k in turn.after if turn.step_of(k).any()}
-    if moved and start.shape and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0) and start.shape != (1,):
+    start, moved = chart.start, {k: step for k in turn.after if (step := turn.step_of(k)).any()}
+    if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
         text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
     for key, step in moved.items():
@@ -422,22 +411,14 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
             where = os.path.basename(writer_since(value_of(x), turn.since))
             text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
             yield Finding("uphill", text, f"Write {x.name}.grad, not {x.name}.value")
-    has_data = any(
-        [p is None and np.size(v) > 1 for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)]
-    )
-    for flow in chart.flows if has_data and LOSS.search(chart.name(start)) else ():
-        r = flow.record
-        xs = [x for x in ancestors(r) if not isinstance(x, Record)]
-        is_penalty = r.shape == () and {x.rule.name for x in ancestors(r) if isinstance(x, Record)} <= PENALTY
-        if (
-            is_penalty
-            and len(xs) == 1
-            and r.value > 0 > flow.came.sign
-            and np.sum(moved.get(id(xs[0]), 0) * chart.sums[id(xs[0])]) < 0
-        ):
-            yield chart.finding(
-                "uphill", r, f"{chart.name(r)} is subtracted from the loss, so steps make it grow", "Add it"
-            )
+    data = [v for r in chart.records for p, v in zip(r.parents, r.saved, strict=False) if p is None and np.size(v) > 1]
+    for flow in chart.flows if data and LOSS.search(chart.name(start)) else ():
+        r, below = flow.record, list(ancestors(flow.record))
+        leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
+        grows = len(leaves) == 1 and np.sum(moved.get(leaves[0], 0) * chart.sums[leaves[0]]) < 0
+        if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign and {x.name for x in rules if x} <= PENALTY:
+            text = f"{chart.name(r)} is subtracted from the loss, so steps make it grow"
+            yield chart.finding("uphill", r, text, "Add it")
             return
 
 
@@ -456,11 +437,9 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
         if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < p.size):
             low, high = 0 if failed else marks[-2][0], marks[-1][0]
             chart = Chart(start, Pass())
-            if old := [r for r in chart.records if low < r.number <= high]:
-                text = (
-                    f"{chart.name(old[-1])} is carried from step to step with its history, {p.size:,} operations so far"
-                )
-                yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=p.size)
+            for r in [r for r in chart.records if low < r.number <= high][-1:]:
+                text = f"{chart.name(r)} is carried from step to step with its history, {p.size:,} operations so far"
+                yield chart.finding("growing", r, text, "Cut it: h = h.detach()", size=p.size)
                 return
         marks.append((p.since, p.size))
 
@@ -511,7 +490,8 @@ def names_of(xs: list[Any], among: dict[int, Any]) -> str:
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
-    if len(turns) < TURNS or turns[-1].size > turns[0].size:
+    first, *_, last = [sum([p.size for p in t.whole]) for t in (turns[0], *turns)]
+    if len(turns) < TURNS or last > first:
         return
     gc.collect()
     made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
@@ -567,10 +547,9 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:
-    """The first run that has made parameters NaN or infinite."""
-    for k, turn in enumerate(turns, 1):
-        bad = [turn.variables[key].name for key, (value, _) in turn.after.items()
-               if not np.isfinite(value).all() and np.isfinite(turn.before[key][0]).all()]  # fmt: skip
-        if bad:
-            yield Finding("became nan", f"run {k} has made {', '.join(bad)} NaN or infinite", "Lower the learning rate")
-            return
+    """A run that has made parameters NaN or infinite."""
+    turn = turns[-1]
+    finite = [key for key, (value, _) in turn.before.items() if np.isfinite(value).all()]
+    if bad := [turn.variables[key].name for key in finite if not np.isfinite(turn.after[key][0]).all()]:
+        text = f"run {len(turns)} has made {', '.join(bad)} NaN or infinite"
+        yield Finding("became nan", text, "Lower the learning rate")
