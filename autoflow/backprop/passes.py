@@ -29,7 +29,6 @@ from . import engine, opening
 from .engine import OpenRecord, Pair
 from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
-from .second_runs import codes_of_frame
 
 # ---------------------------------------------------------------- calls without NumPy's warnings
 
@@ -160,6 +159,8 @@ def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
 def start_of_pass(root: Any) -> Any:
     """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
+        from .second_runs import codes_of_frame
+
         what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
         raise lost(what, taken_by(*codes_of_frame(versions.user_frame())))
     record = gradient_target(root)

@@ -143,7 +143,10 @@ def no_attribute(module: str, name: str) -> AttributeError:
     tables, homes = [TABLES[module.rpartition(".")[2]]], [module]
     if module == "autoflow":
         types = {other: f"np.{other}" for other, kind in vars(np).items() if isinstance(kind, type)}
-        tables, homes = [*tables, NUMPY, TABLES["x"], types], [module, "autoflow.nn", "autoflow.optim"]
+        tables, homes = (
+            [*tables, NUMPY, TABLES["x"], types],
+            [module, *[f"{module}.{room}" for room in ("nn", "optim")]],
+        )
     alike = {
         bare(own): f"{home.replace('autoflow', 'af')}.{own}"
         for home in reversed(homes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -37,14 +37,11 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
     "exp": "Subtract the largest entry first: af.special.logsumexp, af.special.softmax",
     "norm": "Add a small number under the root: np.sqrt(np.sum(x * x) + 1e-12)",
 }  # fmt: skip
+OTHER_WEIGHTS = "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
 GATES = {  # what passes some entries only, and what to do where it passes none
-    **dict.fromkeys(("minimum", "fmax", "fmin", "absolute"), ""),
-    **dict.fromkeys(
-        ("maximum", "relu"), "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
-    ),
-    "where": "Look at its condition",
-    "clip": "Make its limits wider",
-}
+    "minimum": "", "fmax": "", "fmin": "", "absolute": "", "maximum": OTHER_WEIGHTS, "relu": OTHER_WEIGHTS,
+    "where": "Look at its condition", "clip": "Make its limits wider",
+}  # fmt: skip
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
 BOUNDS = {"tanh": (-1, 1), "sigmoid": (0, 1), "expit": (0, 1)}  # of their values
@@ -152,7 +149,7 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
         name = getattr(node, "_name", None) or "the result"
         return Finding("no history", f"no gradient flows to {name}: {explain(node) or NO_CUT}")
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
-    found = expression_of(last) if last is not None else None
+    found = expression_of(last)
     cause = taken_by(code_of(last) if found else None, *codes)
     text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
     return Finding("no history", text, "", found.place if found and not cause else None)
@@ -328,9 +325,8 @@ def examine_layers(chart: Chart) -> Iterator[Finding]:
             first, own = found[id(below)]
             width, inputs = first.shape[own], first.shape[-1 - own]
             if width >= min(inputs, x.shape[units]) and any([isinstance(p, VariableRole) for p in biased.parents]):
-                text = (
-                    f"nothing but a bias is between {chart.name(first)} and {chart.name(x)}: two linear layers are one"
-                )
+                names = f"{chart.name(first)} and {chart.name(x)}"
+                text = f"nothing but a bias is between {names}: two linear layers are one"
                 yield chart.finding("linear", r, text, "Put a function between them: np.tanh, af.nn.relu")
 
 
@@ -363,9 +359,7 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             index, axis = r.saved[1], x.saved[1] % len(x.shape)
             chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
             if isinstance(chosen, np.ndarray) and np.array_equal(chosen.ravel(), range(x.shape[axis])):
-                text = (
-                    f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, which is that of the examples"
-                )
+                text = f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
@@ -421,7 +415,7 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
             f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
             f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
         )
-        clip = "Clip gradients (af.nn.clip_grad_norm), or make" if factor > 1 else "Make"
+        clip = "Clip gradients (af.optim.clip_grad_norm), or make" if factor > 1 else "Make"
         advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
         yield chart.finding(kind, flows[-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
@@ -445,7 +439,7 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 
-EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
+EXAMINATIONS = (
     examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness, examine_layers,
     examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip

@@ -209,7 +209,6 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             if len(turns) == 1 and not stopped:
                 return diagnose_result(turn, step, roots)
             findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
-            stopped = True
             break
         charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1]))
         turn.loss, turn.sign = aim_of(charts[-1])
@@ -221,7 +220,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
     findings += kept(turns)
-    if charts and not stopped:
+    if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {key for t in turns for key in t.sums}
@@ -310,6 +309,7 @@ def is_of_last(events: list[Event]) -> bool:
     return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
 
 
+ONCE = "Make it once, before the loop"
 LETTERS = {
     "backward": "B",
     "clip": "C",
@@ -318,42 +318,26 @@ LETTERS = {
     "schedule": "L",
 }  # and W: a Variable was changed since then
 RULES = (
-    Rule(
-        "repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
-        "Call it once, or zero_grad() in between",
-    ),
-    Rule(
-        "repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
-        "opt.step() runs twice with the same gradients of {names}", "Call it once for each backward()",
-    ),
-    Rule(
-        "accumulated", "W[^BZ]*B[^Z]*W", adds_up,
-        "gradients of {names} add up over several steps: nothing clears them",
-        "Call opt.zero_grad() (or x.zero_grad()) before backward()",
-    ),
-    Rule(
-        "cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
-        "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
-        "Call zero_grad() after opt.step(), not in between; or make a step after each backward()",
-    ),
-    Rule(
-        "clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
-        "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
-        "In this order: zero_grad, backward, clip, step",
-    ),
-    Rule(
-        "made anew", "S.*S.*S", is_of_new_optimisers,
-        "each step makes a new {who}, which does not remember the gradients of the steps before",
-        "Make it once, before the loop",
-    ),
-    Rule(
-        "made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda events: True,
-        "each step makes a new Schedule, which begins again at its first step", "Make it once, before the loop",
-    ),
-    Rule(
-        "learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
-        "Lower it less often: call the schedule once in an epoch, not in each step",
-    ),
+    Rule("repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
+         "Call it once, or zero_grad() in between"),
+    Rule("repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
+         "opt.step() runs twice with the same gradients of {names}",
+         "Call it once for each backward()"),
+    Rule("accumulated", "W[^BZ]*B[^Z]*W", adds_up,
+         "gradients of {names} add up over several steps: nothing clears them",
+         "Call opt.zero_grad() (or x.zero_grad()) before backward()"),
+    Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
+         "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
+         "Call zero_grad() after opt.step(), not in between; or make a step after each backward()"),
+    Rule("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
+         "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
+         "In this order: zero_grad, backward, clip, step"),
+    Rule("made anew", "S.*S.*S", is_of_new_optimisers,
+         "each step makes a new {who}, which does not remember the gradients of the steps before", ONCE),
+    Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda events: True,
+         "each step makes a new Schedule, which begins again at its first step", ONCE),
+    Rule("learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
+         "Lower it less often: call the schedule once in an epoch, not in each step"),
 )  # fmt: skip
 
 

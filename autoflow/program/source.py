@@ -317,11 +317,9 @@ def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
 
 # What makes a plain array of nodes -> what to write instead.
 READERS = {
-    **dict.fromkeys(("array", "fromiter", "matrix", "asmatrix"), "af.array([...]) or np.stack"),
-    **dict.fromkeys(
-        ("Variable", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "from_dlpack"), "the node itself"
-    ),
-    **dict.fromkeys(("float32", "float64"), "x.astype(dtype)"), "full": "af.full",
+    **dict.fromkeys(["array", "fromiter", "matrix", "asmatrix"], "af.array([...]) or np.stack"),
+    **dict.fromkeys(["asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "from_dlpack"], "the node itself"),
+    **dict.fromkeys(["float32", "float64"], "x.astype(dtype)"), "full": "af.full", "Variable": "the node itself",
 }  # fmt: skip
 
 
@@ -444,9 +442,8 @@ def called(call: Any) -> str:
 def takes_out(node: Any) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
     if isinstance(node, ast.Call) and node.args:
-        return called(node) in ("float", "int", "complex", "stop_gradient") and not isinstance(
-            node.args[0], ast.Constant
-        )
+        is_taker = called(node) in ("float", "int", "complex", "stop_gradient")
+        return is_taker and not isinstance(node.args[0], ast.Constant)
     if isinstance(node, ast.Call):
         return called(node) in ("item", "tolist", "detach")
     return isinstance(node, ast.Attribute) and node.attr == "value"

@@ -389,14 +389,11 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
 
 def message(again: Callable[..., Any]) -> str:
     """The message, with what computes with such numbers first: the two runs are compared once more."""
-    runs: list[list[Any]] = []
-    for shadow in (TRUE, OTHER):
-        runs.append([])
+    runs: tuple[list[Any], list[Any]] = [], []
+    for shadow, run in zip((TRUE, OTHER), runs, strict=True):
+        listen = functools.partial(note_operation, run)
         with contextlib.suppress(Exception):
-            again(
-                shadow, keep=sys.maxsize,
-                listeners=(lambda node: runs[-1].append((operands_read(node), current_record(node))),),
-            )  # fmt: skip
+            again(shadow, keep=sys.maxsize, listeners=(listen,))
     cause = PAST_US
     for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
@@ -406,6 +403,11 @@ def message(again: Callable[..., Any]) -> str:
                 cause = f"{numbers_read(record, changed[0])}; or x.value, if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
+
+
+def note_operation(notes: list[Any], node: Any) -> None:
+    """Note what an operation has read, and its record."""
+    notes.append((operands_read(node), current_record(node)))
 
 
 def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:
