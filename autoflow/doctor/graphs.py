@@ -68,7 +68,7 @@ class Chart:
         self.grads = {key: Size.of(g) for key, g in made.sums.items()}
 
     @cached_property
-    def bad_slope(self) -> GradientFlow | None:
+    def bad_slope(self) -> Any:
         """The first operation that sends NaN or infinity though what came is finite."""
         return next((flow for flow in self.flows if flow.came.bad is None and flow.bad is not None), None)
 

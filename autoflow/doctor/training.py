@@ -244,8 +244,8 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
         found = diagnose_node(nodes[0])
         return diagnosis([*found, *read_past(step, roots)], found.examined)
     if turn.result is None and not turn.passes:
-        found, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
-        place = found.place if found is not None else None
+        last, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
+        place = last.place if last is not None else None
         return diagnosis([Finding("no backward", text, "Call loss.backward(), with parentheses", place)], "")
     return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
 

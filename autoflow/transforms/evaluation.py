@@ -22,7 +22,6 @@ import numpy as np
 
 from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
-from ..backprop.second_runs import codes_of
 from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched
@@ -197,6 +196,8 @@ class Trace:
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         if self.leaves and not allow_unused and not any(map(self.reaches, results)):
+            from ..backprop.second_runs import codes_of
+
             what = "the function's result depends on none of the arguments that it is differentiated for"
             causes = [*map(explain, results), taken_by(*codes_of(self.function))]
             raise lost(what, next(filter(None, causes), ""))
