@@ -272,7 +272,9 @@ def test_what_spellings_advise_is_there():
     for section, name in SPELLINGS:
         for text in re.findall(r"\b(?:af|np)\.[\w.]*\w", TABLES[section][name]):
             eval(text, scope)
-        for attribute in re.findall(rf"^{section}\.([a-z_]\w*)", TABLES[section][name]) if section in ("opt", "model") else ():
+        for attribute in (
+            re.findall(rf"^{section}\.([a-z_]\w*)", TABLES[section][name]) if section in ("opt", "model") else ()
+        ):
             assert hasattr(HOLDERS[section](), attribute)
 
 
@@ -290,7 +292,13 @@ def test_a_name_of_ones_own_comes_before_a_spelling():
         Net().fit  # noqa: B018 - reading it is the test
 
 
-ELSEWHERE = {"float32": "np.float32", "lerp": "x + w", "Linear": "af.nn.Linear", "clamp": "np.clip(", "sgd": "af.optim.SGD"}
+ELSEWHERE = {
+    "float32": "np.float32",
+    "lerp": "x + w",
+    "Linear": "af.nn.Linear",
+    "clamp": "np.clip(",
+    "sgd": "af.optim.SGD",
+}
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,9 @@ def test_advice_fits_what_is_there() -> None:
     assert "the derivative of norm is 0 here" in str(np.linalg.norm(origin).diagnose())
     assert "Clip" not in str(af.diagnose(PROGRAMS["vanishing"][0][0]()))
     assert "Clip" in str(af.diagnose(PROGRAMS["exploding"][0][0]()))
+
+
+def test_what_advice_names_is_there() -> None:
+    for path in (Path(inspect.getfile(Diagnosis)).parent).glob("*.py"):
+        for name in re.findall(r"\baf\.((?:\w+\.)*\w+)", path.read_text(encoding="utf-8")):
+            assert operator.attrgetter(name)(af) is not None, f"{path.name}: af.{name}"
