@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "nn": USERS | {"optim", "parallel"},
     "lessons": USERS | {"nn"},  # and what a lesson's questions need to know
     "cli": {"base", "table", "rules", "nodes", "arrays", "transforms", "nn", "optim"},
-    "doctor": {"table", "base", "program", "rules", "nodes", "backprop", "transforms", "pictures", "cli", "optim"},
+    "doctor": {"table", "base", "program", "rules", "nodes", "backprop", "transforms", "cli", "optim"},
     "__main__": {"base", "cli", "doctor"},
 }
 # Names that stay, for checkers of types: each file imports all of the module that Python finds.

@@ -3,12 +3,14 @@
 # ruff: noqa: E501 - a table of messages
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.base.spellings import TABLES
 from autoflow.forward.array_methods import PLAIN
 
 
@@ -245,3 +247,61 @@ def test_the_classroom_finds_more(mistake):
     with af.options(preset="classroom"), pytest.raises(kind) as caught:
         run()
     assert text in told(caught.value)
+
+
+HOLDERS = {"x": lambda: vector() * 2.0, "opt": lambda: optim.Adam([vector()], lr=0.1), "model": lambda: network(),
+           "autoflow": lambda: af, "nn": lambda: nn, "optim": lambda: optim}  # fmt: skip
+SPELLINGS = [(section, name) for section in HOLDERS for name in TABLES[section]]
+
+
+def network():
+    return nn.Sequential(nn.Linear(2, 3, rng=np.random.default_rng(0)), np.tanh)
+
+
+@pytest.mark.parametrize("section", HOLDERS)
+def test_every_spelling_of_others_is_answered_and_none_is_there(section):
+    holder = HOLDERS[section]()
+    for name, here in TABLES[section].items():
+        with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}: here it is {here}")):
+            getattr(holder, name)
+        assert name not in dir(holder)
+
+
+def test_what_spellings_advise_is_there():
+    scope = {"af": af, "np": np, "scipy": pytest.importorskip("scipy", reason="SciPy is not installed")}
+    for section, name in SPELLINGS:
+        for text in re.findall(r"\b(?:af|np)\.[\w.]*\w", TABLES[section][name]):
+            eval(text, scope)
+        for attribute in (
+            re.findall(rf"^{section}\.([a-z_]\w*)", TABLES[section][name]) if section in ("opt", "model") else ()
+        ):
+            assert hasattr(HOLDERS[section](), attribute)
+
+
+def test_a_name_of_ones_own_comes_before_a_spelling():
+    class Net(nn.Module):
+        def __init__(self):
+            self.weights = [af.Variable(1.0)]
+
+        def predict(self):
+            return 3.0
+
+    assert Net().weights[0].value == 1.0
+    assert Net().predict() == 3.0
+    with pytest.raises(AttributeError, match=r"'Net' object has no attribute 'fit': here it is af.fit"):
+        Net().fit  # noqa: B018 - reading it is the test
+
+
+ELSEWHERE = {
+    "float32": "np.float32",
+    "lerp": "x + w",
+    "Linear": "af.nn.Linear",
+    "clamp": "np.clip(",
+    "sgd": "af.optim.SGD",
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_name_of_another_module_of_ours_is_found(name):
+    with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}: here it is {ELSEWHERE[name]}")):
+        getattr(af, name)

@@ -159,8 +159,10 @@ def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
 def start_of_pass(root: Any) -> Any:
     """The record, or Variable, that a pass starts from."""
     if not isinstance(root, NodeRole):
+        from .second_runs import codes_of_frame
+
         what = f"backward starts from a recorded node, not from {type(root).__name__} {str(root)[:60]}"
-        raise lost(what, taken_by(versions.user_frame().f_code))
+        raise lost(what, taken_by(*codes_of_frame(versions.user_frame())))
     record = gradient_target(root)
     if record is None:
         name = name_before(".backward(", versions.user_frame()) or root.name

@@ -206,6 +206,18 @@ def names_in(code: types.CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
+def codes_of(*roots: Any) -> list[types.CodeType]:
+    """The code of the functions that can be reached."""
+    return [x.__code__ for x in reachable(*roots) if isinstance(x, types.FunctionType)]
+
+
+def codes_of_frame(frame: Any) -> list[types.CodeType]:
+    """The code that a frame runs, and that of the functions it names."""
+    code, scope = frame.f_code, {**frame.f_globals, **frame.f_locals}
+    names = (*names_in(code), *code.co_varnames, *code.co_freevars, *code.co_cellvars)
+    return [code, *codes_of(*[scope[name] for name in names if callable(scope.get(name))])]
+
+
 def _equal(a: Any, b: Any) -> bool:
     """Are two states the same? Dicts and tuples of numbers and arrays."""
     if isinstance(a, dict):

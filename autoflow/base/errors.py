@@ -84,12 +84,10 @@ class UnprovedWarning(UserWarning):
     """Numbers may have left the graph: the function could not be run a second time to find out."""
 
 
-LOST = """The usual causes:
-  - x.value, float(x), np.asarray(x) or math.sin(x) leave the graph: use np.sin(x), and the node itself
-  - plain[i] = node stores numbers only: make the array with af.zeros(...) or np.zeros_like(node)
-  - np.array([node, node]) builds a plain array: use af.array([...]) or np.stack
-  - the values were computed under af.no_grad(), or only from Constants or frozen Variables
-  - the function is a step (argmax, comparisons, astype(int)): its derivative is zero everywhere"""
+LOST = (
+    "The usual causes: x.value, float(x), np.asarray(x), plain[i] = x, np.array([x, x]); Constants, frozen Variables, "
+    "af.no_grad(); steps (argmax, comparisons). Compute with NumPy's functions on nodes, af.array and af.zeros."
+)
 """What a user reads when a gradient got lost: shared by every LostGradientError."""
 
 

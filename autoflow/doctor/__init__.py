@@ -5,6 +5,5 @@ passes.py      what flows through each record in a backward pass
 graphs.py      what one graph tells: ``loss.diagnose()``
 training.py    what several runs of a training step tell: ``af.diagnose(step)``
 coverage.py    what happens to derivatives on each line of a program
-memory.py      which lines keep how many bytes for the way back
 notebook.py    coverage of a cell, and tracebacks in IPython
 """

@@ -149,9 +149,9 @@ class Coverage:
         """The number, state and text of each line."""
         found = []
         for k, text in enumerate(linecache.getlines(file), 1):
-            state, taker = self.state((file, k)), self.takers.get((file, k))
-            to_whom = f"  <- {taker}" if state == "lost" and taker else ""
-            found.append((k, state, text.rstrip("\n") + to_whom))
+            state = self.state((file, k))
+            taker = self.takers.get((file, k)) if state == "lost" else None
+            found.append((k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")))
         return found
 
     def to_text(self, *files: str) -> str:
@@ -169,13 +169,10 @@ class Coverage:
         """The same as a page."""
         body = ""
         for file in files:
-            rows = [
-                f'<span class="{state}"><i>{state}</i>{k:4} {html.escape(text)}</span>'
-                for k, state, text in self.rows(file)
-            ]
+            rows = [f'<span class="{s}"><i>{s}</i>{k:4} {html.escape(text)}</span>\n' for k, s, text in self.rows(file)]
             name, percent = html.escape(os.path.basename(file)), self.percent(file)
             body += f"<h1>{name}: gradients flow on {percent:.0f} % of the lines with operations</h1>"
-            body += f"<pre>{chr(10).join(rows)}</pre>"
+            body += f"<pre>{''.join(rows)}</pre>"
         head = f"<title>{html.escape(os.path.basename(files[0]))}</title><style>{STYLE}</style>"
         return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{body}</html>'
 

@@ -13,7 +13,7 @@ from ..program.source import Place
 KINDS = (
     "became nan", "rebound", "growing", "no backward", "no history", "lost", "overwritten", "nan value",
     "infinite value", "masked nan", "infinite slope", "error", "unreached", "step", "dead", "underflow", "saturated",
-    "zero factor", "dead units", "alike", "twice", "range", "shapes", "exploding", "vanishing", "repeated",
+    "zero factor", "dead units", "alike", "linear", "twice", "range", "shapes", "exploding", "vanishing", "repeated",
     "accumulated", "cleared", "clipped", "made anew", "unmoved", "kept", "uphill", "learning rate",
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ class Finding:
 
     def __str__(self) -> str:
         where = f" ({self.place.where}: {self.place.text})" if self.place is not None else ""
-        return f"{self.text}{where}.{f' {self.advice}.' if self.advice else ''}"
+        return f"{self.text.rstrip('.')}{where}.{f' {self.advice}.' if self.advice else ''}"
 
 
 @dataclass(frozen=True)

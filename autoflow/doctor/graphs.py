@@ -6,8 +6,10 @@ others follow from it.
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +23,7 @@ from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming, expression_of
-from ..program.source import code_of
+from ..program.source import code_of, is_path
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import GradientFlow, Pass, Size, watching
@@ -35,13 +37,19 @@ ADVICE = {  # by rule: what to do where its value or its slope is infinite or no
     "exp": "Subtract the largest entry first: af.special.logsumexp, af.special.softmax",
     "norm": "Add a small number under the root: np.sqrt(np.sum(x * x) + 1e-12)",
 }  # fmt: skip
-GATES = frozenset({"maximum", "minimum", "fmax", "fmin", "where", "clip", "relu", "absolute"})
+OTHER_WEIGHTS = "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
+GATES = {  # what passes some entries only, and what to do where it passes none
+    "minimum": "", "fmax": "", "fmin": "", "absolute": "", "maximum": OTHER_WEIGHTS, "relu": OTHER_WEIGHTS,
+    "where": "Look at its condition", "clip": "Make its limits wider",
+}  # fmt: skip
 # Where functions are saturated, by their values.
 FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
+BOUNDS = {"tanh": (-1, 1), "sigmoid": (0, 1), "expit": (0, 1)}  # of their values
 TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
+NO_NODE = "no operation on a node was recorded. Make an af.Variable of what you want the gradient of"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
@@ -51,8 +59,8 @@ RANGE = 1e6  # a factor between the first and the last gradient of a chain that 
 class Chart:
     """A graph and one pass through it: what the examinations read."""
 
-    def __init__(self, start: Any, made: Pass, stale: str = "") -> None:
-        self.start, self.flows, self.stale = start, made.flows, stale
+    def __init__(self, start: Any, made: Pass) -> None:
+        self.start, self.flows = start, made.flows
         self.nodes = list(ancestors(start))
         self.records = sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
         self.leaves = [x for x in self.nodes if isinstance(x, VariableRole)]
@@ -60,9 +68,20 @@ class Chart:
         self.grads = {key: Size.of(g) for key, g in made.sums.items()}
 
     @cached_property
-    def is_finite(self) -> bool:
-        """Is the value of the result finite, as far as it is known?"""
-        return not isinstance(self.start, Record) or self.start.value is None or first_bad(self.start.value) is None
+    def bad_slope(self) -> Any:
+        """The first operation that sends NaN or infinity though what came is finite."""
+        return next((flow for flow in self.flows if flow.came.bad is None and flow.bad is not None), None)
+
+    @cached_property
+    def bad_values(self) -> list[Record]:
+        """The operations whose NaN or infinity has come into the result, or else into the first bad slope."""
+        bad = [r for r in self.records if r.value is not None and first_bad(r.value)]
+        if (
+            self.start in bad or not self.bad_slope or self.bad_slope.bad[2]
+        ):  # what np.where did not choose does no harm
+            return bad if self.start in bad else []
+        below = set(map(id, ancestors(self.bad_slope.record))) - {id(self.bad_slope.record)}
+        return [r for r in bad if id(r) in below]
 
     @cached_property
     def program(self) -> Naming:
@@ -109,14 +128,14 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
     """
     if not isinstance(node, NodeRole) or gradient_target(node) is None:
         return diagnosis([no_history(node)], "")
-    made, value, stale = Pass(), value_of(node), ""
+    made, value, stopped = Pass(), value_of(node), []
     try:
         with switched(anomaly=False), watching(lambda: made):  # what that mode would raise is said
             run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
     except StaleValueError as error:
-        stale = str(error)
-    chart = Chart(gradient_target(node), made, stale)
-    return diagnosis([*examine(chart), *unreached(chart, wanted)], chart.summary())
+        stopped = [Finding("overwritten", str(error))]
+    chart = Chart(gradient_target(node), made)
+    return diagnosis([*stopped, *examine(chart), *unreached(chart, wanted)], chart.summary())
 
 
 def examine(chart: Chart) -> list[Finding]:
@@ -127,11 +146,13 @@ def examine(chart: Chart) -> list[Finding]:
 def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Finding:
     """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
     if isinstance(node, NodeRole):
-        return Finding("no history", f"no gradient flows to {node.name}: {explain(node) or NO_CUT}".rstrip("."))
+        name = getattr(node, "_name", None) or "the result"
+        return Finding("no history", f"no gradient flows to {name}: {explain(node) or NO_CUT}")
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
-    found = expression_of(last) if last is not None else None
-    cause = next((text for code in ([code_of(last)] if found else []) + [*codes] if (text := taken_by(code))), "")
-    return Finding("no history", f"{what}: {cause or LEFT}", "", found.place if found and not cause else None)
+    found = expression_of(last)
+    cause = taken_by(code_of(last) if found else None, *codes)
+    text = f"{what}: {cause or (NO_NODE if last is None and codes else LEFT)}"
+    return Finding("no history", text, "", found.place if found and not cause else None)
 
 
 def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
@@ -140,22 +161,15 @@ def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
     for x in wanted:
         if id(gradient_target(x)) not in reached:
             why = cuts_among(chart.records) or explain(x) or "nothing was computed from it"
-            yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}".rstrip("."))
+            yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}")
 
 
 # ---------------------------------------------------------------- values
 
 
-def examine_stale(chart: Chart) -> Iterator[Finding]:
-    """A value was overwritten that a derivative needs."""
-    if chart.stale:
-        yield Finding("overwritten", chart.stale.rstrip("."))
-
-
 def examine_values(chart: Chart) -> Iterator[Finding]:
     """The first operation whose value is NaN or infinite though its operands are finite."""
-    bad = [] if chart.is_finite else [r for r in chart.records if r.value is not None and first_bad(r.value)]
-    for r in bad[:1]:  # what np.where did not choose does no harm
+    for r in chart.bad_values[:1]:
         value = np.asarray(r.value)
         index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
         shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
@@ -179,6 +193,11 @@ def value_of_saved(record: Record, k: int) -> Any:
     return value if isinstance(value, (np.ndarray, np.generic, int, float, complex)) else getattr(value, "value", None)
 
 
+def indexed(name: str, index: str) -> str:
+    """``x[0]``, ``(x - 1)[0]``."""
+    return f"{name if is_path(ast.parse(name).body[0].value) else f'({name})'}[{index}]"  # type: ignore[attr-defined]
+
+
 def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
     """``x[0] = -1``: the entry of an operand that belongs to an entry of the result."""
     value = value_of_saved(record, k)
@@ -188,26 +207,24 @@ def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
     if record.rule.elementwise and value.ndim:
         n = value.ndim
         own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
-        return f"{name}[{', '.join(map(str, own))}] = {value[own]:.6g}"
+        return f"{indexed(name, ', '.join(map(str, own)))} = {value[own]:.6g}"
     is_literal = record.parents[k] is None and name == record.rule.names[k]
     return name if value.ndim else f"{'' if is_literal else f'{name} = '}{value[()]:.6g}"
 
 
 def examine_slopes(chart: Chart) -> Iterator[Finding]:
-    """The first derivative that is NaN or infinite though what came is finite."""
-    for flow in chart.flows if chart.is_finite else ():
-        if flow.came.bad is None and flow.bad is not None:
-            k, index, masked = flow.bad
-            r = flow.record
-            shown = entry(chart, r, k, index)
-            if masked:
-                text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
-                advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
-                yield chart.finding("masked nan", r, text, advice, index=list(index))
-            else:
-                text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
-                yield chart.finding("infinite slope", r, text, ADVICE.get(r.rule.name, ""), index=list(index))
-            return
+    """The first derivative that is NaN or infinite, where values are not."""
+    if (flow := chart.bad_slope) is None or chart.bad_values:
+        return
+    r, (k, index, masked) = flow.record, flow.bad
+    shown = entry(chart, r, k, index)
+    if masked:
+        text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
+        advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
+    else:
+        text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
+        advice = ADVICE.get(r.rule.name, "")
+    yield chart.finding("masked nan" if masked else "infinite slope", r, text, advice, index=list(index))
 
 
 # ---------------------------------------------------------------- zeros
@@ -243,9 +260,7 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
         kind, advice = "step", "Use a smooth function in its place"
         text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
     elif rule.name in GATES:
-        kind, text = "dead", f"{rule.name} passes 0 of {n} entries of {operand}"
-        advice = "Start with other weights, or use a function with a slope everywhere (af.nn.leaky_relu)"
-        advice = advice if rule.name in ("maximum", "relu") else ""
+        kind, text, advice = "dead", f"{rule.name} passes 0 of {n} entries of {operand}", GATES[rule.name]
     elif r.dtype == np.float16 or flow.came.rms < 1e-200:
         kind, advice = "underflow", "Scale the loss: af.GradScaler"
         text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
@@ -277,19 +292,42 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("saturated", r, text, SMALLER)
 
 
+def layers(chart: Chart) -> Iterator[tuple[Record, int, Any, int]]:
+    """Products with a matrix of weights: the record, the place of that matrix in it, the Variable, and the axis of its
+    units."""
+    for r in [r for r in chart.records if r.rule.name in ("matmul", "dot")]:
+        for k, x in enumerate(r.parents[:2]):
+            is_turned = isinstance(x, Record) and x.rule.name == "transpose"
+            x, units = (x.parents[0], k - 1) if is_turned else (x, -k)  # the first axis in W @ x, the last in x @ W
+            if isinstance(x, VariableRole) and len(x.shape) == 2:  # type: ignore[attr-defined]
+                yield r, k, x, units
+
+
 def examine_likeness(chart: Chart) -> Iterator[Finding]:
     """Layers whose units have the same weights and the same gradients, and so stay the same."""
-    products = [r for r in chart.records if r.rule.name in ("matmul", "dot")]
-    operands: list[Any] = [(r, k, x) for r in products[:-1] for k, x in enumerate(r.parents[:2])]
-    for r, k, x in operands:
-        if isinstance(x, Record) and x.rule.name == "transpose":
-            k, x = 1 - k, x.parents[0]
-        if isinstance(x, VariableRole) and len(x.shape) == 2 and x.shape[-k] > 1:  # type: ignore[attr-defined]
-            g = chart.sums.get(id(x), np.zeros(1))
-            rows = [np.moveaxis(a, -k, 0) for a in (value_of(x), g) if g.any()]  # k is 0 in W @ x, 1 in x @ W
-            if rows and all([np.array_equal(a, np.broadcast_to(a[:1], a.shape)) for a in rows]):
-                text = f"all {len(rows[0])} units of {chart.name(x)} have the same weights and the same gradients"
-                yield chart.finding("alike", r, text, "They stay alike: draw weights at random")
+    last = [r for r in chart.records if r.rule.name in ("matmul", "dot")][-1:]
+    for r, _, x, units in [layer for layer in layers(chart) if layer[0] not in last and layer[2].shape[layer[3]] > 1]:
+        g = chart.sums.get(id(x), np.zeros(1))
+        rows = [np.moveaxis(a, units, 0) for a in (value_of(x), g) if g.any()]
+        if rows and all([np.array_equal(a, np.broadcast_to(a[:1], a.shape)) for a in rows]):
+            text = f"all {len(rows[0])} units of {chart.name(x)} have the same weights and the same gradients"
+            yield chart.finding("alike", r, text, "They stay alike: draw weights at random")
+
+
+def examine_layers(chart: Chart) -> Iterator[Finding]:
+    """Two linear layers with nothing but a bias between them, as wide as what is around them: they are one."""
+    uses = Counter([id(p) for r in chart.records for p in r.parents])
+    found = {id(r): (x, units) for r, _, x, units in layers(chart)}
+    for r, k, x, units in layers(chart):
+        biased = through(r.parents[1 - k])
+        below = next((p for p in biased.parents if id(p) in found), None) if biased is not None else None
+        if below is not None and biased.rule.name == "add" and uses[id(biased)] == uses[id(below)] == 1:
+            first, own = found[id(below)]
+            width, inputs = first.shape[own], first.shape[-1 - own]
+            if width >= min(inputs, x.shape[units]) and any([isinstance(p, VariableRole) for p in biased.parents]):
+                names = f"{chart.name(first)} and {chart.name(x)}"
+                text = f"nothing but a bias is between {names}: two linear layers are one"
+                yield chart.finding("linear", r, text, "Put a function between them: np.tanh, af.nn.relu")
 
 
 def squashing(x: Any) -> str:
@@ -321,9 +359,7 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             index, axis = r.saved[1], x.saved[1] % len(x.shape)
             chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
             if isinstance(chosen, np.ndarray) and np.array_equal(chosen.ravel(), range(x.shape[axis])):
-                text = (
-                    f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, which is that of the examples"
-                )
+                text = f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
@@ -344,6 +380,18 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
             if isinstance(x, Record) and x.value is not None and np.any(np.asarray(x.value) > 0):
                 text = f"{who} takes logarithms of probabilities, which are at most 0, and {chart.name(x)} is not"
                 yield chart.finding("range", x, text, "Give it nn.log_softmax(scores)")
+
+
+def examine_targets(chart: Chart) -> Iterator[Finding]:
+    """Targets that are out of the reach of the function before the loss."""
+    for r in [r for r in chart.records if r.rule.name == "subtract"]:
+        for x, other, target in zip(r.parents, r.parents[::-1], r.saved[1::-1], strict=True):
+            low, high = BOUNDS.get(x.rule.name if isinstance(x, Record) and other is None else "", (-np.inf, np.inf))
+            if isinstance(target, np.ndarray) and target.size >= LEAST_EXAMPLES:
+                outside = np.count_nonzero((target < low) | (target > high))
+                if 2 * outside > target.size:
+                    text = f"{x.rule.name} gives {low} to {high}, and {outside} of {target.size} targets are outside"
+                    yield chart.finding("range", r, text, f"Leave out the last {x.rule.name}, or scale the targets")
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
@@ -367,7 +415,7 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
             f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
             f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
         )
-        clip = "Clip gradients (af.nn.clip_grad_norm), or make" if factor > 1 else "Make"
+        clip = "Clip gradients (af.optim.clip_grad_norm), or make" if factor > 1 else "Make"
         advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
         yield chart.finding(kind, flows[-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
@@ -387,14 +435,11 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
     """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
-            name = chart.operand(r, column)
-            advice = (
-                f"If pairs are not meant, write {name if name.isidentifier() else f'({name})'}[:, 0] for the column"
-            )
+            advice = f"If pairs are not meant, write {indexed(chart.operand(r, column), ':, 0')} for the column"
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 
-EXAMINATIONS: tuple[Callable[[Chart], Iterator[Finding]], ...] = (
-    examine_stale, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness,
-    examine_scores, examine_losses, examine_chains, examine_shapes,
+EXAMINATIONS = (
+    examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness, examine_layers,
+    examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip

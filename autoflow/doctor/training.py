@@ -8,18 +8,19 @@ parameters, gradients, states of optimisers, random generators.
 from __future__ import annotations
 
 import gc
+import math
+import os
 import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import norm
 
-from ..backprop.second_runs import reachable
+from ..backprop.second_runs import codes_of, reachable
 from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
 from ..base.modes import listening
@@ -28,11 +29,11 @@ from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
 from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
-from ..nodes.rebinding import original_of
+from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
-from ..program.names import Naming
+from ..program.names import Naming, expression_of
 from ..program.source import code_of, computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
@@ -43,6 +44,7 @@ TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
 FALL = 0.25  # a learning rate that becomes smaller than that in each step
+PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
@@ -74,6 +76,7 @@ class Turn:
         self.seen: dict[int, tuple[Any, int]] = last.seen if last else {}  # each, and when its last event was
         self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
         self.since = now()  # later records have higher numbers
+        self.sums: dict[int, Any] = {}  # the gradients that its passes brought
         self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
 
@@ -127,6 +130,8 @@ class Turn:
             self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
             for p in self.whole:
                 p.size = sum(isinstance(r, Record) for r in ancestors(p.flows[0].record))
+            for key, g in [pair for p in self.passes for pair in p.sums.items()]:
+                self.sums[key] = self.sums.get(key, 0) + g
 
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
@@ -134,20 +139,6 @@ class Turn:
         self.rebound = dict.fromkeys(self.rebound)
         for p in self.passes:
             p.flows, p.opened = [], None
-
-    @property
-    def size(self) -> int:
-        """The number of records in the graphs of its passes."""
-        return sum([p.size for p in self.whole])
-
-    @property
-    def sums(self) -> dict[int, Any]:
-        """The gradients that its passes brought."""
-        found: dict[int, Any] = {}
-        for p in self.passes:
-            for key, g in p.sums.items():
-                found[key] = found.get(key, 0) + g
-        return found
 
     def step_of(self, key: int) -> Any:
         """The change that the step made to a Variable."""
@@ -213,38 +204,32 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             if not findings and not isinstance(error, AutoflowError):
                 raise
             stopped = True
-            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}".rstrip(".")))
-        if not turn.whole and not stopped:
-            if len(turns) == 1:
-                return diagnose_result(turn, step, roots)
-            findings.append(no_history(turn.result, turn.last, codes_of(roots)))
+            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}"))
         if not turn.whole:
-            stopped = True
+            if len(turns) == 1 and not stopped:
+                return diagnose_result(turn, step, roots)
+            findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
             break
         charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1]))
         turn.loss, turn.sign = aim_of(charts[-1])
-        findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn)]
+        findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
-            findings += [*examine(charts[0]), *made_before(turn, charts[0])]
+            findings += [*examine(charts[0]), *made_before(turn, charts[0]), *wrong_ways(turn, charts[0])]
         else:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
-    findings += [*kept(turns), *became_nan(turns)]
-    if charts and not stopped:
+    findings += kept(turns)
+    if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
-        known = {name for t in turns for key, x in t.variables.items() if key in t.sums for name in (key, x.name)}
-        findings += unreached(charts[0], [p for p in trained if known.isdisjoint((id(p), p.name))])
+        known = {key for t in turns for key in t.sums}
+        namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
+        findings += unreached(charts[0], [p for p in trained if id(p) not in known and p.name not in namesakes])
         findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
         if not findings:
             findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, charts[0].summary() if charts else "")
-
-
-def codes_of(roots: tuple[Any, ...]) -> list[Any]:
-    """The code of the functions of a program, that of the step first."""
-    return [x.__code__ for x in reachable(*roots) if isinstance(x, FunctionType)]
 
 
 def is_optimiser(x: Any) -> bool:
@@ -259,9 +244,10 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
         found = diagnose_node(nodes[0])
         return diagnosis([*found, *read_past(step, roots)], found.examined)
     if turn.result is None and not turn.passes:
-        advice = "Call loss.backward(), with parentheses"
-        return diagnosis([Finding("no backward", "the step made no backward pass and returned nothing", advice)], "")
-    return diagnosis([no_history(turn.result, turn.last, codes_of(roots))], "")
+        last, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
+        place = last.place if last is not None else None
+        return diagnosis([Finding("no backward", text, "Call loss.backward(), with parentheses", place)], "")
+    return diagnosis([no_history(turn.result, turn.last, codes_of(*roots))], "")
 
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
@@ -269,15 +255,15 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
     try:
         checked_run(run, *roots)
     except LostGradientError as error:
-        yield Finding("lost", str(error).rstrip("."))
+        yield Finding("lost", str(error))
 
 
-def last_operation(step: Callable[[], Any]) -> list[Any]:
+def last_operation(step: Callable[[], Any]) -> Any:
     """The last operation of a step, most often the loss."""
-    made: list[Any] = [None]
-    with listening(lambda node: made.__setitem__(0, node)):
+    made: list[Any] = []
+    with listening(made.append):
         step()
-    return made
+    return made[-1:]
 
 
 # ---------------------------------------------------------------- rules: what is wrong with the history of a Variable
@@ -323,40 +309,35 @@ def is_of_last(events: list[Event]) -> bool:
     return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
 
 
-LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z"}  # and W: a Variable was changed since then
+ONCE = "Make it once, before the loop"
+LETTERS = {
+    "backward": "B",
+    "clip": "C",
+    "step": "S",
+    "clear": "Z",
+    "schedule": "L",
+}  # and W: a Variable was changed since then
 RULES = (
-    Rule(
-        "repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
-        "Call it once, or zero_grad() in between",
-    ),
-    Rule(
-        "repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
-        "opt.step() runs twice with the same gradients of {names}", "Call it once for each backward()",
-    ),
-    Rule(
-        "accumulated", "W[^BZ]*B[^Z]*W", adds_up,
-        "gradients of {names} add up over several steps: nothing clears them",
-        "Call opt.zero_grad() (or x.zero_grad()) before backward()",
-    ),
-    Rule(
-        "cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
-        "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
-        "Call zero_grad() after opt.step(), not in between; or make a step after each backward()",
-    ),
-    Rule(
-        "clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
-        "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
-        "In this order: zero_grad, backward, clip, step",
-    ),
-    Rule(
-        "made anew", "S.*S.*S", is_of_new_optimisers,
-        "each step makes a new {who}, which does not remember the gradients of the steps before",
-        "Make it once, before the loop",
-    ),
-    Rule(
-        "learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
-        "Lower it less often: call the schedule once in an epoch, not in each step",
-    ),
+    Rule("repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
+         "Call it once, or zero_grad() in between"),
+    Rule("repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
+         "opt.step() runs twice with the same gradients of {names}",
+         "Call it once for each backward()"),
+    Rule("accumulated", "W[^BZ]*B[^Z]*W", adds_up,
+         "gradients of {names} add up over several steps: nothing clears them",
+         "Call opt.zero_grad() (or x.zero_grad()) before backward()"),
+    Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
+         "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
+         "Call zero_grad() after opt.step(), not in between; or make a step after each backward()"),
+    Rule("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
+         "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
+         "In this order: zero_grad, backward, clip, step"),
+    Rule("made anew", "S.*S.*S", is_of_new_optimisers,
+         "each step makes a new {who}, which does not remember the gradients of the steps before", ONCE),
+    Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda events: True,
+         "each step makes a new Schedule, which begins again at its first step", ONCE),
+    Rule("learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
+         "Lower it less often: call the schedule once in an epoch, not in each step"),
 )  # fmt: skip
 
 
@@ -402,6 +383,29 @@ def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
 
 
+def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
+    """Steps that no gradient asks for: along a Variable itself, up a penalty; and a loss that is no single number."""
+    start, moved = chart.start, {k: step for k in turn.after if (step := turn.step_of(k)).any()}
+    if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
+        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
+        yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
+    for key, step in moved.items():
+        x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
+        if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
+            where = os.path.basename(writer_since(value_of(x), turn.since))
+            text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
+            yield Finding("uphill", text, f"Write {x.name}.grad, not {x.name}.value")
+    data = [v for r in chart.records for p, v in zip(r.parents, r.saved, strict=False) if p is None and np.size(v) > 1]
+    for flow in chart.flows if data and LOSS.search(chart.name(start)) else ():
+        r, below = flow.record, list(ancestors(flow.record))
+        leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
+        grows = len(leaves) == 1 and np.sum(moved.get(leaves[0], 0) * chart.sums[leaves[0]]) < 0
+        if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign and {x.name for x in rules if x} <= PENALTY:
+            text = f"{chart.name(r)} is subtracted from the loss, so steps make it grow"
+            yield chart.finding("uphill", r, text, "Add it")
+            return
+
+
 def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
     """The graph has records of earlier passes from the same place: a Variable was replaced, or a state is carried over.
 
@@ -417,11 +421,9 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
         if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < p.size):
             low, high = 0 if failed else marks[-2][0], marks[-1][0]
             chart = Chart(start, Pass())
-            if old := [r for r in chart.records if low < r.number <= high]:
-                text = (
-                    f"{chart.name(old[-1])} is carried from step to step with its history, {p.size:,} operations so far"
-                )
-                yield chart.finding("growing", old[-1], text, "Cut it: h = h.detach()", size=p.size)
+            for r in [r for r in chart.records if low < r.number <= high][-1:]:
+                text = f"{chart.name(r)} is carried from step to step with its history, {p.size:,} operations so far"
+                yield chart.finding("growing", r, text, "Cut it: h = h.detach()", size=p.size)
                 return
         marks.append((p.since, p.size))
 
@@ -454,7 +456,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
             continue  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
-        elif is_training or any(map(computes_with_gradient, codes_of(roots))):
+        elif is_training or any(map(computes_with_gradient, codes_of(*roots))):
             reason = NO_WRITE
         else:
             continue
@@ -472,7 +474,8 @@ def names_of(xs: list[Any], among: dict[int, Any]) -> str:
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
-    if len(turns) < TURNS or turns[-1].size > turns[0].size:
+    first, *_, last = [sum([p.size for p in t.whole]) for t in (turns[0], *turns)]
+    if len(turns) < TURNS or last > first:
         return
     gc.collect()
     made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
@@ -528,10 +531,9 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:
-    """The first run that has made parameters NaN or infinite."""
-    for k, turn in enumerate(turns, 1):
-        bad = [turn.variables[key].name for key, (value, _) in turn.after.items()
-               if not np.isfinite(value).all() and np.isfinite(turn.before[key][0]).all()]  # fmt: skip
-        if bad:
-            yield Finding("became nan", f"run {k} has made {', '.join(bad)} NaN or infinite", "Lower the learning rate")
-            return
+    """A run that has made parameters NaN or infinite."""
+    turn = turns[-1]
+    finite = [key for key, (value, _) in turn.before.items() if np.isfinite(value).all()]
+    if bad := [turn.variables[key].name for key in finite if not np.isfinite(turn.after[key][0]).all()]:
+        text = f"run {len(turns)} has made {', '.join(bad)} NaN or infinite"
+        yield Finding("became nan", text, "Lower the learning rate")

@@ -30,6 +30,7 @@ import numpy as np
 from ..base.errors import LostGradientError
 from ..nodes import versions
 from ..nodes.coercion import refuse_halfway, wants_numbers
+from ..nodes.cuts import named
 from ..nodes.grads import read_once
 from ..program.places import is_library
 from ..rules import RULES
@@ -219,12 +220,12 @@ def check_taker(x: Any, kind: type, strict: bool) -> bool:
         return False
     if instruction.does == "store":
         raise LostGradientError(
-            f"plain[i] = {x.name} would store the number only, and its gradient would be lost. Make the array with "
+            f"plain[i] = {named(x)} would store the number only, and its gradient would be lost. Make the array with "
             f"af.zeros(...) or np.zeros_like(node), then the write is recorded; or plain[i] = float(node)."
         )
     if kind is not int and (name := taker(frame, instruction, function)) is not None:
         raise LostGradientError(
-            f"{name} would take the number of {x.name}, and its gradient would be lost: NumPy does not ask the nodes "
+            f"{name} would take the number of {named(x)}, and its gradient would be lost: NumPy does not ask the nodes "
             f"in a list. Write af.array([...]) or af.stack in place of the list; or float(x), if only the number is "
             f"meant, as in losses.append(float(loss))."
         )

@@ -41,10 +41,10 @@ from .callers import check_taker
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
     from ..doctor.findings import Diagnosis
-    from ..doctor.memory import Memory
     from ..pictures import Graph, Quiz, Step, Stepper, Summary
     from ..pictures.formulas.latex import Formula
     from ..pictures.formulas.why import Why
+    from ..pictures.memory import Memory
     from .replay import Inputs
 
 

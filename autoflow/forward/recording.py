@@ -22,7 +22,7 @@ from ..base.lazy import later
 from ..base.modes import modes, switched
 from ..nodes import versions
 from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
-from ..nodes.cuts import note_cut
+from ..nodes.cuts import Cut, note_cut, text_of
 from ..nodes.nodes import (
     ConstantRole,
     NodeRole,
@@ -132,10 +132,12 @@ def orphan_numbers(x: Any) -> Array:
 
 def history_lost(x: Any) -> LostGradientError:
     """The error for such an array."""
-    kind = type(x).__name__.replace("View", "Operation")
+    kind, frame = type(x).__name__.replace("View", "Operation"), versions.user_frame()
+    text, line = text_of(Cut("", frame.f_code, frame.f_lasti, "it"))
     return LostGradientError(
-        f"NumPy made this {kind} of shape {x.shape} from a node without telling us (np.array(node, subok=True) does, "
-        f"and np.vectorize), so its history is lost. Use the node itself, or np.array(x) for a plain copy."
+        f"NumPy made this {kind} of shape {x.shape} from a node without telling us, as plain.dot(node) and "
+        f"np.array(node, subok=True) do, so its history is lost: {text}{line} uses it. Write plain @ node or the node "
+        f"itself, or np.array(x) for a plain copy."
     )
 
 

@@ -27,6 +27,7 @@ from ..base.errors import DataError, InputError, StateError
 from ..base.modes import modes
 from ..base.pytree import tree_leaves, tree_map
 from ..base.saving import check_state, load_state, save_state
+from ..base.spellings import TABLES, install
 from ..forward.writing import overwrite
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, Variable, VariableRole, value_of
@@ -193,6 +194,9 @@ class Module:
     def __repr__(self) -> str:
         parts = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, Module)]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+install(Module, TABLES["model"])
 
 
 def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -24,32 +24,18 @@ class Cut(NamedTuple):
     name: str = ""
 
 
-# Cause -> what happened, and what to write instead.
+# Cause -> what happened, what to write instead, and the text where the program is not known.
 CAUSES = {
-    "detached": (
-        "its history was cut by {text}{line}",
-        "Leave out detach() or stop_gradient() if the gradient is wanted",
-    ),
-    "wrapped": ("{text}{line} has its numbers only", "Compute with the node itself"),
-    "not recorded": (
-        "it was computed under {text}{line}, where nothing is recorded",
-        "Compute it outside of that block",
-    ),
-    "frozen": ("{name} is frozen", "Set {name}.requires_grad = True to let gradients flow to it"),
-    "not a float": (
-        "{text}{line} gives whole numbers or truth values, which have no derivative",
-        "Compute with floating-point numbers",
-    ),
-    "made": (
-        "it is made of Constants and plain numbers only, first of {text}{line}",
-        "Make an af.Variable of what you want the gradient of",
-    ),
-}
-
-
-DEFAULTS = {
-    "not recorded": "af.no_grad() or af.set_grad_enabled(False)", "detached": "detach() or stop_gradient()",
-    "wrapped": "an af.Constant",
+    "detached": ("its history was cut by {text}{line}",
+                 "Leave out detach() or stop_gradient() if the gradient is wanted", "detach() or stop_gradient()"),
+    "wrapped": ("{text}{line} has its numbers only", "Compute with the node itself", "an af.Constant"),
+    "not recorded": ("it was computed under {text}{line}, where nothing is recorded",
+                     "Compute it outside of that block", "af.no_grad() or af.set_grad_enabled(False)"),
+    "frozen": ("{name} is frozen", "Set {name}.requires_grad = True to let gradients flow to it", "it"),
+    "not a float": ("{text}{line} gives whole numbers or truth values, which have no derivative",
+                    "Compute with floating-point numbers", "it"),
+    "made": ("it is made of Constants and plain numbers only, first of {text}{line}",
+             "Make an af.Variable of what you want the gradient of", "it"),
 }  # fmt: skip
 
 
@@ -110,7 +96,7 @@ def explain(x: Any) -> str:
     if cut is None:
         return ""
     text, line = text_of(cut)
-    what, advice = CAUSES[cut.cause]
+    what, advice, _ = CAUSES[cut.cause]
     return f"{what}. {advice}".format(text=text, line=line, name=cut.name)
 
 
@@ -120,7 +106,7 @@ def text_of(cut: Cut) -> tuple[str, str]:
 
     found = find(cut.code, cut.last) if cut.code is not None else None
     if found is None:
-        return cut.name or DEFAULTS.get(cut.cause, "it"), ""
+        return cut.name or CAUSES.get(cut.cause, ("", "", "it"))[2], ""
     return found.text, f" ({found.place.where})"
 
 
@@ -153,8 +139,13 @@ def name_before(call: str, frame: Any) -> str:
     return text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
 
 
-def taken_by(code: Any) -> str:
-    """What seems to take numbers out of a graph in a code; empty if nothing does."""
+def taken_by(*codes: Any) -> str:
+    """What seems to take numbers out of a graph, in the first of these codes that does; empty if none does."""
     from ..program.source import numbers_taken
 
-    return numbers_taken(code)
+    return next((text for code in codes if (text := numbers_taken(code))), "")
+
+
+def named(x: Any) -> str:
+    """A node as the program names it: by its own name, or the expression that made it, with the line."""
+    return x.name if getattr(x, "_name", None) or not hasattr(x, "grad_fn") or x.grad_fn is None else shown(x.grad_fn)

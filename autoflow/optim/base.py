@@ -22,6 +22,7 @@ from ..base.errors import AnomalyError, DataError, StateError
 from ..base.modes import announce
 from ..base.numbering import now
 from ..base.saving import check_state, load_state, save_state
+from ..base.spellings import TABLES, install
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
@@ -203,6 +204,9 @@ class Optimiser:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.parameters)} parameters, lr={self.lr:g})"
+
+
+install(Optimiser, TABLES["opt"])
 
 
 def variables(parameters: Any) -> list[Any]:

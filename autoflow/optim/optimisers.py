@@ -75,6 +75,7 @@ class SGD(Optimiser):
     ) -> None:  # fmt: skip
         if nesterov and not momentum:
             raise ValueError("SGD: Nesterov's method needs a momentum")
+        below_one("SGD", momentum=momentum)
         self.remembers = ("velocity",) if momentum else ()
         super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
@@ -138,7 +139,7 @@ class RMSprop(Optimiser):
         self, parameters: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False,
     ) -> None:  # fmt: skip
-        below_one("RMSprop", alpha=alpha)
+        below_one("RMSprop", alpha=alpha, momentum=momentum)
         self.remembers = ("squares", *["velocity"] * bool(momentum), *["mean"] * bool(centered))
         super().__init__(
             parameters, lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered

@@ -53,6 +53,7 @@ class Schedule:
         self.optimiser, self.factor = optimiser, factor
         self.lr, self.steps = optimiser.lr, 0
         optimiser.lr = self.lr * factor(0)
+        announce("schedule", self, optimiser.parameters)
 
     def step(self) -> None:
         """Count one more step, and set the learning rate."""

@@ -322,10 +322,12 @@ def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
         node = parent
 
 
-READERS = frozenset({
-    "Variable", "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asmatrix", "float32",
-    "float64", "from_dlpack", "fromiter", "full", "matrix",
-})  # fmt: skip
+# What makes a plain array of nodes -> what to write instead.
+READERS = {
+    **dict.fromkeys(["array", "fromiter", "matrix", "asmatrix"], "af.array([...]) or np.stack"),
+    **dict.fromkeys(["asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "from_dlpack"], "the node itself"),
+    **dict.fromkeys(["float32", "float64"], "x.astype(dtype)"), "full": "af.full", "Variable": "the node itself",
+}  # fmt: skip
 
 
 def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
@@ -345,9 +347,22 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
     return found
 
 
+def numbers_read(record: Any, slot: int) -> str:
+    """How a plain operand of a record came by numbers of nodes, and what to write instead."""
+    found = find(code_of(record), record.last) if getattr(record, "place", None) is not None else None
+    own = found.operands()[slot : slot + 1] if found is not None else []
+    names = [assigned(x, found.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]  # type: ignore[union-attr]
+    calls = [x for part in (*own, *names) for x in ast.walk(part) if isinstance(x, ast.Call) and called(x) in READERS]
+    text = next(map(written, [*calls, *own]), "a plain operand")
+    remedy = READERS[called(calls[0])] if calls else "NumPy's functions on nodes, af.zeros(...) or af.array([...])"
+    where = f"{found.text} ({found.place.where})" if found is not None else record.rule.name
+    return f"{text} has numbers of nodes only, and {where} computes with them. Take {remedy} to keep the history"
+
+
 COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
-STEPS = frozenset({"argmax", "argmin", "argsort", "count_nonzero", "searchsorted", "sign"})
+STEPS = frozenset({"argmax", "argmin", "argsort", "astype", "count_nonzero", "searchsorted", "sign"})
 SHOWS = frozenset({"append", "print"})
+COUNTS = frozenset({"astype", "count_nonzero", "float", "mean", "sum", "where"})  # of truth values
 
 
 def numbers_taken(code: Any) -> str:
@@ -357,19 +372,23 @@ def numbers_taken(code: Any) -> str:
     if source is None:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
-    found = []
-    for span in sorted({Span(*where) for x in (code, *inner) for where in x.co_positions() if None not in where}):
-        for node in source.at.get(span, ()):
-            around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
-            is_shown = any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around])
-            is_counted = isinstance(node, ast.Compare) and [called(x) for x in around[:1]] in (
-                ["mean"],
-                ["sum"],
-                ["where"],
-            )
-            if not is_shown and (is_counted or takes_out(node) or is_reader(node)):
-                found.append(f"{written(node)} ({Expression(node, source).place.where})")
-    return f"numbers leave the graph at {' and '.join(found[:2])}. Use NumPy's functions on the nodes" if found else ""
+    spans = sorted({Span(*where) for x in (code, *inner) for where in x.co_positions() if None not in where})
+    found = [x for span in spans for x in source.at.get(span, ()) if seems_to_take(x, source)]
+    inmost = [x for x in found if not any([part in found for part in ast.walk(x) if part is not x])][:2]
+    texts = [f"{written(x)} ({Expression(x, source).place.where})" for x in inmost]
+    is_step = any([isinstance(x, ast.Compare) or (isinstance(x, ast.Call) and called(x) in STEPS) for x in inmost])
+    advice = "A step has no slope: train with a smooth function" if is_step else "Use NumPy's functions on the nodes"
+    return f"numbers leave the graph at {' and '.join(texts)}. {advice}" if texts else ""
+
+
+def seems_to_take(node: Any, source: Source) -> bool:
+    """Does an expression take numbers out of a graph, and not to show them?"""
+    around = [x for x in parents_of(node, source) if isinstance(x, (ast.Call, ast.JoinedStr))]
+    if any([isinstance(x, ast.JoinedStr) or called(x) in SHOWS for x in around]):
+        return False
+    if isinstance(node, ast.Compare):
+        return bool(around) and called(around[0]) in COUNTS
+    return takes_out(node) or is_reader(node)
 
 
 def computes_with_gradient(code: Any) -> bool:
@@ -384,6 +403,8 @@ def is_reader(node: Any) -> bool:
     """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(x)``?"""
     if not isinstance(node, ast.Call) or not any([True for a in node.args for _ in numbers_in(a)]):
         return False
+    if called(node) == "astype":
+        return written(node.args[0]).startswith(("int", "bool", "np.int", "np.bool"))
     is_maths = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "math"
     return is_maths or called(node) in READERS or called(node) in STEPS
 
@@ -428,9 +449,8 @@ def called(call: Any) -> str:
 def takes_out(node: Any) -> bool:
     """Does it look like ``y.value``, ``w.item()``, ``float(w)``, ``af.stop_gradient(y)``?"""
     if isinstance(node, ast.Call) and node.args:
-        return called(node) in ("float", "int", "complex", "stop_gradient") and not isinstance(
-            node.args[0], ast.Constant
-        )
+        is_taker = called(node) in ("float", "int", "complex", "stop_gradient")
+        return is_taker and not isinstance(node.args[0], ast.Constant)
     if isinstance(node, ast.Call):
         return called(node) in ("item", "tolist", "detach")
     return isinstance(node, ast.Attribute) and node.attr == "value"

@@ -140,7 +140,7 @@ class Trace:
         also: Iterable[Any] = (),
     ) -> None:  # fmt: skip
         check_function(f)
-        self.code = getattr(f, "__code__", None)
+        self.function = f
         self.many = isinstance(argnum, tuple)
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
@@ -196,8 +196,11 @@ class Trace:
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
         if self.leaves and not allow_unused and not any(map(self.reaches, results)):
+            from ..backprop.second_runs import codes_of
+
             what = "the function's result depends on none of the arguments that it is differentiated for"
-            raise lost(what, next((text for z in results if (text := explain(z))), "") or taken_by(self.code))
+            causes = [*map(explain, results), taken_by(*codes_of(self.function))]
+            raise lost(what, next(filter(None, causes), ""))
 
     def gradients(self, z: Any, seed: Any = None, nested: bool | None = None) -> list[Any]:
         """dL/d(leaf) for each leaf, given the seed dL/dz; None where nothing came."""

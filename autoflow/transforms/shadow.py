@@ -38,6 +38,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..nodes.versions import caller
+from ..program.source import numbers_read
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -387,14 +388,26 @@ def is_choice(near: list[Any] | None, found: list[Any] | None, right: Any) -> bo
 
 
 def message(again: Callable[..., Any]) -> str:
-    """The message, with the line that first computes with such numbers: the two runs are compared once more."""
-    runs: list[list[Any]] = []
-    for shadow in (TRUE, OTHER):
-        runs.append([])
+    """The message, with what computes with such numbers first: the two runs are compared once more."""
+    runs: tuple[list[Any], list[Any]] = [], []
+    for shadow, run in zip((TRUE, OTHER), runs, strict=True):
+        listen = functools.partial(note_operation, run)
         with contextlib.suppress(Exception):
-            again(shadow, keep=sys.maxsize, listeners=(lambda node: runs[-1].append(operands_read(node)),))
-    place = next((f" (first used in {a[0]}, at {a[1]})" for a, b in zip(*runs, strict=False) if a != b), "")
-    return f"numbers of nodes reach the result without a gradient{place}: {PAST_US}"
+            again(shadow, keep=sys.maxsize, listeners=(listen,))
+    cause = PAST_US
+    for (one, record), (other, _) in zip(*runs, strict=False):
+        if one != other:
+            plain = [j for j, parent in enumerate(record.parents) if parent is None]
+            changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
+            if changed:
+                cause = f"{numbers_read(record, changed[0])}; or x.value, if only the numbers are meant."
+            break
+    return f"numbers of nodes reach the result without a gradient: {cause}"
+
+
+def note_operation(notes: list[Any], node: Any) -> None:
+    """Note what an operation has read, and its record."""
+    notes.append((operands_read(node), current_record(node)))
 
 
 def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,42 @@ SAID = {
     "softmax_before_cross_entropy": "has passed a softmax, and the loss takes one itself",
     "sigmoid_before_its_loss": "has passed a sigmoid, and the loss takes one itself",
     "loss_made_before_the_step": "backward() starts at once, which was computed before the step",
-    "numpys_array_in_a_step": "np.array([v, v])",
+    "numpys_array_in_a_step": "np.array([x * w for x in X]) has numbers of nodes only",
     "wrapped_in_a_constant": "W has no part in np.mean((h @ v - 1.0) ** 2): af.Constant(h) (line",
     "backward_of_a_number": "the result is no node but float: numbers leave the graph at value.item() (line",
     "backward_of_an_accuracy": "numbers leave the graph at p > 0.5 (line",
     "a_variable_of_the_loss": "backward() starts at a leaf: numbers leave the graph at af.Variable(value) (line",
     "signs_as_activation": "sign is constant between its steps",
+    "schedule_made_in_each_step": "each step makes a new Schedule",
+    "mean_over_the_wrong_axis": "backward() starts from loss of shape (20,)",
+    "value_in_the_place_of_grad": "Write w.grad, not w.value",
+    "penalty_that_is_subtracted": "penalty is subtracted from the loss, so steps make it grow (line",
+    "nothing_between_two_layers": "two linear layers are one (line",
+    "layers_written_by_hand": "nothing but a bias is between W1 and W2",
+    "targets_beyond_tanh": "tanh gives -1 to 1, and 14 of 20 targets are outside",
+    "targets_beyond_sigmoid": "Leave out the last sigmoid",
+    "overflow_inside_of_a_finite_result": "exp of (x - 1.0)[1] = 999 is inf",
+    "nothing_in_this_is_spread": "divide of (x - np.mean(x))[0] = 0 and np.std(x) = 0 is nan",
+    "limits_that_are_too_narrow": "clip passes 0 of 2 entries of x: x gets none",
+    "no_variable_at_all": "no operation on a node was recorded. Make an af.Variable",
+    "number_taken_in_a_function": "numbers leave the graph at float(x) (line",
+    "stored_in_a_plain_array": "out has numbers of nodes only, and out * x (line",
     "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
 }
+
+
+CAUSES = (  # of a gradient that is lost: of each program one is said
+    "leave the graph at", "has numbers of nodes only", "is frozen", "its history was cut by", "is made of Constants",
+    "was computed under", "no operation on a node",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("k", [k for k in CASES if k[0] in ("lost", "no history")])
+def test_one_cause_is_said(k: tuple[str, int]) -> None:
+    found = str(examine(PROGRAMS[k[0]][k[1]][0]))
+    assert sum(found.count(text) for text in CAUSES) == 1, found
+    assert "usual causes" not in found
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -218,3 +247,9 @@ def test_advice_fits_what_is_there() -> None:
     assert "the derivative of norm is 0 here" in str(np.linalg.norm(origin).diagnose())
     assert "Clip" not in str(af.diagnose(PROGRAMS["vanishing"][0][0]()))
     assert "Clip" in str(af.diagnose(PROGRAMS["exploding"][0][0]()))
+
+
+def test_what_advice_names_is_there() -> None:
+    for path in (Path(inspect.getfile(Diagnosis)).parent).glob("*.py"):
+        for name in re.findall(r"\baf\.((?:\w+\.)*\w+)", path.read_text(encoding="utf-8")):
+            assert operator.attrgetter(name)(af) is not None, f"{path.name}: af.{name}"

@@ -128,10 +128,14 @@ def in_a_comprehension(x: Any) -> Any:
     return np.sum([float(v) for v in x * 2.0])
 
 
+def by_rounding(x: Any) -> Any:
+    return np.sum((x * 2.0).astype(int))
+
+
 TAKERS = {
     as_number: "float(np.sum(x * x))", by_item: "y.item()", as_list: "x.tolist()", by_value: "np.exp(x).value",
     as_array: "np.asarray(x)", by_pythons_mathematics: "math.sin(x[0])", by_a_step: "np.argmax(x * 2.0)",
-    by_counting: "x > 0.5", in_a_comprehension: "float(v)",
+    by_counting: "x > 0.5", by_rounding: "(x * 2.0).astype(int)", in_a_comprehension: "float(v)",
 }  # fmt: skip
 
 
@@ -145,7 +149,8 @@ def test_what_takes_numbers_out_of_the_graph_is_named(
         with pytest.raises(af.errors.LostGradientError) as caught, af.options(prove="never"):
             differentiate(f)(np.ones(2))
         message = str(caught.value)
-        assert f"numbers leave the graph at {text} (line {line} of test_cuts.py). Use NumPy's functions" in message
+        advice = "A step has no slope" if f in (by_a_step, by_counting, by_rounding) else "Use NumPy's functions on"
+        assert f"numbers leave the graph at {text} (line {line} of test_cuts.py). {advice}" in message
         assert "usual causes" not in message
     capsys.readouterr()
     if f is not by_pythons_mathematics:
@@ -158,6 +163,24 @@ def test_backward_of_a_number_says_where_it_came_from() -> None:
     loss = float(np.sum(x * x))
     with pytest.raises(af.errors.LostGradientError, match=r"float 5.0: numbers leave the graph at float\(np.sum\(x"):
         af.backward(loss)
+
+
+def halved(x: Any) -> Any:
+    return float(x) / 2
+
+
+def test_what_a_function_takes_is_found_from_where_backward_is_called() -> None:
+    x = af.Variable(3.0, name="x")
+
+    def above(v: Any) -> Any:
+        return halved(v) + 1.0
+
+    for start in (lambda: af.backward(above(x)), lambda: af.grad(lambda v: above(v))(3.0)):
+        with pytest.raises(
+            af.errors.LostGradientError, match=r"at float\(x\) \(line \d+ of test_cuts.py\). Use"
+        ) as caught:
+            start()
+        assert "usual causes" not in str(caught.value)
 
 
 def test_why_says_what_separates_two_nodes() -> None:

@@ -435,3 +435,11 @@ def test_a_constructor_does_not_look_at_its_caller(monkeypatch):
         without.setattr(sys, "_getframe", None)
         adam = optim.Adam([w])
     assert adam.parameters == [w]
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.RMSprop])
+def test_a_momentum_that_never_forgets_is_refused(kind):
+    kind([af.Variable(1.0)], lr=0.1, momentum=0.99)
+    for momentum in (1.0, 1.5, -0.1):
+        with pytest.raises(ValueError, match=rf"{kind.__name__}: momentum must be at least 0 and less than 1"):
+            kind([af.Variable(1.0)], lr=0.1, momentum=momentum)

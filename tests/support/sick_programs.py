@@ -783,7 +783,7 @@ def numpys_array_in_a_step(sick: bool) -> Any:
 
     def step() -> None:
         opt.zero_grad()
-        y = (np.array if sick else np.stack)([x @ w for x in X])
+        y = np.array([x * w for x in X]) if sick else np.stack([x * w for x in X])
         (np.mean((y - 1.0) ** 2) + np.sum(w * w)).backward()
         opt.step()
 
@@ -1226,3 +1226,167 @@ def gradients_set_to_none_by_hand(sick: bool) -> Any:
         w.grad = None
 
     return training(update, sick)
+
+
+@pair("made anew")
+def schedule_made_in_each_step(sick: bool) -> Any:
+    w, loss = model()
+    opt = af.optim.SGD([w], lr=0.05)
+    once = af.optim.Schedule(opt, af.optim.cosine(100))
+
+    def step() -> None:
+        schedule = af.optim.Schedule(opt, af.optim.cosine(100)) if sick else once
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+        schedule.step()
+
+    return step
+
+
+@pair("shapes")
+def mean_over_the_wrong_axis(sick: bool) -> Any:
+    W, X, T = af.Variable(draw(2, 3), name="W"), draw(20, 2), draw(20, 3)
+    opt = af.optim.SGD([W], lr=0.001)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = np.mean((X @ W - T) ** 2, axis=1 if sick else None)
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("uphill")
+def value_in_the_place_of_grad(sick: bool) -> Any:
+    def update(sick: bool, w: Any, loss: Any) -> None:
+        loss().backward()
+        with af.no_grad():
+            w -= 0.1 * (w.value if sick else w.grad)
+        w.zero_grad()
+
+    return training(update, sick)
+
+
+@pair("uphill")
+def penalty_that_is_subtracted(sick: bool) -> Any:
+    w = af.Variable([0.5, -0.5], name="w")
+    opt, X, T = af.optim.SGD([w], lr=0.05), draw(20, 2), draw(20)
+
+    def step() -> None:
+        opt.zero_grad()
+        penalty = 0.1 * np.sum(w**2)
+        loss = np.mean((X @ w - T) ** 2) + (-penalty if sick else penalty)
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("linear")
+def nothing_between_two_layers(sick: bool) -> Any:
+    rng = np.random.default_rng(0)
+    between = [] if sick else [np.tanh]
+    net = nn.Sequential(nn.Linear(2, 8, rng=rng), *between, nn.Linear(8, 1, rng=rng))
+    return nn.mse_loss(net(draw(20, 2)), draw(20, 1))
+
+
+@pair("linear")
+def layers_written_by_hand(sick: bool) -> Any:
+    W1, b1, W2 = af.Variable(draw(2, 4), name="W1"), af.Variable(draw(4), name="b1"), af.Variable(draw(4, 3), name="W2")
+    h = draw(20, 2) @ W1 + b1
+    return np.mean((h if sick else np.tanh(h)) @ W2)
+
+
+@pair("linear")
+def a_bottleneck_is_meant(sick: bool) -> Any:
+    n = 3 if sick else 1
+    W1, b1, W2 = af.Variable(draw(n, 3), name="W1"), af.Variable(draw(n), name="b1"), af.Variable(draw(3, n), name="W2")
+    return np.sum(W2 @ (W1 @ draw(3) + b1))
+
+
+@pair("range")
+def targets_beyond_tanh(sick: bool) -> Any:
+    w, X, T = af.Variable(draw(2), name="w"), draw(20, 2), np.linspace(-3.0, 3.0, 20)
+    y = np.tanh(X @ w)
+    return np.mean((y - (T if sick else T / 3)) ** 2)
+
+
+@pair("range")
+def targets_beyond_sigmoid(sick: bool) -> Any:
+    net = nn.Sequential(nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.sigmoid)
+    return nn.mse_loss(net(draw(20, 2)), np.linspace(-2.0 if sick else 0.1, 0.9, 20)[:, None])
+
+
+@pair("unreached")
+def second_layer_is_not_used(sick: bool) -> Any:
+    first, second = [nn.Linear(2, 2, rng=np.random.default_rng(k)) for k in range(2)]
+    opt, X = af.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01), draw(20, 2)
+
+    def step() -> None:
+        opt.zero_grad()
+        h = np.tanh(first(X))
+        np.mean((h if sick else second(h)) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("infinite value")
+def overflow_inside_of_a_finite_result(sick: bool) -> Any:
+    x = af.Variable([1.0, 1000.0 if sick else 3.0], name="x")
+    y = np.exp(x - 1.0)
+    return (y / np.sum(y))[0]
+
+
+@pair("nan value")
+def nothing_in_this_is_spread(sick: bool) -> Any:
+    x = af.Variable([1.0, 1.0, 1.0 if sick else 2.0], name="x")
+    return np.sum(((x - np.mean(x)) / np.std(x)) ** 3)
+
+
+@pair("dead")
+def limits_that_are_too_narrow(sick: bool) -> Any:
+    x = af.Variable([5.0, 7.0], name="x")
+    return np.sum(np.clip(x, 0.0, 1.0 if sick else 9.0) ** 2)
+
+
+@pair("no history")
+def no_variable_at_all(sick: bool) -> Any:
+    w, X = draw(2), draw(20, 2)
+    if not sick:
+        w = af.Variable(w, name="w")
+
+    def loss() -> Any:
+        return np.mean((X @ w) ** 2)
+
+    return loss
+
+
+def halved_number(x: Any) -> Any:
+    """A number that a function takes."""
+    x = float(x)
+    return x / 2
+
+
+@pair("no history")
+def number_taken_in_a_function(sick: bool) -> Any:
+    x = af.Variable(3.0, name="x")
+
+    def loss() -> Any:
+        return halved_number(x) if sick else x / 2
+
+    return loss
+
+
+@pair("lost")
+def stored_in_a_plain_array(sick: bool) -> Any:
+    x = af.Variable([1.0, 2.0], name="x")
+
+    def loss() -> Any:
+        out = (np if sick else af).zeros((3, 2))
+        out[1] = x * 2
+        return np.sum(out * x)
+
+    return loss

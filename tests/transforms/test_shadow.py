@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,9 @@ def loss(f: Any) -> Any:
 
 
 MODES = {"strict": lambda: af.options(strict=True), "anomaly": af.detect_anomaly}
-WORDS = r"numbers of nodes reach the result .*test_shadow\.py:\d+.*np\.full.*af\.array.*af\.stop_gradient"
+WORDS = (
+    r"reach the result .* has numbers of nodes only, and .* \(line \d+ of test_shadow\.py\) computes with them\. Take"
+)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -181,7 +184,29 @@ def test_the_line_is_that_of_the_first_operation() -> None:
     with af.options(strict=True), pytest.raises(LostGradientError) as caught:
         af.grad(f)(V)
     line = f.__code__.co_firstlineno + 4
-    assert f"(first used in multiply, at {f.__code__.co_filename}:{line})" in str(caught.value)
+    read = f"np.full(3, a[0]) has numbers of nodes only, and c * b (line {line} of test_shadow.py) computes with them"
+    assert f"{read}. Take af.full to keep the history; or x.value" in str(caught.value)
+
+
+WAYS = {
+    "np.array([v, v * 2.0])": "af.array([...]) or np.stack", "np.asarray(v * 2.0)": "the node itself",
+    "np.full((2, 3), v * 2.0)": "af.full",
+    "stored": "NumPy's functions on nodes, af.zeros(...) or af.array([...])",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_reads_past_us_is_named_with_its_remedy_and_nothing_else(way: str, tmp_path: Path) -> None:
+    lines = ["stored = np.zeros((2, 3))", "stored[1] = v * 2.0", f"return np.sum({way} * v)"]
+    program = tmp_path / "program.py"
+    program.write_text("\n    ".join(["def f(v, np):", *lines]), encoding="utf-8")
+    scope: dict[str, Any] = {}
+    exec(compile(program.read_text(encoding="utf-8"), program, "exec"), scope)
+    with af.options(strict=True), pytest.raises(LostGradientError) as caught:
+        af.grad(scope["f"])(V, np)
+    said = str(caught.value)
+    assert f": {way} has numbers of nodes only, and {way} * v (line 4 of program.py) computes with them" in said
+    assert [text for text in WAYS.values() if f"Take {text} to" in said] == [WAYS[way]]
 
 
 def test_generators_go_on_as_if_there_had_been_one_run() -> None:

@@ -15,12 +15,12 @@ from ..base.errors import lost
 from ..nodes.cuts import explain
 from ..nodes.nodes import gradient_target
 from ..nodes.records import Record
-from ..pictures.model.gathering import kept_bytes
-from ..pictures.summaries import summary as network_table
-from ..pictures.walk import Graph, graph
 from ..program.boxes import Boxes
 from ..program.names import Naming
 from ..table.blocks import FROM
+from .model.gathering import kept_bytes
+from .summaries import summary as network_table
+from .walk import Graph, graph
 
 
 class MemoryLine(NamedTuple):
