@@ -125,7 +125,14 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             results = reported.results
         except Exception:
             return self.run_eagerly(args, options)
-        return self.compare(key, entry, self.f(*args, **options), results, arrays) if is_due else results
+        if not is_due:
+            return results
+        before = Snapshot(self.f, args, options)
+        try:
+            return self.compare(key, entry, self.f(*args, **options), results, arrays)
+        except CompileError:
+            before.restore()
+            raise
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
         """The program for these arguments, recorded at the first such call; None if they run eagerly."""
@@ -164,9 +171,11 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
             raise error
+        before = Snapshot(self.f, args, options)
         results = self.f(*args, **options)
         if self.fallback:
             return results
+        before.restore()
         raise CompileError(
             f"the compiled {self.name} ended in {type(error).__name__}: {error}. Eager code does not: take the part "
             f"that fails out of the compiled function, or say af.compile(f, fallback=True)."
@@ -184,17 +193,17 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             self.renewed += 1
             if self.renewed == MANY:
                 warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
-        before = Snapshot(self.f, args, options) if self.fallback else None
+        before = Snapshot(self.f, args, options)
         try:
-            if before is not None and before.iterators:
+            if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
             recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
             entry = Entry(recorded, args, options, self.how)
-        except Exception:  # eager code knows whether it is one of the user's
-            self.refused = True
-            if before is None:
-                raise
+        except BaseException as error:  # eager code knows whether it is one of the user's
             before.restore()
+            self.refused |= isinstance(error, Exception)
+            if not self.fallback or not isinstance(error, Exception):
+                raise
         self.entries[key] = entry
         while len(self.entries) > self.limit:
             self.entries.popitem(last=False)

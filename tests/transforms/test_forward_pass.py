@@ -423,7 +423,8 @@ CHOOSING = {
     "piecewise": lambda x: np.piecewise(x, [x < 0, x > 1], [0.0, lambda v: v * v, lambda v: -v]), "round": np.round,
     "select": lambda x: np.select([x < 0, x > 1], [x, 0.5 * x], 0.25), "sign": np.sign,
     "where": lambda x: np.where(x > 0, x, 0.5), "max": lambda x: np.max(np.stack([x, 0.5 * x]), axis=0),
-    "sort": lambda x: np.sort(np.stack([x, 0.5 * x]), axis=0)[1], "nansum": lambda x: np.nansum(np.stack([x, 1 + x]), axis=0),
+    "sort": lambda x: np.sort(np.stack([x, 0.5 * x]), axis=0)[1],
+    "nansum": lambda x: np.nansum(np.stack([x, 1 + x]), axis=0),
 }  # fmt: skip
 STEEP = {
     "root": np.sqrt, "log": np.log, "1/x": lambda x: 1 / x, "exp": np.exp, "0/0": lambda x: x / (x * 0.0),
