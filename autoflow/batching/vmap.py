@@ -151,6 +151,17 @@ class Batch:
         leaves = [share(x) if axis is None else take(x) for x, axis in self.leaves]
         return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
 
+    def examples(self) -> Iterator[list[Any]]:
+        """The arguments of f for each example. What all of them share is the object that was given."""
+        leaves = iter(self.leaves)
+        parts = [[next(leaves) for _ in pytree.tree_leaves(x)] for x in self.args]
+        is_mapped = [any([axis is not None for _, axis in part]) for part in parts]
+        for k in range(self.size):
+            yield [
+                pytree.tree_unflatten(x, [v if axis is None else v[k] for v, axis in part]) if mapped else x
+                for x, part, mapped in zip(self.args, parts, is_mapped, strict=True)
+            ]
+
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
         """The results for all examples. If ``layer.reason`` is set afterwards, they are invalid."""
         around = modes()
@@ -166,7 +177,10 @@ class Batch:
                 ),
             ):  # fmt: skip
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
+                parts = None if self.flat else pytree.parts_of(args)
                 z = self.f(*args, **self.options)
+                if parts is not None and not pytree.is_made_of(args, parts):
+                    layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:
             if doubt.layer is not layer:
                 raise

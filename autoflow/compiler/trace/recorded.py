@@ -156,7 +156,7 @@ def run_once(
         type(x) is type(y) and x is not y
         for x, y in zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
     ])  # fmt: skip
-    before = parts_of(given) if has_containers else None
+    before = pytree.parts_of(given) if has_containers else None
 
     try:
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
@@ -168,7 +168,7 @@ def run_once(
                     raise
             if tape.reason is not None:
                 raise tape.reason
-        if has_containers and parts_of(given) != before:
+        if before is not None and not pytree.is_made_of(given, before):
             raise CompileError(
                 "a compiled function changes a list, dict or object among its arguments, which would happen in no "
                 "call: change a copy and return it, or say af.compile(f, fallback=True)."
@@ -181,14 +181,10 @@ def run_once(
         tape.open = False
         entered.clear()
         given.clear()
+        before = None
     guards.check_unchanged()
     check_nothing_stays(tape, waits)
     return program, tree
-
-
-def parts_of(tree: Any) -> tuple[list[str], list[int]]:
-    """Where in nested containers the leaves are, and which objects they are."""
-    return pytree.tree_paths(tree, ""), [id(x) for x in pytree.tree_leaves(tree)]
 
 
 def add_output(tape: Tape, x: Any) -> Any:
