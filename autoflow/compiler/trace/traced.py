@@ -28,6 +28,7 @@ from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
 from ..matching import Nth, Value, layout_of
+from ..program import NUMBERS
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
@@ -316,7 +317,7 @@ class Traced(DuckArray):
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y``. Numbers are not written into: the name gets another one."""
         if self.is_number:
-            return ufunc(self, y)
+            return self * y if name == "mul" else ufunc(self, y)
         self.overwrite(ufunc(self, y))
         return self
 
@@ -348,6 +349,25 @@ class Traced(DuckArray):
         if not args and not options:
             return self.tape.new_traced(self.expr, self, itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
+
+
+def by_operator(name: str, function: Any, order: int = 1) -> None:
+    """An operator of complex numbers: NumPy's function of arrays has other last bits."""
+    of_arrays = getattr(DuckArray, name)
+
+    def method(self: Traced, *others: Any) -> Any:
+        operands = (self, *others)
+        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
+        if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
+            return self.tape.call(function, operands[::order], fixed=True)
+        return of_arrays(self, *others)
+
+    setattr(Traced, name, method)
+
+
+by_operator("__mul__", operator.mul)
+by_operator("__rmul__", operator.mul, -1)
+by_operator("__abs__", operator.abs)
 
 
 def _samples(args: Any) -> Any:
