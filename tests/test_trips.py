@@ -59,10 +59,10 @@ WAYS = {
     "w = u[1:]; w *= 2; u.sum()": (lambda: X.sum(axis=1) * 1.0, write_view, 65, 65, 37),
     "af.grad of three": (lambda: None, lambda _: grad(vector), 107, 110, 66),
     "af.vmap of three": (lambda: None, lambda _: vmap(batch), 140, 140, 54),
-    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 440, 450, 176),
+    "compiled, first": (lambda: af.compile(other()), lambda c: c(vector), 441, 450, 177),
     "compiled, later": (lambda: None, lambda _: compiled(vector), 9, 9, 4),
     "value_and_grad compiled, first": (
-        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1150, 1100, 549,
+        lambda: af.compile(af.value_and_grad(other())), lambda c: c(vector), 1154, 1100, 553,
     ),
     "graph() of a product": (lambda: af.Variable(2.0) * af.Variable(3.0), lambda z: z.graph(), 530, 650, 180),
     "graph() with gradients": (lambda: x * y, lambda z: z.graph(gradients=True), 650, 650, 250),

@@ -99,12 +99,11 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
-            if referents_of[type(child)] is constant or len(queue) >= limit:
-                continue
-            child = holder_of_state(child)
-            if id(child) not in seen:
-                seen.add(id(child))
-                queue.append(child)
+            if referents_of[type(child)] is not constant and len(queue) < limit:
+                child = holder_of_state(child)
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    queue.append(child)
     return queue
 
 

@@ -85,21 +85,17 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
 
 
-def parts_of(tree: Any) -> tuple[list[str], list[Any]]:
-    """The paths of the leaves, and the leaves: for :func:`is_made_of`."""
-    return tree_paths(tree), tree_leaves(tree)
-
-
-def is_made_of(tree: Any, parts: tuple[list[str], list[Any]]) -> bool:
-    """Do the containers still hold the same objects in the same places?
+def watched(tree: Any) -> Callable[[], bool]:
+    """A function that says whether the containers still hold the same objects in the same places.
 
     >>> tree = {"w": [1.0, 2.0]}
-    >>> parts = parts_of(tree)
+    >>> is_unchanged = watched(tree)
     >>> tree["w"][0] += 1.0
-    >>> is_made_of(tree, parts)
+    >>> is_unchanged()
     False
     """
-    return tree_paths(tree) == parts[0] and all(map(operator.is_, tree_leaves(tree), parts[1]))
+    paths, leaves = tree_paths(tree), tree_leaves(tree)
+    return lambda: tree_paths(tree) == paths and all(map(operator.is_, tree_leaves(tree), leaves))
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:

@@ -125,14 +125,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             results = reported.results
         except Exception:
             return self.run_eagerly(args, options)
-        if not is_due:
-            return results
-        before = Snapshot(self.f, args, options)
-        try:
-            return self.compare(key, entry, self.f(*args, **options), results, arrays)
-        except CompileError:
-            before.restore()
-            raise
+        return self.compare(key, entry, args, options, results) if is_due else results
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
         """The program for these arguments, recorded at the first such call; None if they run eagerly."""
@@ -146,16 +139,20 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         self.entries.move_to_end(key)
         return entry
 
-    def compare(self, key: Any, entry: Entry, eager: Any, results: Any, arrays: list[Any]) -> Any:
+    def compare(self, key: Any, entry: Entry, args: tuple[Any, ...], options: dict[str, Any], results: Any) -> Any:
         """The results, if they are those of eager code for these arguments."""
+        scale = max([size_of_numbers(x) for x in pytree.tree_leaves([args, options]) if is_array(x)], default=0.0)
+        before = Snapshot(self.f, args, options)
+        eager = self.f(*args, **options)
         try:
-            check_equal(eager, results, self.name, entry.accuracy, max(map(size_of_numbers, arrays), default=0.0))
+            check_equal(eager, results, self.name, entry.accuracy, scale)
         except CompileError as error:
             self.latest = None
             self.entries[key] = None if self.fallback else error
-            if not self.fallback:
-                raise
-            return eager
+            if self.fallback:
+                return eager
+            before.restore()
+            raise
         found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
         if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
             entry.unproved = False  # equal zeros would say little

@@ -214,7 +214,7 @@ class Traced(DuckArray):
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):
                 raise into_outside()
-            self._write_by(function, args, options)
+            write(x, tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
@@ -259,10 +259,6 @@ class Traced(DuckArray):
         if value.dtype is None or value.dtype != self.dtype:
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
         write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
-
-    def _write_by(self, function: Any, args: Any, options: Any) -> None:
-        """Write down a function that writes into its first argument: on a copy, which we become."""
-        write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
@@ -357,7 +353,9 @@ def by_operator(name: str, function: Any, order: int = 1) -> None:
 
     def method(self: Traced, *others: Any) -> Any:
         operands = (self, *others)
-        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
+        are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
+            [getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]
+        )
         if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
             return self.tape.call(function, operands[::order], fixed=True)
         return of_arrays(self, *others)
