@@ -94,15 +94,16 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     """NumPy's and Python's own generators, and all that can be reached from ``roots``: including arrays and nodes,
     except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
     to find what its objects refer to."""
-    referents_of = ByType(referents_by_type) if referents_of is None else referents_of
+    referents_of = REFERENTS if referents_of is None else referents_of
     queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
-            child = holder_of_state(child)
-            if id(child) not in seen and referents_of[type(child)] is not constant and len(queue) < limit:
-                seen.add(id(child))
-                queue.append(child)
+            if referents_of[type(child)] is not constant and len(queue) < limit:
+                child = holder_of_state(child)
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    queue.append(child)
     return queue
 
 
@@ -163,6 +164,9 @@ def _of_function(x: Any) -> Iterable[Any]:
             found.append(names)
             found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
     return found
+
+
+REFERENTS = ByType(referents_by_type)
 
 
 def holds(kind: type) -> bool:

@@ -59,9 +59,8 @@ class Snapshot:
         self.large: list[np.ndarray] = []
         self.iterators: list[tuple[Any, Any]] = []
         self.left, self.is_whole = COPIED, True
-        note = second_runs.ByType(note_of)
         for x in second_runs.reachable(*roots):
-            note[type(x)](self, x)
+            NOTES[type(x)](self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 

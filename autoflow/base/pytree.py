@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -82,6 +83,19 @@ def tree_paths(tree: Any, start: str = "") -> list[str]:
     if not is_container(tree):
         return [start]
     return [path for step, child in children(tree) for path in tree_paths(child, start + step)]
+
+
+def watched(tree: Any) -> Callable[[], bool]:
+    """A function that says whether the containers still hold the same objects in the same places.
+
+    >>> tree = {"w": [1.0, 2.0]}
+    >>> is_unchanged = watched(tree)
+    >>> tree["w"][0] += 1.0
+    >>> is_unchanged()
+    False
+    """
+    paths, leaves = tree_paths(tree), tree_leaves(tree)
+    return lambda: tree_paths(tree) == paths and all(map(operator.is_, tree_leaves(tree), leaves))
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:

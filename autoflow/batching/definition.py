@@ -6,7 +6,6 @@ which axis of each argument and result numbers the examples, and how many there 
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -101,9 +100,9 @@ def is_stacked(x: Any) -> bool:
 def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
     """f for each example, on read-only views; results as new memory, by np.stack."""
     results = []
-    for k in range(batch.size):
+    for k, args in enumerate(batch.examples()):
         try:
-            results.append(f(*batch.arguments(operator.itemgetter(k)), **options))
+            results.append(f(*args, **options))
         except Exception as error:
             error.add_note(f"(af.vmap: in example {k})")
             raise

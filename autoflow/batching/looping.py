@@ -274,15 +274,10 @@ def brought(result: Any, how: Any) -> Any:
     if how is None or type(result) is not Batched:
         return result
     result.is_number = how.number
-    if how.copy or how.order:
-        result = laid(result, how.order)
+    if how.copy or how.order:  # a copy, whose axes lie in this order in memory
+        x = result.inner
+        x = x.copy() if how.order is None else in_order(x, (0, *[k + 1 for k in how.order]))
+        result = Batched(x, result.batch_layer, result.mapped)
     if how.locked:
         result.inner.flags.writeable = False
     return result
-
-
-def laid(x: Batched, order: Any) -> Batched:
-    """A copy whose axes lie in this order in memory."""
-    if order is None:
-        return Batched(x.inner.copy(), x.batch_layer, x.mapped)
-    return Batched(in_order(x.inner, (0, *[k + 1 for k in order])), x.batch_layer)

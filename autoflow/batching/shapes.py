@@ -205,10 +205,7 @@ def ravel(layer: Layer, a: Any, order: str = "C") -> Any:
     return reshape(layer, a, -1, order, copy=not dense)
 
 
-@batched(flatten)
-def flat_copy(layer: Layer, a: Any, order: str = "C") -> Any:
-    """One axis, always a copy."""
-    return reshape(layer, a, -1, order, copy=True)
+FORMS[flatten] = lambda layer, a, order="C": reshape(layer, a, -1, order, copy=True)
 
 
 @batched(np.transpose)

@@ -125,7 +125,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             results = reported.results
         except Exception:
             return self.run_eagerly(args, options)
-        return self.compare(key, entry, self.f(*args, **options), results, arrays) if is_due else results
+        return self.compare(key, entry, args, options, results) if is_due else results
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
         """The program for these arguments, recorded at the first such call; None if they run eagerly."""
@@ -139,16 +139,20 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         self.entries.move_to_end(key)
         return entry
 
-    def compare(self, key: Any, entry: Entry, eager: Any, results: Any, arrays: list[Any]) -> Any:
+    def compare(self, key: Any, entry: Entry, args: tuple[Any, ...], options: dict[str, Any], results: Any) -> Any:
         """The results, if they are those of eager code for these arguments."""
+        scale = max([size_of_numbers(x) for x in pytree.tree_leaves([args, options]) if is_array(x)], default=0.0)
+        before = Snapshot(self.f, args, options)
+        eager = self.f(*args, **options)
         try:
-            check_equal(eager, results, self.name, entry.accuracy, max(map(size_of_numbers, arrays), default=0.0))
+            check_equal(eager, results, self.name, entry.accuracy, scale)
         except CompileError as error:
             self.latest = None
             self.entries[key] = None if self.fallback else error
-            if not self.fallback:
-                raise
-            return eager
+            if self.fallback:
+                return eager
+            before.restore()
+            raise
         found = [size_of_numbers(x) for x in pytree.tree_leaves(results) if has_dtype(x)]
         if self.how["verify"] == "second" and entry.calls > 1 and (any(found) or not found or entry.calls > MANY):
             entry.unproved = False  # equal zeros would say little
@@ -164,9 +168,11 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         raises, too, is the user's; any other is ours, and counts as a refusal."""
         if isinstance(error, CompileError) and not self.fallback:
             raise error
+        before = Snapshot(self.f, args, options)
         results = self.f(*args, **options)
         if self.fallback:
             return results
+        before.restore()
         raise CompileError(
             f"the compiled {self.name} ended in {type(error).__name__}: {error}. Eager code does not: take the part "
             f"that fails out of the compiled function, or say af.compile(f, fallback=True)."
@@ -184,17 +190,17 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             self.renewed += 1
             if self.renewed == MANY:
                 warnings.warn(SLOW.format(self.name, MANY), RuntimeWarning, stacklevel=4)
-        before = Snapshot(self.f, args, options) if self.fallback else None
+        before = Snapshot(self.f, args, options)
         try:
-            if before is not None and before.iterators:
+            if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
             recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
             entry = Entry(recorded, args, options, self.how)
-        except Exception:  # eager code knows whether it is one of the user's
-            self.refused = True
-            if before is None:
-                raise
+        except BaseException as error:  # eager code knows whether it is one of the user's
             before.restore()
+            self.refused |= isinstance(error, Exception)
+            if not self.fallback or not isinstance(error, Exception):
+                raise
         self.entries[key] = entry
         while len(self.entries) > self.limit:
             self.entries.popitem(last=False)

@@ -219,16 +219,11 @@ def is_linear(rule: Rule, k: int) -> bool:
     read = rule.needs[k]
     if read is None or rule in DIAGONAL or rule is AFFINE:
         return False
-    if is_multilinear(rule):
+    if rule.derivatives is MULTILINEAR.derivatives:  # for some number of operands
         return True
     last = len(rule.names)
     numbers = {place % (last + 1) for place, what in read if not what}
     return rule.residual is None and not numbers & {k, last}
-
-
-def is_multilinear(rule: Rule) -> bool:
-    """Is it the row of einsum, for some number of operands?"""
-    return rule.derivatives is MULTILINEAR.derivatives
 
 
 def reads_operands(rule: Rule, k: int) -> set[int]:

@@ -1,10 +1,12 @@
 """af.vmap as users meet it: axes, containers, other transforms, what is refused. Of rows see test_vmap_rows.py."""
 
+import copy
 import re
 import threading
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +81,43 @@ def test_containers():
     many = {"layer": Pair(np.stack([W] * 6, 2), np.zeros(5)), "name": "x"}
     axes = {"layer": Pair(2, None), "name": None}
     close(af.vmap(model, (axes, 0))(many, X)["z"], X @ W.T)
+
+
+@dataclass
+class Layer:
+    w: Any
+
+
+CONTAINERS = {
+    "dict": lambda w: {"w": w},
+    "list": lambda w: ["w", w],
+    "object": Layer,
+    "nested": lambda w: ({"w": [w]},),
+}
+CHANGES = {
+    "dict": ["p['w'] = p['w'] * 2", "p['w'] += 1", "p['new'] = x", "p.pop('w', 0)", "p.clear()", "p |= {'w': 3.0}"],
+    "list": ["p[1] = p[1] * 2", "p[-1] += 1", "p.append(x)", "p and p.pop()", "p[:] = [1, 2]", "p.reverse()"],
+    "object": ["p.w = p.w * 2", "p.w += 1", "p.w = [x]"],
+    "nested": ["p[0]['w'] = p[0]['w'] * 2", "p[0]['w'][0] += 1", "p[0]['w'].append(x)"],
+}
+
+
+@pytest.mark.parametrize(("kind", "change"), [(kind, change) for kind in CHANGES for change in CHANGES[kind]])
+def test_changes_of_containers_among_arguments(kind, change):
+    """One that all examples share is the caller's, as in a loop; each example has its own of the others."""
+    scope = {}
+    exec(f"def changing(p, x, y=1.0):\n  {change}\n  return x * 2 + y", scope)
+    changing = scope["changing"]
+    looping.SAID.clear()
+    mine, theirs = (CONTAINERS[kind](3.0) for _ in "ab")
+    with pytest.warns(LoopWarning, match=r"container that changes in changing at <string>:1|from outside"):
+        z = af.vmap(changing, (None, 0))(mine, X[:, 0])
+    close(z, looped(lambda x: changing(theirs, x), X[:, 0]))
+    assert repr(mine) == repr(theirs)
+    for loop in ("allow", "refuse"):
+        with pytest.raises(BatchError, match="container that changes" if loop == "refuse" else "change would be lost"):
+            af.vmap(changing, loop=loop)(CONTAINERS[kind](X[:, 0]), X[:, 0])
+    assert np.array_equal(af.vmap(lambda p, x: copy.deepcopy(p) and x)(CONTAINERS[kind](X[:, 0]), X[:, 0]), X[:, 0])
 
 
 def test_out_axes_none_is_for_what_all_share():

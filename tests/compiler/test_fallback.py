@@ -214,6 +214,9 @@ CHANGES = {
     "np.random": "z = x + np.random.normal(size=3)",
     "random": "z = x * random.random()",
     "a default": "z = kept(x)",
+    "a new attribute": "OBJECT.new = x; z = x * 2",
+    "an element": "DICT.clear(); LIST[:] = [x]; z = x * 2",
+    "flat": "ARRAY.flat[:] = 4; z = x * ARRAY",
     "a keyword's container": "store.append(1); z = x * len(store)",
 }
 AROUND = {
@@ -224,8 +227,8 @@ AROUND = {
 }
 
 
-def changed_by(change, around, compiled):
-    """The results of four calls, and everything outside afterwards."""
+def changed_by(change, around, how, calls=(1.0, 2.0, -1.0, 1.0)):
+    """The results of some calls, and everything outside afterwards. ``how``: the options of af.compile; None: eager."""
     np.random.seed(0)
     random.seed(0)
     scope = {
@@ -234,10 +237,18 @@ def changed_by(change, around, compiled):
     }  # fmt: skip
     exec("def kept(x, seen=[]):\n  seen.append(1)\n  return x * len(seen)", scope)
     exec(f"def f(x, store):\n  {CHANGES[change]}\n  return {AROUND[around]}", scope)
-    f = af.compile(scope["f"], fallback=True) if compiled else scope["f"]
+    f = scope["f"] if how is None else af.compile(scope["f"], **how)
     store: list[int] = []
-    results = [np.asarray(f(np.array([sign, 2.0, 3.0]), store)).tolist() for sign in (1.0, 2.0, -1.0, 1.0)]
-    kept = len(scope["LIST"]), scope["DICT"], scope["SET"], scope["ARRAY"].tolist(), scope["OBJECT"].n, scope["COUNT"]
+    results = [outcome(lambda x: np.asarray(f(x, store)).tolist(), np.array([sign, 2.0, 3.0]))[0] for sign in calls]
+    kept = (
+        len(scope["LIST"]),
+        scope["DICT"],
+        scope["SET"],
+        scope["ARRAY"].tolist(),
+        sorted(vars(scope["OBJECT"])),
+        scope["OBJECT"].n,
+        scope["COUNT"],
+    )
     drawn = scope["RNG"].random(), np.random.random(), random.random()
     return results, kept, drawn, scope["kept"].__defaults__, store
 
@@ -245,7 +256,42 @@ def changed_by(change, around, compiled):
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_abandoned_recording_leaves_no_trace(change, around):
-    assert changed_by(change, around, True) == changed_by(change, around, False)
+    assert changed_by(change, around, {"fallback": True}) == changed_by(change, around, None)
+    refused, *left = changed_by(change, around, {})
+    assert refused == [CompileError] * 4
+    assert tuple(left) == changed_by(change, around, None, ())[1:]
+
+
+def test_a_call_that_differs_from_eager_code_leaves_no_trace(monkeypatch):
+    """What only the comparison finds: eager code has run then."""
+    seen = []
+
+    def f(x):
+        if differs:
+            seen.append(1)
+        return x * (2.0 if differs else 1.0)
+
+    differs, compiled = False, af.compile(f)
+    compiled(ARRAYS[0])
+    monkeypatch.setattr(next(iter(compiled.entries.values())), "guards_hold", None)
+    monkeypatch.setattr(next(iter(compiled.entries.values())).recorded.guards, "hold", lambda: True)
+    differs = True
+    with pytest.raises(CompileError, match="disagree by 3"):
+        compiled(ARRAYS[0])
+    assert seen == []
+
+
+def test_a_failure_of_ours_leaves_no_trace(monkeypatch):
+    """Eager code has run, to see whose failure it is."""
+
+    def broken(*_, **__):
+        raise KeyError("of ours")
+
+    monkeypatch.setattr("autoflow.compiler.compiled.record", broken)
+    for change in CHANGES:
+        refused, *left = changed_by(change, "nothing more", {})
+        assert refused == [CompileError] * 4
+        assert tuple(left) == changed_by(change, "nothing more", None, ())[1:]
 
 
 def test_an_iterator_is_not_moved_by_an_abandoned_recording():

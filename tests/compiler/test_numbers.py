@@ -33,13 +33,19 @@ CONSTANTS = (
 DTYPES = (*[np.float64] * 6, np.float32, np.int64, np.bool_, np.complex128, np.uint8)
 
 
+def a_number(x, kind):
+    """As a 0-d array; complex ones are not real."""
+    return np.array(x * (0.6 + 0.8j) if kind is np.complex128 else x).astype(kind)
+
+
 def random_numbers(seed):
-    """A function of 0-d arrays that mixes dtypes wherever NumPy allows it, and arguments: (function, [arguments])."""
+    """A function of 0-d arrays, or of NumPy's numbers, that mixes dtypes wherever NumPy allows it, and arguments:
+    (function, [arguments])."""
     rng = np.random.default_rng(seed)
     kinds = [DTYPES[i] for i in rng.integers(len(DTYPES), size=rng.integers(1, 4))]
     calls = [
-        [np.array(x).astype(kind) for x, kind in zip(rng.uniform(0, 3, len(kinds)), kinds, strict=True)]
-        for _ in range(3)
+        [a_number(x, kind)[()] if seed % 2 else a_number(x, kind) for x, kind in zip(drawn, kinds, strict=True)]
+        for drawn in rng.uniform(0, 3, (3, len(kinds)))
     ]
     values, steps = list(calls[0]), []
 
@@ -115,6 +121,33 @@ def test_random_programs():
 def test_many_random_programs(first):
     for seed in range(first, first + 500):
         check(seed)
+
+
+COMPLEX = {
+    "x * y": lambda x, y: x * y, "conjugate": lambda x, y: x * x.conj() * y, "abs": lambda x, y: abs(x) * y,
+    "np.abs": lambda x, y: np.abs(x) * y, "np.multiply": lambda x, y: np.multiply(x, y) * 3,
+    "powers": lambda x, y: x**2 / y**3, "chain": lambda x, y: np.exp(x * y) * np.sin(y) * np.multiply(x, y),
+    "Python's": lambda x, y: (2.5 - 0.3j) * x * y * (0.1 + 0.7j), "real": lambda x, y: x.real * y * True * 3,
+    "in place": lambda x, y: times(x, y), "elements": lambda x, y: (np.arange(3) * x)[1] * (y * np.ones(2))[0],
+}  # fmt: skip
+
+
+def times(x, y):
+    z = +x
+    z *= y
+    z *= 0.3 + 2j
+    return z
+
+
+@pytest.mark.parametrize("kind", [np.complex128, np.complex64, np.array, lambda z: np.array(z, "F")])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_have_the_bits_of_eager_code(name, kind):
+    """NumPy multiplies two numbers in other code than arrays, with other last bits."""
+    f, rng = COMPLEX[name], np.random.default_rng(0)
+    compiled = af.compile(f)
+    for _ in range(40):
+        x, y = (kind(complex(*rng.normal(size=2))) for _ in "xy")
+        assert compiled(x, y).tobytes() == np.asarray(f(x, y)).tobytes()
 
 
 def kind_of_plan(compiled):

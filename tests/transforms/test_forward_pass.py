@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cases import Case
 from row_examples import examples_of
-from support import NIGHTLY, assert_close, rows
+from support import NIGHTLY, assert_close, is_scipys, rows
 
 import autoflow as af
 from autoflow.errors import AnomalyError, LostGradientError, NoRuleError, StaleValueError
@@ -412,3 +412,80 @@ def test_the_tangent_of_what_is_left_out_may_be_nan(name):
     twice = af.jacfwd(lambda x: af.jvp(lambda x: f(x**2), x, np.ones(4))[1])(x)
     wanted = af.hessian(lambda numbers: f(np.insert(numbers**2, 2, np.nan)))(x[[0, 1, 3]]) @ np.ones(3)
     np.testing.assert_allclose(twice, np.insert(wanted, 2, 0), rtol=1e-12, atol=1e-14)
+
+
+# -- infinite and undefined tangents ---------------------------------------------------------------------------------
+
+POINTS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan])
+CHOOSING = {
+    "abs": np.abs, "clip": lambda x: np.clip(x, 0.0, 1.0), "fmax": lambda x: np.fmax(x, 0.5), "floor": np.floor,
+    "maximum": lambda x: np.maximum(x, 0.0), "minimum": lambda x: np.minimum(1.0, x), "nan_to_num": np.nan_to_num,
+    "piecewise": lambda x: np.piecewise(x, [x < 0, x > 1], [0.0, lambda v: v * v, lambda v: -v]), "round": np.round,
+    "select": lambda x: np.select([x < 0, x > 1], [x, 0.5 * x], 0.25), "sign": np.sign,
+    "where": lambda x: np.where(x > 0, x, 0.5), "max": lambda x: np.max(np.stack([x, 0.5 * x]), axis=0),
+    "sort": lambda x: np.sort(np.stack([x, 0.5 * x]), axis=0)[1],
+    "nansum": lambda x: np.nansum(np.stack([x, 1 + x]), axis=0),
+}  # fmt: skip
+STEEP = {
+    "root": np.sqrt, "log": np.log, "1/x": lambda x: 1 / x, "exp": np.exp, "0/0": lambda x: x / (x * 0.0),
+    "arcsin": np.arcsin, "cbrt": np.cbrt, "sinc": np.sinc, "x log x": lambda x: x * np.log(x), "square": np.square,
+}  # fmt: skip
+
+
+# (Some of SciPy's functions compute for minutes at such points.)
+CHOSEN = [row for row in ROWS if (row.elementwise or row in forward_pass.DIAGONAL) and not is_scipys(row)]
+
+
+@pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.name)
+@pytest.mark.filterwarnings("ignore")
+def test_elementwise_rows_give_the_same_both_ways_for_every_tangent(row: Any) -> None:
+    """At all points, and for tangents that are infinite or NaN: both ways choose, or both ways multiply."""
+    case, checked = Case(row, examples_of(row)[0]), 0
+    given = case.values("float64")
+    for turn in range(len(POINTS) if NIGHTLY else 2):
+        values = [np.roll(POINTS, turn * k) if x.dtype.kind == "f" else np.resize(x, POINTS.size)
+                  for k, x in enumerate(given)]  # fmt: skip
+        for k in case.live:
+
+            def f(x: Any, k: int = k, values: list[Array] = values) -> Any:
+                return case.run([*values[:k], x, *values[k + 1 :]])
+
+            _, push = af.linearize(f, values[k])
+            _, pull = af.vjp(f, values[k])
+            for t in (1.0, -np.inf, np.nan):
+                t = np.full(POINTS.shape, t)
+                np.testing.assert_array_equal(push(t), pull(t)[0], f"{row.name}, operand {k}: {values}, {t}")
+                checked += 1
+        if len(given) == 1:
+            break
+    assert checked
+
+
+def slopes_both_ways(f: Any) -> list[Array]:
+    with np.errstate(all="ignore"):
+        return [np.asarray(af.jvp(f, POINTS, np.ones(POINTS.shape))[1]), af.elementwise_grad(f)(POINTS)]
+
+
+@pytest.mark.parametrize("steep", STEEP)
+@pytest.mark.parametrize("choosing", CHOOSING)
+@pytest.mark.filterwarnings("ignore")
+def test_both_modes_agree_where_both_give_a_number(choosing: str, steep: str) -> None:
+    """Also for second derivatives, forward over reverse. Not NaN for NaN: a zero that a choice sends meets an infinite
+    slope afterwards, and which of the two comes first depends on the direction."""
+    a, b = CHOOSING[choosing], STEEP[steep]
+    for f in (lambda x: a(b(x)), lambda x: b(a(x)), lambda x: a(b(a(x))), lambda x: a(x) * b(x)):
+        for g in (f, af.elementwise_grad(f)):
+            forward, back = slopes_both_ways(g)
+            both = ~np.isnan(forward) & ~np.isnan(back)
+            np.testing.assert_allclose(forward[both], back[both], rtol=1e-12)
+            assert np.any(both) or steep == "0/0"
+
+
+def test_a_zero_that_was_chosen_meets_an_infinite_slope() -> None:
+    """Which mode gives NaN depends on which of the two comes first: docs/forward-mode.md."""
+    last, first = (
+        slopes_both_ways(lambda x: np.nan_to_num(1 / x)),
+        slopes_both_ways(lambda x: np.sqrt(np.clip(x, 0, 1))),
+    )
+    np.testing.assert_array_equal([slopes[0] for slopes in last], [0.0, np.nan])  # at 0
+    np.testing.assert_array_equal([slopes[3] for slopes in first], [np.nan, 0.0])  # at -1

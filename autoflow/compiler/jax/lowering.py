@@ -155,25 +155,13 @@ cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.
 
 
 FORMS: dict[Any, Callable[..., Any]] = {
-    operator.getitem: get_items,
-    set_items: items_set,
-    update_at: updated_at,
-    write_into_copy: written_into,
-    np.clip: clip,
-    np._core.umath.clip: clip,  # type: ignore[attr-defined]
-    np.take: take,
-    np.take_along_axis: take_along_axis,
-    np.searchsorted: searchsorted,
-    cast: casted,
-    flatten: flattened,
-    np.ravel: flattened,
-    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x),
-    operator.pow: power,
-    power_of_arrays: power,
-    np.linalg.cholesky: cholesky,
-    np.linalg.eigh: eigh,
+    operator.getitem: get_items, set_items: items_set, update_at: updated_at, write_into_copy: written_into,
+    np.clip: clip, np._core.umath.clip: clip, np.take: take, np.take_along_axis: take_along_axis,  # type: ignore[attr-defined]
+    np.searchsorted: searchsorted, cast: casted, flatten: flattened, np.ravel: flattened,
+    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), operator.pow: power, power_of_arrays: power,
+    np.linalg.cholesky: cholesky, np.linalg.eigh: eigh,
     np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
-}
+}  # fmt: skip
 
 
 # -- ufuncs: called with the dtype that NumPy computes in, and operands of it
@@ -229,15 +217,11 @@ def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
 
 
 OF_DTYPES: dict[Any, Callable[..., Any]] = {
-    np.floor_divide: guarded("floor_divide"),
-    np.remainder: guarded("remainder"),
-    np.fmod: guarded("fmod"),
-    np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)),
-    np.power: power_in,
-    np.maximum: one_of("greater"),
-    np.minimum: one_of("less"),
+    np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
+    np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
+    np.maximum: one_of("greater"), np.minimum: one_of("less"),
     np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
-}
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- the program, value by value

@@ -328,7 +328,8 @@ class Plan(WatchedPlan):
 
     def buffer(self, v: Value, dying: list[Value]) -> Array:
         """An array to write ``v`` into: that of an operand, one that is free, or a new one."""
-        if v.kind == UFUNC:
+        # In place NumPy gives products of single complex numbers other last bits.
+        if v.kind == UFUNC and (v.dtype.kind != "c" or v.nbytes > v.dtype.itemsize):
             for x in dying:
                 if x in self.home and x.shape == v.shape and x.dtype == v.dtype and x.layout == v.layout:
                     self.home[v] = self.home.pop(x)

@@ -149,14 +149,6 @@ def is_ours(what: str, depth: int) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
-def axes_out_of_order() -> CompileError:
-    """Refuse a write that would change which of the later functions return a view."""
-    return CompileError(
-        f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, x.copy(), "
-        f"make a new array, or say af.compile(f, fallback=True)."
-    )
-
-
 def into_outside() -> CompileError:
     """Refuse a write into an outside array, which would happen only once."""
     return CompileError(

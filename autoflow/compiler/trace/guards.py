@@ -179,8 +179,11 @@ class Guards:
                 )
         for _, array, read, mark in self.contents.values():
             if read() != mark:
+                what = (
+                    f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+                )
                 raise CompileError(
-                    f"the compiled function writes into {describe_array(array)} from outside: that would happen in the "
+                    f"the compiled function writes into {what} from outside: that would happen in the "
                     f"first call only. Return the new array, or say af.compile(f, fallback=True)."
                 )
 
@@ -283,11 +286,6 @@ def read_by(program: Program) -> set[int]:
             read.add(id(array))
             array = array.base if hasattr(array.base, "strides") else None
     return read
-
-
-def describe_array(array: Any) -> str:
-    """For messages."""
-    return f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
 
 
 def item_name(container: Any, key: Any) -> str:

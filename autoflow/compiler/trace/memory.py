@@ -28,7 +28,6 @@ import numpy as np
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.indexing import put_view
-from .doubts import axes_out_of_order
 
 # ---------------------------------------------------------------- calls as data, also those that write
 
@@ -129,7 +128,10 @@ def write(x: Any, new: Any) -> None:
     if not same_layout(x.held, new.held):
         new = x.tape.call(set_items, (x, ..., new), fixed=True)
         if not same_layout(x.held, new.held):
-            raise axes_out_of_order()
+            raise CompileError(
+                f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, "
+                f"x.copy(), make a new array, or say af.compile(f, fallback=True)."
+            )
     dummy_of(x)  # before: it has the layout of the first value
     x.now, x.held = new.expr, new.held
     x.tape.writes += 1

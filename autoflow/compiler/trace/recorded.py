@@ -129,10 +129,9 @@ def record(
             program, tree = run_once(f, args, options, is_input, guards, waits)
             if watch:
                 ignored = set()
-    asks = not ASKING.isdisjoint(guards.named)
     outside = frozenset(guards.contents)
     guards.watch(program, ignored, watch)
-    return Recorded(program, tree, guards, asks, outside)
+    return Recorded(program, tree, guards, not ASKING.isdisjoint(guards.named), outside)
 
 
 def run_once(
@@ -152,12 +151,9 @@ def run_once(
         return entered.setdefault(id(x), tape.borrow(value))
 
     given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
-    has_containers = any([  # of which tree_map makes others
-        type(x) is type(y) and x is not y
-        for x, y in zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
-    ])  # fmt: skip
-    before = parts_of(given) if has_containers else None
-
+    both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
+    rebuilt = [y for x, y in both if type(x) is type(y) and x is not y]  # containers, by tree_map
+    is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
     try:
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
             try:
@@ -168,7 +164,7 @@ def run_once(
                     raise
             if tape.reason is not None:
                 raise tape.reason
-        if has_containers and parts_of(given) != before:
+        if rebuilt and not is_unchanged():
             raise CompileError(
                 "a compiled function changes a list, dict or object among its arguments, which would happen in no "
                 "call: change a copy and return it, or say af.compile(f, fallback=True)."
@@ -180,15 +176,10 @@ def run_once(
     finally:
         tape.open = False
         entered.clear()
-        given.clear()
+        del given, both, rebuilt, is_unchanged
     guards.check_unchanged()
     check_nothing_stays(tape, waits)
     return program, tree
-
-
-def parts_of(tree: Any) -> tuple[list[str], list[int]]:
-    """Where in nested containers the leaves are, and which objects they are."""
-    return pytree.tree_paths(tree, ""), [id(x) for x in pytree.tree_leaves(tree)]
 
 
 def add_output(tape: Tape, x: Any) -> Any:

@@ -28,6 +28,7 @@ from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
 from ..matching import Nth, Value, layout_of
+from ..program import NUMBERS
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
     cast,
@@ -213,7 +214,7 @@ class Traced(DuckArray):
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):
                 raise into_outside()
-            self._write_by(function, args, options)
+            write(x, tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
@@ -258,10 +259,6 @@ class Traced(DuckArray):
         if value.dtype is None or value.dtype != self.dtype:
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
         write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
-
-    def _write_by(self, function: Any, args: Any, options: Any) -> None:
-        """Write down a function that writes into its first argument: on a copy, which we become."""
-        write(args[0], self.tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
@@ -316,7 +313,7 @@ class Traced(DuckArray):
     def update(self, name: str, ufunc: np.ufunc, y: Any) -> Any:
         """``x += y``. Numbers are not written into: the name gets another one."""
         if self.is_number:
-            return ufunc(self, y)
+            return self * y if name == "mul" else ufunc(self, y)
         self.overwrite(ufunc(self, y))
         return self
 
@@ -348,6 +345,27 @@ class Traced(DuckArray):
         if not args and not options:
             return self.tape.new_traced(self.expr, self, itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
+
+
+def by_operator(name: str, function: Any, order: int = 1) -> None:
+    """An operator of complex numbers: NumPy's function of arrays has other last bits."""
+    of_arrays = getattr(DuckArray, name)
+
+    def method(self: Traced, *others: Any) -> Any:
+        operands = (self, *others)
+        are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
+            [getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]
+        )
+        if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
+            return self.tape.call(function, operands[::order], fixed=True)
+        return of_arrays(self, *others)
+
+    setattr(Traced, name, method)
+
+
+by_operator("__mul__", operator.mul)
+by_operator("__rmul__", operator.mul, -1)
+by_operator("__abs__", operator.abs)
 
 
 def _samples(args: Any) -> Any:
