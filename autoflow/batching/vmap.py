@@ -151,23 +151,22 @@ class Batch:
         leaves = [share(x) if axis is None else take(x) for x, axis in self.leaves]
         return leaves if self.flat else pytree.tree_unflatten(self.args, leaves)
 
-    def examples(self) -> Iterator[list[Any]]:
-        """The arguments of f for each example. What all of them share is the object that was given."""
+    def parts(self) -> list[tuple[Any, list[Any], bool]]:
+        """Of each argument: it, its leaves with their axes, and whether an example has one of its own."""
         leaves = iter(self.leaves)
         parts = [[next(leaves) for _ in pytree.tree_leaves(x)] for x in self.args]
-        is_mapped = [any([axis is not None for _, axis in part]) for part in parts]
+        return [
+            (x, part, any([axis is not None for _, axis in part])) for x, part in zip(self.args, parts, strict=True)
+        ]
+
+    def examples(self) -> Iterator[list[Any]]:
+        """The arguments of f for each example. What all of them share is the object that was given."""
+        parts = self.parts()
         for k in range(self.size):
-            args = [
-                pytree.tree_unflatten(x, [v if axis is None else v[k] for v, axis in part]) if mapped else x
-                for x, part, mapped in zip(self.args, parts, is_mapped, strict=True)
+            yield [
+                pytree.tree_unflatten(x, [v if axis is None else v[k] for v, axis in part]) if own else x
+                for x, part, own in parts
             ]
-            is_unchanged = pytree.watched([x for x, mapped in zip(args, is_mapped, strict=True) if mapped])
-            yield args
-            if not is_unchanged():
-                raise BatchError(
-                    "the function changes a list, dict or object among its mapped arguments. Each example has one of "
-                    "its own, so the change would be lost: change a copy, and return it"
-                )
 
     def run_at_once(self, layer: Layer, out_axes: Axes, before: Trial) -> Any:
         """The results for all examples. If ``layer.reason`` is set afterwards, they are invalid."""
@@ -184,9 +183,10 @@ class Batch:
                 ),
             ):  # fmt: skip
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
-                is_unchanged = None if self.flat else pytree.watched(args)
+                common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
+                is_unchanged = pytree.watched(common)
                 z = self.f(*args, **self.options)
-                if is_unchanged is not None and not is_unchanged():
+                if not is_unchanged():
                     layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:
             if doubt.layer is not layer:
