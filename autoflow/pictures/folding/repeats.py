@@ -190,13 +190,8 @@ def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
     groups: list[list[int]] = []
     last: dict[tuple[int, ...], list[int]] = {}  # around -> the group that its latest box is in
     for box, around in parent.items():
-        group = last.get(around)
-        if (
-            group
-            and box in candidates
-            and content[group[0]] == content[box]
-            and stem(graph, group[0]) == stem(graph, box)
-        ):
+        group, sign = last.get(around), (content[box], stem(graph, box))
+        if group and box in candidates and (content[group[0]], stem(graph, group[0])) == sign:
             group.append(box)
         else:
             last[around] = [box] if box in candidates else []
@@ -262,9 +257,8 @@ def runs(graph: Skeleton, most: int) -> set[int]:
 
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     """Does each part use a value of the part before?"""
-    return all(
-        [any([a in before for k in part for a in graph.sources[k]]) for before, part in pairwise(map(set, parts))]
-    )
+    pairs = pairwise(map(set, parts))
+    return all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs])
 
 
 def put_in_boxes(graph: Skeleton, path: Path, parts: Sequence[Sequence[int]]) -> set[int]:

@@ -346,13 +346,11 @@ def sentence(total: int, c: Contraction) -> list[str]:
         return []
     parts = [c.skeleton.repeats[box].between is not None for box in closed if box in c.skeleton.repeats]
     sections = len(c.skeleton.sections.intersection(closed))
-    kinds = [
-        (len(closed) - len(parts) - sections, "scope"),
-        (sections, "section"),
-        (sum(parts), "sequence"),
-        (len(parts) - sum(parts), "repeat"),
-    ]
-    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
+    kinds = {
+        "scope": len(closed) - len(parts) - sections, "section": sections, "sequence": sum(parts),
+        "repeat": len(parts) - sum(parts),
+    }  # fmt: skip
+    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for word, n in kinds.items() if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:
         told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"

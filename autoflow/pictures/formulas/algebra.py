@@ -92,14 +92,10 @@ def literal(x: Any) -> Term:
     ('0.5', '-1.5 \\cdot 10^{-7}', '\\mathbf{c}')
     """
     if getattr(x, "shape", ()) != ():
-        array = np.asarray(x) if isinstance(x, np.ndarray) else np.zeros(2)
-        if (
-            array.size
-            and array.dtype.kind in "fiub"
-            and bool((array == array.flat[0]).all())
-            and array.flat[0] in (0, 1)
-        ):
-            return Term(r"\mathbf{0}" if not array.flat[0] else r"\mathbf{1}")  # what zeros_like and ones_like gave
+        if isinstance(x, np.ndarray) and x.size and x.dtype.kind in "fiub":
+            for same in (0, 1):  # what zeros_like and ones_like gave
+                if (x == same).all():
+                    return Term(rf"\mathbf{{{same}}}")
         return Term(r"\mathbf{c}")
     x = x.item() if hasattr(x, "item") else x
     if x is None or isinstance(x, (str, bytes)):

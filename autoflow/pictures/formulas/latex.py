@@ -222,11 +222,11 @@ def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = N
     z = result_term(record, operands, titles)
     if record.rule.compute is None:  # a rule of the user: it runs on the values that it knows
         return one_run(record, None, operands, z, titles)
-    size = int(np.prod(record.shape)) if record.rule.elementwise else 1
-    places = [(None,)] if not record.rule.elementwise else [(k,) for k in range(min(size, SAMPLES))] or [(-1,)]
-    found: list[list[Term | None]] = []
-    for (k,) in places:
-        found.append(one_run(record, samples(record, k), operands, z, titles))
+    if not record.rule.elementwise:
+        return one_run(record, samples(record, None), operands, z, titles)
+    size = int(np.prod(record.shape))
+    places = list(range(min(size, SAMPLES))) or [-1]
+    found = [one_run(record, samples(record, k), operands, z, titles) for k in places]
     return [choice([row[slot] for row in found]) for slot in range(len(operands))]
 
 

@@ -184,13 +184,7 @@ def _statistics(array: Array) -> dict[str, Any]:
     mean = scale * scaled.mean().item()
     if array.dtype.kind in "fc" and abs(mean) < 64 * float(np.finfo(array.dtype).eps) * rms:
         mean = 0.0  # cancellation leaves rounding errors, which differ from machine to machine
-    return {
-        "mean": mean,
-        "sd": scale * float(scaled.std()),
-        "rms": rms,
-        "nans": nans,
-        "infinite": infinite,
-    }
+    return {"mean": mean, "sd": scale * float(scaled.std()), "rms": rms, "nans": nans, "infinite": infinite}
 
 
 def number(v: float | complex, digits: int) -> str:
@@ -317,8 +311,7 @@ class Fold:
 
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
-        pieces = [self.what] if self.what else []
-        return " · ".join([*pieces, *([self.count_text()] if self.parameters else [])])
+        return " · ".join([text for text in (self.what, self.count_text()) if text])
 
     def count_text(self) -> str:
         """``8,320 parameters``; empty without parameters."""
@@ -465,14 +458,10 @@ class GraphData:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All arrows, in the order of their ends' creation and of operands."""
-        return tuple(
-            [
-                Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent, row.result)
-                for node in self.nodes
-                for row in node.operands
-                if row.source is not None
-            ]
-        )
+        return tuple([
+            Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent, row.result)
+            for node in self.nodes for row in node.operands if row.source is not None
+        ])  # fmt: skip
 
     def rule(self, node: Vertex, row: Operand) -> str:
         """The rule of the contribution sent back to an operand, with short names instead of signs: ``g Wᵀ``."""

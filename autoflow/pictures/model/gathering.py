@@ -86,10 +86,8 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
             if parent in shown and part is not None:
                 arriving.setdefault(parent, []).append(((record.number, slot), part))
         seen = tuple([None if part is None else summary(part) for part in sent[:rows]])
-        cancels = gradient.noise > 0
-        for x in seen:
-            cancels |= bool(x and x.rms and gradient.rms and x.rms < CANCELS * gradient.rms)
-        if cancels:
+        least = CANCELS * (gradient.rms or 0.0)
+        if gradient.noise or any([x and x.rms and x.rms < least for x in seen]):
             sizes = record(sum(map(abs, large)) if gradient.noise else abs(g))  # at most as large as the terms are
             seen = tuple([x and mark_noise(x, part, [size]) for x, part, size in zip(seen, sent, sizes, strict=False)])
             for parent, x, size in zip(record.parents, seen, sizes, strict=False):
@@ -155,10 +153,8 @@ def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
             return {}
         ratio = float(np.real(kept.sum() / g.sum()))
         times = round(ratio) if 1.5 < ratio < 1e9 else 0
-        return {
-            "kept": numbers(kept),
-            "times": times if np.allclose(kept, times * g, rtol=close, equal_nan=True) else 0,
-        }
+        is_multiple = np.allclose(kept, times * g, rtol=close, equal_nan=True)
+        return {"kept": numbers(kept), "times": times if is_multiple else 0}
 
 
 # ---------------------------------------------------------------- the walk: which nodes are shown
@@ -189,9 +185,8 @@ class Walk:
         self.order = everything[: max(1, limit)]
         self.shown: Sequence[Any] = self.order
         self.hidden = len(everything) - len(self.order)
-        self.backward_was_called = any([x.grad is not None for x in roots]) or any(
-            [not r.parents and r.grad is not None for r in everything]
-        )
+        leaves = [r for r in everything if not r.parents]
+        self.backward_was_called = any([x.grad is not None for x in (*roots, *leaves)])
         self.titles = titles_of(everything)
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
@@ -375,10 +370,7 @@ class Walk:
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
-        if kind == "Operation":
-            for record, text in self.taken_out:
-                if record is x:
-                    words.append(f"no gradient through {clip(text, 30)}")
+        words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
@@ -393,17 +385,14 @@ class Walk:
         told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
         return f"{times.pop()} passes" if told else "of other passes too"
 
-    @property
+    @cached_property
     def first_use(self) -> dict[int, int]:
-        """When each Variable was first used by what is drawn."""
-        if not hasattr(self, "_first_use"):
-            self._first_use: dict[int, int] = {}
-            for record in self.order:
-                for parent in record.parents:
-                    if parent is not None and not parent.parents:
-                        earlier = self._first_use.get(id(parent), sys.maxsize)
-                        self._first_use[id(parent)] = min(earlier, record.number)
-        return self._first_use
+        """When each node was first used by what is drawn."""
+        found: dict[int, int] = {}
+        for record in self.order:
+            for parent in record.parents:
+                found[id(parent)] = min(found.get(id(parent), sys.maxsize), record.number)
+        return found
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""

@@ -170,11 +170,12 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
             lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
-    return lines + [
-        CardLine("note", (span(clip(text, 60), "note"),))
-        for text in node.notes
-        if graph.gradients or text != "no gradient"
-    ]
+    return lines + [note_line(text) for text in node.notes if graph.gradients or text != "no gradient"]
+
+
+def note_line(text: str) -> CardLine:
+    """A remark in small letters."""
+    return CardLine("note", (span(clip(text, 60), "note"),))
 
 
 def images(node: Vertex, digits: int) -> tuple[Cells, ...]:
@@ -205,12 +206,9 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     """A folded box: + name and shape, what is in it, how large its gradient is."""
     shape = node.value.shape_text() if fold.exits == 1 else ""
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
-    if fold.text():
-        lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
-    lines += [CardLine("note", (span(clip(text, 60), "note"),)) for text in fold.told]
     counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
     told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
-    lines.append(CardLine("note", (span(told, "note"),)))
+    lines += [note_line(text) for text in (*filter(None, [fold.text()]), *fold.told, told)]
     if node.gradient is not None and graph.look.detail != "names":
         lines.append(foot(graph, node, node.gradient))
     return lines
@@ -278,10 +276,7 @@ def break_lines(text: str) -> list[str]:
     if len(text) <= WIDE:
         return [text]
     if "], [" in text:
-        return [
-            row + "]," * (place < text.count("], ["))
-            for place, row in enumerate(text.replace("], [", "\n[").split("\n"))
-        ]
+        return text.replace("], [", "],\n[").split("\n")
     numbers = text.split(", ")
     groups = [", ".join(numbers[i : i + 3]) for i in range(0, len(numbers), 3)]
     return [group + "," * (place < len(groups) - 1) for place, group in enumerate(groups)]
@@ -338,19 +333,12 @@ def flow_levels(graph: GraphData) -> list[float | None]:
 
     Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
     """
-    sizes = [
-        None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges
-    ]
-    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
-    scale = math.log1p(max(top, 15.0))
-    levels: list[float | None] = []
-    for e, size in zip(graph.edges, sizes, strict=True):
-        if size is None or e.sent is None:
-            levels.append(None)
-        else:
-            arrays = graph.look.detail == "arrays"
-            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
-    return levels
+    sent = [e.sent if e.flows else None for e in graph.edges]
+    if graph.look.detail == "arrays":
+        return [x and x.blocks() / 6 for x in sent]
+    sizes = [x and (math.inf if x.rms is None else x.rms) for x in sent]
+    scale = math.log1p(max([15.0, *[size for size in sizes if size is not None and math.isfinite(size)]]))
+    return [None if size is None else min(1.0, math.log1p(size) / scale) for size in sizes]
 
 
 # ---------------------------------------------------------------- lines and spans as shapes

@@ -220,12 +220,8 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
 def with_legend(graph: GraphData, wide: float, high: float) -> tuple[list[Item], float, float, float]:
     """The legend, its width, and the size of the whole picture around a drawing of that size."""
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
-    return (
-        below,
-        below_wide,
-        max(wide, below_wide) + 2 * MARGIN,
-        high + 2 * MARGIN + (below_high + MARGIN) * bool(below),
-    )
+    total = high + 2 * MARGIN + (below_high + MARGIN) * bool(below)
+    return below, below_wide, max(wide, below_wide) + 2 * MARGIN, total
 
 
 def has_sequence(drawn: GraphData) -> bool:

@@ -166,9 +166,8 @@ def jsonable(x: Any) -> Any:
 def notes(order: Sequence[Any], titles: Titles) -> list[str]:
     """What the reader has to know: a condition was decided when the graph was made."""
     fixed = [titles.of(r) for r in order if r.parents and r.rule.name == "where"]
-    return (
-        [f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."] if fixed else []
-    )
+    told = f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."
+    return [told] if fixed else []
 
 
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
