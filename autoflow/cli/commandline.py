@@ -155,10 +155,8 @@ class Calculator:
         match formula:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise Refused(f"{ast.unparse(formula)[:60]} is not a real number")
-            case ast.Constant(value=int() | float() as number):
-                return attempt(
-                    float, number
-                )  # in floats, 9**9**9 overflows at once; in integers it would fill the memory
+            case ast.Constant(value=int() | float() as number):  # 9**9**9 of integers would fill the memory; floats
+                return attempt(float, number)  # overflow at once
             case ast.Name(id=name):
                 return self.look_up(name)
             case ast.List(elts=parts):
@@ -206,9 +204,8 @@ class Calculator:
             raise Refused(f"there is no function {name!r}; {self.nearest(name)}")
         wanted = RULES[function].operands if function in RULES else 1
         if len(args) != wanted:
-            raise Refused(
-                f"{name} takes {wanted} value{'s' * (wanted > 1)} by position, not {len(args)}; options by name"
-            )
+            values = f"{wanted} value{'s' * (wanted > 1)}"
+            raise Refused(f"{name} takes {values} by position, not {len(args)}; options by name")
         options = {}
         for option in keywords:
             if option.arg not in ("axis", "keepdims", "ddof"):

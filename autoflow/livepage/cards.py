@@ -49,9 +49,10 @@ def draw(study: Study) -> GraphData:
     return graph(study.root, "arrays", direction="rows", gradients=True, merge=False, fold=False)
 
 
-def describe(study: Study) -> tuple[list[dict[str, Any]], list[tuple[int, int]], dict[str, Any]]:
+def describe(
+    study: Study, picture: GraphData
+) -> tuple[list[dict[str, Any]], list[tuple[int, int]], dict[str, Any]]:  # fmt: skip
     """The cards, the operands that the page has to compute besides (operation, slot), and the two layouts."""
-    picture = draw(study)
     picture = replace(picture, nodes=tuple([replace(v, entered=(), scope=()) for v in picture.nodes]))  # without boxes
     operations = [v for v in picture.nodes if v.kind == "Operation"]
     number = {v.id: k for k, v in enumerate(operations)}

@@ -43,7 +43,6 @@ from .model.names import titles_of
 from .model.style import clean, clip
 from .pages import stepper
 from .pages.html import PLAIN, fragment, image, page
-from .pages.stepper import wanted_kinds
 from .render import cards, dot, svg, text, tikz
 from .render.placing import FAR, NEAR, best_way, fit_picture, fold_further
 
@@ -409,14 +408,10 @@ def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str
     >>> "<summary>graph (1 Variable, 1 Operation)</summary>" in bundle["text/html"]
     True
     """
-    answer: dict[str, Any] = {}
-    for kind in wanted_kinds(["text/plain"] if modes().static else ["text/plain", "text/html"], include, exclude):
-        try:
-            answer[kind] = repr(node) if kind == "text/plain" else html(node, repr(node))
-        except Exception as error:
-            if kind == "text/plain":
-                answer[kind] = f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
-    return answer
+    makers = {"text/plain": lambda: repr(node)}
+    if not modes().static:
+        makers["text/html"] = lambda: html(node, repr(node))
+    return stepper.make_bundle(makers, include, exclude, f"<{type(node).__name__}, which cannot be shown: %s>")
 
 
 def html(node: Any, text: str) -> str:

@@ -353,13 +353,9 @@ def merge_chains(graph: Picture) -> Picture:
 
 def joins(inner: Vertex, outer: Vertex) -> bool:
     """May ``inner`` disappear in the card of ``outer``?"""
-    return (
-        inner.word == outer.word
-        and is_part(inner, outer)
-        and not (inner.named or inner.output or inner.more_operands or inner.notes)
-        and inner.entered == outer.entered
-        and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
-    )
+    one, other = [(v.word, v.entered, v.value.shape, v.value.dtype) for v in (inner, outer)]
+    says_more = inner.named or inner.output or inner.more_operands or inner.notes
+    return one == other and not says_more and is_part(inner, outer)
 
 
 def is_part(inner: Vertex, outer: Vertex) -> bool:

@@ -109,11 +109,9 @@ class Tidy(Generic[Picture]):
         if q.operands[0].flows and base.flows:
             origin = self.nodes[self.goal(base.source)[0]]
             self.nodes[origin.id] = replace(origin, of_parts=origin.of_parts - 1, parts=())
-        rows = (
-            replace(base, sent=v.gradient, rule="g" if base.rule else ""),
-            replace(other, rule=other.rule.replace("g", place, 1) if place else "", note=""),
-        )
-        self.nodes[v.id] = replace(v, operands=rows)
+        base = replace(base, sent=v.gradient, rule="g" if base.rule else "")
+        other = replace(other, rule=other.rule.replace("g", place, 1) if place else "", note="")
+        self.nodes[v.id] = replace(v, operands=(base, other))
         self.move([w.id, q.id], v.id)
 
     # -------------------------------------------------------------- several results

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...nodes.nodes import value_of
-from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
+from ..model.data import ALIKE, FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
@@ -116,22 +116,24 @@ def boxes_of(graph: GraphData) -> tuple[Skeleton, set[int]]:
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     """The skeleton, and the boxes that are folded at first."""
     skeleton, look = skeleton_of(whole), whole.look
-    if look.open:
-        check_open(skeleton, look.open)
-    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths):
+    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths) and not look.open:
         return skeleton, set()  # most pictures are small
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
+    return skeleton, fold_skeleton(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
+
+
+def fold_skeleton(
+    skeleton: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
+    alike: int = ALIKE, few: int = FEW,
+) -> set[int]:  # fmt: skip
+    """The folded boxes, with sections of parts that are still too large. Arguments: those of :func:`choose`."""
+    check_open(skeleton, opened)
+    closed = choose(skeleton, depth, opened, outside, fold, alike, few)
     untangle(skeleton)
-    if look.fold and look.depth is None:
-        closed = add_sections(skeleton, closed, look.few, look.open)
-    return skeleton, closed
-
-
-def add_sections(skeleton: Skeleton, closed: set[int], few: int, opened: Sequence[str]) -> set[int]:
-    """The folded boxes when parts that are still too large are cut into sections."""
-    closed = closed | cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
-    return closed - open_boxes(skeleton, opened)
+    if fold and depth is None:
+        closed |= cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
+        closed -= open_boxes(skeleton, opened)
+    return closed
 
 
 def skeleton_of(graph: GraphData) -> Skeleton:
@@ -147,9 +149,9 @@ def skeleton_of(graph: GraphData) -> Skeleton:
 
 def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     """Raise ValueError for a name that no scope has."""
-    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))}
+    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))} if names else set()
     paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
-    known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
+    known = {name for path in paths for name in ("/".join(path), path[-1])}
     for name in names:
         if name not in known and not LATER.fullmatch(name):
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
@@ -371,13 +373,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton = skeleton_of_records(walk, records)
-    if opened:
-        check_open(skeleton, opened)
-    closed = choose(skeleton, depth, opened, [False] * len(records), few=few)
-    if closed or any(skeleton.paths):
-        untangle(skeleton)
-    if depth is None:
-        closed = add_sections(skeleton, closed, few, opened)
+    closed = fold_skeleton(skeleton, depth, opened, [False] * len(records), few=few)
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None

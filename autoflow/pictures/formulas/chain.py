@@ -18,7 +18,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ..model.data import Array, GraphData, Numbers, numbers
-from ..model.gathering import total
+from ..model.gathering import total, uses_of
 from ..model.names import Titles, titles_of
 from .algebra import DOTS, Term, product_of
 from .latex import below, equations, local_is_a_number, local_terms, operand_terms, partial, result_term
@@ -82,10 +82,7 @@ class Route:
 def records_between(root: Any, target: Any) -> list[Any]:
     """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
     order = topological(root)
-    reaching = {target}
-    for record in reversed(order):
-        if any([p in reaching for p in record.parents if p is not None]):
-            reaching.add(record)
+    reaching = uses_of(target, order)
     return [r for r in order if r in reaching] if root in reaching else []
 
 

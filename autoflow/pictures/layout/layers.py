@@ -180,13 +180,14 @@ class Layers:
     after: list[list[Link]] = field(default_factory=list)
     waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
     sizes: list[float] = field(default_factory=list)  # across; waypoints take no room
+    ports: set[int] = field(default_factory=set)  # the first and the last
 
     def __post_init__(self) -> None:
         n = len(self.boxes)
         pairs = [(line.source, line.target) for line in self.lines]
-        self.rank = ranks(n, pairs)
+        self.rank, self.ports = ranks(n, pairs), {*self.first, *self.last}
         if self.column:
-            self.rank = one_column(self.rank, pairs, {*self.first, *self.last})
+            self.rank = one_column(self.rank, pairs, self.ports)
         self.pin()
         self.sizes = [box.across for box in self.boxes]
         self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
@@ -210,8 +211,7 @@ class Layers:
 
     def pin(self) -> None:
         """Give ``first`` and ``last`` ranks of their own."""
-        ends = set(self.first) | set(self.last)
-        inner = [r for k, r in enumerate(self.rank) if k not in ends]
+        inner = [r for k, r in enumerate(self.rank) if k not in self.ports]
         low, high = min(inner, default=0), max(inner, default=0)
         shift = bool(self.first) - low
         self.rank = [r + shift for r in self.rank]
@@ -248,13 +248,11 @@ class Layers:
 
     def is_border(self, row: Sequence[int]) -> bool:
         """Are these the ports of a box?"""
-        ends = {*self.first, *self.last}
-        return bool(ends) and any([k in ends for k in row])
+        return any([k in self.ports for k in row])
 
     def operations(self) -> list[int]:
         """All boxes with incoming arrows, except ports."""
-        ports = {*self.first, *self.last}
-        return [k for k in range(len(self.boxes)) if self.before[k] and k not in ports]
+        return [k for k in range(len(self.boxes)) if self.before[k] and k not in self.ports]
 
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a fraction of its size, strictly between 0 and 1."""

@@ -414,16 +414,13 @@ class RowStrip:
         """Put the rows below each other, and the lanes between them."""
         self.tops: list[float] = []
         here = 0.0
+        placed = zip(self.row, self.corners, self.strip.boxes, strict=True)
+        spans = [(row, y, y + box.across) for row, (_, y), box in placed]
+        spans += [(row, p[1], p[1]) for path in self.paths for p, row in path]
         for r in range(len(self.begins)):
-            inside = [
-                (y, y + box.across)
-                for (_, y), box, row in zip(self.corners, self.strip.boxes, self.row, strict=True)
-                if row == r
-            ]
-            inside += [(p[1], p[1]) for path in self.paths for p, row in path if row == r]
-            top = min([low for low, _ in inside])
+            top = min([low for row, low, _ in spans if row == r])
             self.tops.append(here - top)
-            here += max([high for _, high in inside]) - top
+            here += max([high for row, _, high in spans if row == r]) - top
             if r < len(self.begins) - 1:
                 lanes = self.lanes[r]
                 for place, start in enumerate(lanes):

@@ -216,11 +216,8 @@ class Walk:
 
     def faded(self, highlight: Any) -> tuple[int, ...]:
         """The ids of all nodes that are on no way from ``highlight`` to an output."""
-        on = {record_in(highlight, self.everything, "highlight")}
-        for record in reversed(self.everything):
-            if any([parent in on for parent in record.parents]):
-                on.add(record)
-        lit = {self.ids[id(r)] for r in on if id(r) in self.ids}
+        on_way = uses_of(record_in(highlight, self.everything, "highlight"), self.everything)
+        lit = {self.ids[id(r)] for r in on_way if id(r) in self.ids}
         return tuple([k for k in self.ids.values() if k not in lit])
 
     def title(self) -> str:
@@ -235,11 +232,9 @@ class Walk:
         if self.shown is not self.order:
             notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
         elif self.hidden:
-            drawn = len(self.order)
-            notes.append(
-                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are "
-                f"hidden. More: graph(limit=...), or the graph of a node further up."
-            )
+            total, drawn = len(self.everything), len(self.order)
+            told = f"{total:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are hidden"
+            notes.append(f"{told}. More: graph(limit=...), or the graph of a node further up.")
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
@@ -491,6 +486,15 @@ def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
     if record is None or not any([record is r for r in everything]):
         raise ValueError(f"{argument}= is a node of this graph that gradients flow to; not {clip(repr(node), 60)}")
     return record
+
+
+def uses_of(record: Any, order: Sequence[Any]) -> set[Any]:
+    """A record, and all in ``order``, consumers first, that were computed from it."""
+    found = {record}
+    for r in reversed(order):
+        if not found.isdisjoint(r.parents):
+            found.add(r)
+    return found
 
 
 def creation_number(x: Any) -> int:

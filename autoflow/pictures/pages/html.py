@@ -29,13 +29,11 @@ import base64
 import hashlib
 import json
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ..folding import views
@@ -43,7 +41,7 @@ from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
-from ..model.style import DARK, LIGHT, clip
+from ..model.style import DARK, LIGHT
 from ..render import cards
 from ..render.display import STEPS
 from ..render.svg import css, to_svg
@@ -203,15 +201,6 @@ def document(title: str, body: str, program: str, styles: str, theme: str = "aut
         f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(title)}</title>\n'
         f"<style>{styles}</style>\n</head>\n<body{attributes}>\n{body}\n</body>\n</html>\n"
     )
-
-
-def save_page(page: Any, path: Any, what: str) -> Path:
-    """Write the page of an object that has ``to_html``; ``what`` it is, for the error."""
-    target = Path(os.fspath(path))
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{what} can be saved as .html; not as {clip(repr(target.name), 60)}")
-    target.write_text(page.to_html(), encoding="utf-8")
-    return target
 
 
 def ground(theme: str) -> str:
@@ -376,13 +365,11 @@ def style(theme: str) -> str:
         "".join([f"--{key}:{value};" for key, value in colours.items()]) + f"color-scheme:{name}"
         for colours, name in ((LIGHT, "light"), (DARK, "dark"))
     ]
-    rules = [
-        f".page{{{light}}}",
-        f"@media screen and (prefers-color-scheme:dark){{.page{{{dark}}}}}",
-        f"[data-jp-theme-light=true] .page{{{light}}}",
-        f"[data-jp-theme-light=false] .page{{{dark}}}",
-    ]
-    return "\n".join([*rules, *map(pack_file, ("fragment.css", "program.css")), css(STEPS, "", weight="!important")])
+    return "\n".join([
+        f".page{{{light}}}", f"@media screen and (prefers-color-scheme:dark){{.page{{{dark}}}}}",
+        f"[data-jp-theme-light=true] .page{{{light}}}", f"[data-jp-theme-light=false] .page{{{dark}}}",
+        *map(pack_file, ("fragment.css", "program.css")), css(STEPS, "", weight="!important"),
+    ])  # fmt: skip
 
 
 @cache

@@ -335,8 +335,8 @@ def flow_levels(graph: GraphData) -> list[float | None]:
     """
     sent = [e.sent if e.flows else None for e in graph.edges]
     if graph.look.detail == "arrays":
-        return [x and x.blocks() / 6 for x in sent]
-    sizes = [x and (math.inf if x.rms is None else x.rms) for x in sent]
+        return [None if x is None else x.blocks() / 6 for x in sent]
+    sizes = [None if x is None else math.inf if x.rms is None else x.rms for x in sent]
     scale = math.log1p(max([15.0, *[size for size in sizes if size is not None and math.isfinite(size)]]))
     return [None if size is None else min(1.0, math.log1p(size) / scale) for size in sizes]
 
