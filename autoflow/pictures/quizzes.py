@@ -268,10 +268,8 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             more = row.source in sums
             sums[row.source] = sums.get(row.source, 0.0) + part
             late = visited and row.source in done
-            product = Product(
-                row.slot, row.source, row.title, row.local, numbers(part), 2 if more else 1, 2,
-                numbers(sums[row.source]),
-            )  # fmt: skip
+            sent, total = numbers(part), numbers(sums[row.source])
+            product = Product(row.slot, row.source, row.title, row.local, sent, 2 if more else 1, 2, total)
             told.append(say(product, g, graph) + ", too late" * late)
             if not visited or row.source not in seen:
                 seen.add(row.source)

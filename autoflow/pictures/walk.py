@@ -336,9 +336,8 @@ def check_nodes(node: Any) -> list[Any]:
     for x in given or [node]:
         orphan = isinstance(x, OperationRole) and x.grad_fn is None  # NumPy made it from a node, without a history
         if not isinstance(x, Node) or orphan:
-            raise LostGradientError(
-                f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}"
-            )
+            what = f"{type(x).__name__} {clip(repr(x), 60)}"
+            raise LostGradientError(f"a picture starts from a node, not from {what}.\n{LOST}")
     return list({id(x): x for x in given}.values())
 
 

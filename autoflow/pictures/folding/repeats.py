@@ -158,7 +158,7 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
 
     most : only if there are more than this many, and only around those between the first and the last.
     """
-    new: dict[int, int] = {}
+    new: dict[int, tuple[int, int]] = {}
     ends = int(most is not None)
     groups = [g for g in alike(graph, candidates) if len(g) > (most or 1) and not (ends and stay & set(g))]
     inside = members_of(graph, {box for group in groups for box in group})
@@ -169,13 +169,11 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
         between = (graph.label(middle[0]), graph.label(middle[-1])) if ends else None
         number = graph.new_box(stem(graph, group[0]), stem(graph, group[0]))
         graph.repeats[number] = Repeat(len(middle), sets_of(graph, parts), between)
-        new.update(dict.fromkeys(middle, number))
+        new.update({box: (number, box) for box in middle})
         if not stay & set(group):
             closed.add(number)
             closed.update([box for box in middle if ends and len(inside[box]) > 1])  # cards, when it is opened
-    for k, path in enumerate(graph.paths):
-        if any([box in new for box in path]):
-            graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])
+    graph.paths = [tuple([b for box in path for b in new.get(box, (box,))]) for path in graph.paths]
     return closed
 
 
@@ -331,9 +329,7 @@ ROWS = 12  # operands of one card
 
 def merge_chains(graph: Picture) -> Picture:
     """The same graph with one card per chain."""
-    uses = [0] * len(graph.nodes)
-    for edge in graph.edges:
-        uses[edge.source] += 1
+    uses = Counter([edge.source for edge in graph.edges])
     cards: dict[int, Vertex] = {}  # by the number of the chain's last node
     gone: set[int] = set()
     for node in graph.nodes:

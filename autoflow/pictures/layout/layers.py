@@ -165,34 +165,27 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
     return found
 
 
-@dataclass(slots=True)
 class Layers:
-    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks."""
+    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks.
 
-    boxes: Sequence[NodeBox]
-    lines: Sequence[Arrow]
-    first: Sequence[int] = ()
-    last: Sequence[int] = ()
-    column: bool = False  # all operations below each other
-    rank: list[int] = field(default_factory=list)
-    rows: list[list[int]] = field(default_factory=list)
-    before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
-    after: list[list[Link]] = field(default_factory=list)
-    waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
-    sizes: list[float] = field(default_factory=list)  # across; waypoints take no room
-    ports: set[int] = field(default_factory=set)  # the first and the last
+    ``first`` and ``last``, the ports of a box, have ranks of their own. ``column``: all operations below each other.
+    """
 
-    def __post_init__(self) -> None:
-        n = len(self.boxes)
-        pairs = [(line.source, line.target) for line in self.lines]
-        self.rank, self.ports = ranks(n, pairs), {*self.first, *self.last}
-        if self.column:
-            self.rank = one_column(self.rank, pairs, self.ports)
+    def __init__(
+        self, boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int] = (), last: Sequence[int] = (),
+        column: bool = False,
+    ) -> None:  # fmt: skip
+        self.boxes, self.lines, self.first, self.last, self.column = boxes, lines, first, last, column
+        n, self.ports = len(boxes), {*first, *last}
+        pairs = [(line.source, line.target) for line in lines]
+        self.rank = one_column(ranks(n, pairs), pairs, self.ports) if column else ranks(n, pairs)
         self.pin()
-        self.sizes = [box.across for box in self.boxes]
-        self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
+        self.sizes = [box.across for box in boxes]  # across; waypoints take no room
+        self.waypoints: dict[tuple[int, float, int], int] = {}  # (source, its offset, rank) -> waypoint
+        self.before: list[list[Link]] = [[] for _ in range(n)]  # per node: links that end there
+        self.after: list[list[Link]] = [[] for _ in range(n)]
         for line in self.lines:
-            last, out = line.source, self.out(line)
+            here, out = line.source, self.out(line)
             leaving = out
             for r in range(self.rank[line.source] + 1, self.rank[line.target]):
                 place = self.waypoints.get((line.source, leaving, r))
@@ -202,10 +195,10 @@ class Layers:
                     self.sizes.append(0.0)
                     self.before.append([])
                     self.after.append([])
-                    self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
-                last, out = place, 0.0
-            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
-        self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
+                    self.link(here, place, out, 0.0, 8.0 if here >= n else 2.0)
+                here, out = place, 0.0
+            self.link(here, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
+        self.rows: list[list[int]] = [[] for _ in range(max(self.rank, default=-1) + 1)]
         for k in self.reading_order():
             self.rows[self.rank[k]].append(k)
 

@@ -129,9 +129,7 @@ class Numbers:
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
-        words = [f"{self.nans} NaN"] if self.nans else []
-        words += [f"{self.infinite} infinite"] if self.infinite else []
-        return ", ".join(words)
+        return ", ".join([f"{n} {word}" for n, word in ((self.nans, "NaN"), (self.infinite, "infinite")) if n])
 
     def blocks(self) -> int:
         """How many of six blocks: all for a root mean square of 1 and more, one less per factor of ten."""

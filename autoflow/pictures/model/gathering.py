@@ -205,12 +205,10 @@ class Walk:
             for parent in record.parents:
                 if parent is not None:
                     beside.setdefault(parent, []).append(record)
-        near = {center}
-        edge = [center]
+        near = edge = {center}
         for _ in range(radius):
-            edge = [x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None and x not in near]
-            edge = list(dict.fromkeys(edge))
-            near.update(edge)
+            edge = {x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None} - near
+            near = near | edge
         self.shown = [r for r in self.everything if r in near]
         self.hidden = len(self.everything) - len(self.shown)
 

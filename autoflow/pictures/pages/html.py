@@ -110,9 +110,7 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     """
     home = views.visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
-        return []
-    if any([v.fold for v in graph.nodes]):
-        return []  # so large that its parts were never gathered
+        return []  # (a huge graph is a view: its parts were never gathered)
     start = frozenset(graph.look.closed or views.boxes_of(graph)[1])
     known = {start: home}
     texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already

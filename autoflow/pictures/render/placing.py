@@ -10,7 +10,6 @@ reader. The one that reads best is taken.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -91,16 +90,15 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> NodeBox:
     count = max(rows, default=-1) + 1
     if down:
         return NodeBox(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
-    inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
-    return NodeBox(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
+    inputs = [middle(c, c.row(s)) if c.row(s) else c.height * share(rows, s) for s in range(count)]
+    return NodeBox(wide, c.height, tuple(inputs), middle(c, c.row(0)) if c.row(0) else c.height / 2, not rows)
 
 
 def leaving(c: Card, result: int, wide: float, down: bool) -> float:
     """Where the arrows of one of several results leave a card."""
     if down:
         return wide * (result + 1) / (len(c.node.results) + 1)
-    place = c.out(result)
-    return math.fsum([line.height for line in c.lines[:place]]) + c.lines[place].height / 2
+    return middle(c, c.out(result))
 
 
 def share(rows: Sequence[int], slot: int) -> float:
@@ -108,10 +106,9 @@ def share(rows: Sequence[int], slot: int) -> float:
     return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
 
 
-def centre(c: Card, slot: int) -> float:
-    """The height of an operand's row."""
-    row = c.row(slot)
-    return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+def middle(c: Card, place: int) -> float:
+    """How far down the middle of a line is."""
+    return fsum([line.height for line in c.lines[:place]]) + c.lines[place].height / 2
 
 
 # ---------------------------------------------------------------- directions: every way is tried

@@ -114,7 +114,9 @@ class Tree:
                 continue
             known = node.id in self.seen
             if node.results:
-                yield self.line(node, row, lead, self.repeated(node, row), False)
+                key = node.id, row.result if row else None
+                yield self.line(node, row, lead, key in self.shown, False)
+                self.shown.add(key)
                 outputs = self.results(node, below) if row is None else []
                 stack += reversed(outputs + ([] if known else list(self.children(node, below))))
                 self.seen.add(node.id)
@@ -148,13 +150,6 @@ class Tree:
         """Entries of the results that are outputs, below their function."""
         outputs = [k for k, result in enumerate(node.results) if result.output]
         return [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
-
-    def repeated(self, node: Vertex, row: Operand | None) -> bool:
-        """Has this result been shown?"""
-        key = node.id, row.result if row else None
-        known = key in self.shown
-        self.shown.add(key)
-        return known
 
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""

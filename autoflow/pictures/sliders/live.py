@@ -131,9 +131,8 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
             shown[-1] = titles.of(record)
             continue
         titles.add(record)
-        args = [
-            place[p] if p is not None else constant(x) for p, x in zip(record.parents, record.operands, strict=True)
-        ]
+        pairs = zip(record.parents, record.operands, strict=True)
+        args = [constant(x) if parent is None else place[parent] for parent, x in pairs]
         args += [constant(x) for x in record.saved[record.rule.operands : -1]]
         flows = [k for k, p in enumerate(record.parents) if p is not None]
         place[record] = len(nodes)
