@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-from ..model.data import ALIKE, FEW
+from ..model.data import Look
 from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
 
 # ---------------------------------------------------------------- boxes: which are open
@@ -52,26 +52,23 @@ def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
         graph.paths[a] = () if outside[a] else path
 
 
-def choose(
-    graph: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
-    alike: int = ALIKE, few: int = FEW,
-) -> set[int]:  # fmt: skip
+def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
     """The boxes to close. Adds repeats to the skeleton where they help."""
-    stay = open_boxes(graph, opened)
-    if depth is not None:
+    stay, few = open_boxes(graph, look.open), look.few
+    if look.depth is not None:
         level_of = graph.boxes()
-        closed = {box for box, level in level_of.items() if level >= depth and box not in stay}
-        inner_first = equal_boxes(graph, {b for b in closed if level_of[b] == depth}, stay)
+        closed = {box for box, level in level_of.items() if level >= look.depth and box not in stay}
+        inner_first = equal_boxes(graph, {b for b in closed if level_of[b] == look.depth}, stay)
         place_leaves(graph, outside)
         return closed | inner_first
     place_leaves(graph, outside)
-    if not fold:
+    if not look.fold:
         return set()
-    closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
+    closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
     crowded = graph.count(closed) > few
-    if parts := part_loops(graph, alike, crowded) | runs(graph, alike):
-        stay = open_boxes(graph, opened)
-        closed |= equal_boxes(graph, parts, stay, alike)
+    if parts := part_loops(graph, look.alike, crowded) | runs(graph, look.alike):
+        stay = open_boxes(graph, look.open)
+        closed |= equal_boxes(graph, parts, stay, look.alike)
         place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...nodes.nodes import value_of
-from ..model.data import ALIKE, FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
+from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
@@ -119,20 +119,17 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths) and not look.open:
         return skeleton, set()  # most pictures are small
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    return skeleton, fold_skeleton(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
+    return skeleton, fold_skeleton(skeleton, look, outside)
 
 
-def fold_skeleton(
-    skeleton: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
-    alike: int = ALIKE, few: int = FEW,
-) -> set[int]:  # fmt: skip
-    """The folded boxes, with sections of parts that are still too large. Arguments: those of :func:`choose`."""
-    check_open(skeleton, opened)
-    closed = choose(skeleton, depth, opened, outside, fold, alike, few)
+def fold_skeleton(skeleton: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
+    """The folded boxes, with sections of parts that are still too large. ``outside``: which nodes are in no box."""
+    check_open(skeleton, look.open)
+    closed = choose(skeleton, look, outside)
     untangle(skeleton)
-    if fold and depth is None:
-        closed |= cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
-        closed -= open_boxes(skeleton, opened)
+    if look.fold and look.depth is None:
+        closed |= cut_sections(skeleton, closed, look.few, open_boxes(skeleton, look.open))
+        closed -= open_boxes(skeleton, look.open)
     return closed
 
 
@@ -373,7 +370,8 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton = skeleton_of_records(walk, records)
-    closed = fold_skeleton(skeleton, depth, opened, [False] * len(records), few=few)
+    look = Look("values", "right", True, "auto", "built-in", 4, depth=depth, open=tuple(opened), few=few)
+    closed = fold_skeleton(skeleton, look, [False] * len(records))
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
@@ -390,8 +388,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     note = f"gradients of a graph this large: {word}; around= shows all of a part"
     return GraphData(
         tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
-        (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
-        tuple(contraction.frames()), view=True,
+        (*sentence(len(records), contraction), note), look, tuple(contraction.frames()), view=True,
     )  # fmt: skip
 
 

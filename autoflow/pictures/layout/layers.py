@@ -88,6 +88,8 @@ class Link:
 def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """The rank of each of n nodes, given (operand, operation) pairs: longest paths, then leaves move up to their use.
 
+    Nodes that are computed from leaves for one use only move as well, unless their operand has other uses.
+
     >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
     [0, 1, 1, 2]
     """
@@ -105,22 +107,12 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
             waiting[b] -= 1
             if not waiting[b]:
                 queue.append(b)
-    tighten(rank, queue, after, pairs)
-    return rank
-
-
-def tighten(
-    rank: list[int], order: Sequence[int], after: Sequence[Sequence[int]], pairs: Sequence[tuple[int, int]]
-) -> None:
-    """Move leaves, and nodes computed from leaves for one use only, to just before that use."""
-    inner = {b for _, b in pairs}
-    movable = [True] * len(rank)
-    for a, b in pairs:
-        if a in inner and len(set(after[a])) > 1:
-            movable[b] = False  # its operand has to stay: the arrow from there would only become longer
-    for k in reversed(order):
-        if after[k] and movable[k]:
+    inner = {b for _, b in pairs}  # leaves, and what is computed from leaves for one use only, stand before that use,
+    fixed = {b for a, b in pairs if a in inner and len(set(after[a])) > 1}  # unless that makes other arrows longer
+    for k in reversed(queue):
+        if after[k] and k not in fixed:
             rank[k] = min([rank[b] for b in after[k]]) - 1
+    return rank
 
 
 def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Container[int]) -> list[int]:

@@ -127,28 +127,21 @@ class Level:
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
         if not down and self.nesting.direction in ("rows", "boxes"):
             plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
-        room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
-        if room is not None:
+        if room := self.nesting.rooms.get(self.path):
             dx, dy = EDGE + room.head * down, EDGE + room.head * (not down)
             along, across = plan.along + 2 * EDGE + room.head * down, plan.across + 2 * EDGE + room.head * (not down)
-            if down:
-                across = max(across, room.least)
-            else:
-                along = max(along, room.least)
+            along, across = max(along, room.least * (not down)), max(across, room.least * down)
+        self.plan, self.corners = plan, [(x + dx, y + dy) for x, y in plan.corners]
+        self.parts = [[(x + dx, y + dy) for x, y in path] for path in plan.paths]
         nested = Nested(along, across, starts=plan.starts)
         for number, it in enumerate(self.items):
-            x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
-            self.put(nested, number, it, x, y)
-        nested.inputs = {value: plan.corners[port][1] + dy for value, port in self.arriving.items()}
-        nested.outputs = {value: plan.corners[port][1] + dy for value, port in self.leaving.items()}
-        for i, child in within.items():
-            if child is not None:
-                x, y = plan.corners[child][0] + dx, plan.corners[child][1] + dy
-                nested.paths[i] = [(a + x, b + y) for a, b in self.children[child].paths[i]]
-                nested.stubs |= self.children[child].stubs & {i}
-        for i, number in owner.items():
-            nested.paths[i], stub = self.lead(i, number, plan, dx, dy, along)
+            self.put(nested, number, it, *self.corners[number])
+        nested.inputs = {value: self.corners[port][1] for value, port in self.arriving.items()}
+        nested.outputs = {value: self.corners[port][1] for value, port in self.leaving.items()}
+        for i in self.touching:
+            child = within[i]
+            nested.paths[i], stub = self.lead(i, owner[i], along) if child is None else self.piece(child, i)
             nested.stubs |= {i} if stub else set()
         return nested
 
@@ -199,31 +192,29 @@ class Level:
             self.boxes.append(PORT)
         return ports[value]
 
-    def lead(
-        self, i: int, number: int, plan: Placed, dx: float, dy: float, along: float
-    ) -> tuple[list[Point], bool]:  # fmt: skip
+    def lead(self, i: int, number: int, along: float) -> tuple[list[Point], bool]:
         """The whole path of a line inside this box, from border to border, and whether it is a stub."""
         line = self.nesting.lines[i]
         source, target = self.place.get(line.source), self.place.get(line.target)
-        points = [(a + dx, b + dy) for a, b in plan.paths[number]]
-        tail, inner = self.piece(target, i, plan, dx, dy)
+        points = self.parts[number]
+        tail, inner = self.piece(target, i)
         if inner:
             return tail, True  # it begins in the box that it leads to
-        stub = number in plan.stubs
+        stub = number in self.plan.stubs
         if not stub:
-            start, stub = self.piece(source, i, plan, dx, dy)
+            start, stub = self.piece(source, i)
             points = start[:-1] + points[1:] if start else points
-            points[0] = (0.0, points[0][1]) if source is None else points[0]
+            points = [(0.0, points[0][1]), *points[1:]] if source is None else points
         if target is None:
             points = [*points, (along, points[-1][1])]
         return points + tail[1:], stub
 
-    def piece(self, number: int | None, i: int, plan: Placed, dx: float, dy: float) -> tuple[list[Point], bool]:
+    def piece(self, number: int | None, i: int) -> tuple[list[Point], bool]:
         """The part of a line inside an inner box, if ``number`` is one, and whether it begins there as a stub."""
         child = self.children.get(-1 if number is None else number)
         if child is None or number is None:
             return [], False
-        x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
+        x, y = self.corners[number]
         return [(a + x, b + y) for a, b in child.paths[i]], i in child.stubs
 
 

@@ -198,7 +198,7 @@ def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
         if flags := value.flags():
             lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
         if result.gradient is not None:
-            lines.append(gradient_line(graph, "gradient", result.gradient, result.parts, result.of_parts))
+            lines.append(gradient_line(graph, "gradient", result.gradient, result))
     return lines
 
 
@@ -288,22 +288,20 @@ def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     if graph.look.compact and graph.look.detail == "arrays" and not gradient.scalar:
         left = span(name, "partial") if node.operands or node.fold else span(node.kind, "word")
         return CardLine("foot", (left,), (span(gradient.magnitude(graph.look.digits), "gradient"),))
-    return gradient_line(graph, name, gradient, node.parts, node.of_parts)
+    return gradient_line(graph, name, gradient, node)
 
 
-def gradient_line(
-    graph: GraphData, name: str, gradient: Numbers, of: Sequence[Numbers], of_parts: int
-) -> CardLine:  # fmt: skip
-    """The name of a gradient, its parts ``of`` as a sum, and what it is."""
+def gradient_line(graph: GraphData, name: str, gradient: Numbers, carried: Vertex | Result) -> CardLine:
+    """The name of the gradient of what is ``carried``, its parts as a sum, and what it is."""
     digits = graph.look.digits
-    left = [span(name, "partial")]
+    left = span(name, "partial")
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
         told, whole = "", gradient.text(digits)
-        if graph.look.detail == "lesson" and of and (gradient.scalar or not graph.look.compact):
-            told, whole = sum_text(of, of_parts, gradient, digits)
-        return CardLine("foot", tuple(left), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
+        if graph.look.detail == "lesson" and carried.parts and (gradient.scalar or not graph.look.compact):
+            told, whole = sum_text(carried.parts, carried.of_parts, gradient, digits)
+        return CardLine("foot", (left,), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
     bar = span("", "blocks")
-    return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
+    return CardLine("foot", (left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: int) -> tuple[str, str]:
