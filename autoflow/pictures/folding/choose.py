@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
+from ...base.groups import grouped
 from ..model.data import Look
 from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
 
@@ -43,13 +44,10 @@ def common(*paths: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
     """A Variable belongs to the innermost box that contains all its uses; data (``outside``) belong to no box."""
-    around: dict[int, Path] = {}
-    for k, sources in enumerate(graph.sources):
-        for a in sources:
-            if not graph.words[a]:
-                around[a] = common(around[a], graph.paths[k]) if a in around else graph.paths[k]
-    for a, path in around.items():
-        graph.paths[a] = () if outside[a] else path
+    uses = grouped([(a, graph.paths[k]) for k, sources in enumerate(graph.sources) for a in sources])
+    for a, paths in uses.items():
+        if not graph.words[a]:
+            graph.paths[a] = () if outside[a] else common(*paths)
 
 
 def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
@@ -147,41 +145,29 @@ def untangle(graph: Skeleton) -> None:
 
 def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
     """The items on cycles: those that remain when items without predecessors or successors are removed repeatedly."""
-    after: dict[int, set[int]] = {i: set() for i in item.values()}
-    before: dict[int, set[int]] = {i: set() for i in item.values()}
-    for k in members:
-        for a in graph.sources[k]:
-            if a in item and item[a] != item[k]:
-                after[item[a]].add(item[k])
-                before[item[k]].add(item[a])
-    left = set(after)
-    for here, there in ((before, after), (after, before)):
-        degree = {i: len(here[i] & left) for i in left}
-        queue = deque([i for i in left if not degree[i]])
-        while queue:
-            i = queue.popleft()
+    pairs = {(item[a], item[k]) for k in members for a in graph.sources[k] if a in item and item[a] != item[k]}
+    left = set(item.values())
+    for steps in (pairs, {(b, a) for a, b in pairs}):
+        there = grouped(steps)
+        degree = Counter([b for a, b in steps if a in left and b in left])
+        queue = [i for i in left if not degree[i]]
+        for i in queue:
             left.discard(i)
-            for j in there[i]:
-                if j in left:
-                    degree[j] -= 1
-                    if not degree[j]:
-                        queue.append(j)
+            for j in there.get(i, ()):
+                degree[j] -= 1
+                queue += [] if degree[j] else [j]
     return left
 
 
 def nearest(graph: Skeleton, cards: Sequence[tuple[bool, int]], most: int) -> set[tuple[bool, int]]:
     """The cards nearest to the outputs, counted in arrows."""
-    uses: dict[tuple[bool, int], dict[tuple[bool, int], None]] = {}
-    for k, sources in enumerate(graph.sources):
-        for a in sources:
-            if cards[a] != cards[k]:
-                uses.setdefault(cards[k], {})[cards[a]] = None
+    uses = grouped([(cards[k], cards[a]) for k, sources in enumerate(graph.sources) for a in sources])
     queue = list(dict.fromkeys([cards[k] for k in graph.outputs]))
     seen = set(queue)
     for card in queue:
         if len(queue) >= most:
             break
-        fresh = [a for a in uses.get(card, ()) if a not in seen]
+        fresh = [a for a in dict.fromkeys(uses.get(card, ())) if a not in seen]
         queue += fresh
         seen.update(fresh)
     return set(queue[:most])
@@ -321,17 +307,14 @@ def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int
 def by_creation(items: Items, uses: list[list[int]]) -> list[int]:
     """The items as the program made them; a box comes when all that it uses is there."""
     waiting = [len(used) for used in uses]
-    users: list[list[int]] = [[] for _ in items]
-    for n, used in enumerate(uses):
-        for m in used:
-            users[m].append(n)
+    users = grouped([(m, n) for n, used in enumerate(uses) for m in used])
     ready = [(item[0], n) for n, item in enumerate(items) if not waiting[n]]
     heapq.heapify(ready)
     order = []
     while ready:
         _, n = heapq.heappop(ready)
         order.append(n)
-        for m in users[n]:
+        for m in users.get(n, ()):
             waiting[m] -= 1
             if not waiting[m]:
                 heapq.heappush(ready, (items[m][0], m))

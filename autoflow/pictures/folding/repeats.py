@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.groups import grouped
 from ..model.data import CIRCLED, Numbers, Operand, Picture, Vertex, numbers
 
 # ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
@@ -161,7 +162,7 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
     new: dict[int, tuple[int, int]] = {}
     ends = int(most is not None)
     groups = [g for g in alike(graph, candidates) if len(g) > (most or 1) and not (ends and stay & set(g))]
-    inside = members_of(graph, {box for group in groups for box in group})
+    inside = grouped([(box, k) for k, path in enumerate(graph.paths) if graph.words[k] for box in path])
     closed = set()
     for group in groups:
         middle = group[ends : len(group) - ends]
@@ -207,16 +208,6 @@ def stem(graph: Skeleton, box: int) -> str:
     return NUMBER.sub("", graph.names[box]) or graph.names[box]
 
 
-def members_of(graph: Skeleton, boxes: set[int]) -> dict[int, list[int]]:
-    """The operations in each box."""
-    inside: dict[int, list[int]] = {box: [] for box in boxes}
-    for k, path in enumerate(graph.paths):
-        for box in path if graph.words[k] else ():
-            if box in inside:
-                inside[box].append(k)
-    return inside
-
-
 def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     """How many different sets of Variables equal parts use, for each place where all of them use one.
 
@@ -233,10 +224,7 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
 def runs(graph: Skeleton, most: int) -> set[int]:
     """Divide stretches of operations, of one box, that repeat a pattern more than ``most`` times, where each part uses
     what the one before has computed. Returns the parts."""
-    stretches: dict[Path, list[int]] = {}
-    for k, path in enumerate(graph.paths):
-        if graph.words[k]:
-            stretches.setdefault(path, []).append(k)
+    stretches = grouped([(path, k) for k, path in enumerate(graph.paths) if graph.words[k]])
     codes: dict[str, int] = {}
     new: set[int] = set()
     short = {word: first_word(word) for word in set(graph.words)}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+from ...base.groups import grouped
 from ..model.data import Numbers, Operand, Picture, Result, Several, Vertex
 from .repeats import renumber_graph
 
@@ -163,18 +164,12 @@ class Tidy(Generic[Picture]):
 
 def inline_constants(graph: Picture) -> Picture:
     """The same graph without cards for Constants that only one row uses: the row gives their names. Saves room."""
-    users: dict[int, list[Vertex]] = {}
-    for v in graph.nodes:
-        for row in v.operands:
-            if row.source is not None:
-                users.setdefault(row.source, []).append(v)
-    gone = {v.id: users[v.id][0].id for v in graph.nodes
+    users = grouped([(edge.source, edge.target) for edge in graph.edges])
+    gone = {v.id: users[v.id][0] for v in graph.nodes
             if v.kind == "Constant" and not v.output and len(users.get(v.id, ())) == 1}  # fmt: skip
     if not gone:
         return graph
-    more: dict[int, tuple[int, ...]] = {}
-    for k, user in gone.items():
-        more[user] = more.get(user, ()) + (graph.nodes[k].members or (k,))
+    more = grouped([(user, member) for k, user in gone.items() for member in graph.nodes[k].members or (k,)])
     left = []
     for v in graph.nodes:
         if v.id not in gone:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.groups import grouped
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
 from ..model.style import KINDS, clean, clip
@@ -166,10 +167,7 @@ class Contraction:
         gathered: bool = True,
     ) -> None:  # fmt: skip
         self.skeleton, self.vertex, self.cards, self.gathered = skeleton, vertex, cards, gathered
-        self.members: dict[Card, list[int]] = {}
-        for k, card in enumerate(cards):
-            if card in shown:
-                self.members.setdefault(card, []).append(k)
+        self.members = grouped([(card, k) for k, card in enumerate(cards) if card in shown])
         self.members = {card: self.members[card] for card in self.in_order()}
         self.number = {card: k for k, card in enumerate(self.members)}
         self.hidden = len(set(cards)) - len(self.members)
@@ -306,11 +304,9 @@ class Contraction:
 
     def frames(self) -> list[Frame]:
         """The open boxes, the outermost first."""
-        inside: dict[tuple[int, ...], list[int]] = {}
-        for card, members in self.members.items():
-            path = self.around(card)
-            for n in range(1, len(path) + 1):
-                inside.setdefault(path[:n], []).extend(members)
+        around = {card: self.around(card) for card in self.members}
+        inside = grouped([(path[:n], k) for card, path in around.items() for n in range(1, len(path) + 1)
+                          for k in self.members[card]])  # fmt: skip
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
         repeats = self.skeleton.repeats
         return [Frame(p, self.title(p[-1]), self.fold(inside[p], p[-1]), p[-1] in repeats) for p in paths]

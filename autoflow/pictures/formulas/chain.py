@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
+from ...base.groups import grouped
 from ..model.data import Array, GraphData, Numbers, numbers
 from ..model.gathering import total, uses_of
 from ..model.names import Titles, titles_of
@@ -247,12 +248,7 @@ def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
 
     They have no name and are used once. Likewise what is 1 times of something: ``1*cos(x)``.
     """
-    users: dict[Any, list[Any]] = {}
-    order = topological(root)
-    for record in order:
-        for parent in record.parents:
-            if parent is not None:
-                users.setdefault(parent, []).append(record)
+    users = grouped([(parent, r) for r in topological(root) for parent in r.parents if parent is not None])
     links = {}
     for record, used in users.items():
         alone = record.parents and len(used) == 1 and not titles.name(record)

@@ -9,10 +9,13 @@ sort each rank by the average place of the neighbours, and exchange neighbours w
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum
+
+from ...base.groups import grouped
 
 # ---------------------------------------------------------------- ranks, and waypoints of lines that pass
 
@@ -93,16 +96,11 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
     [0, 1, 1, 2]
     """
-    after: list[list[int]] = [[] for _ in range(n)]
-    waiting = [0] * n
-    for a, b in pairs:
-        after[a].append(b)
-        waiting[b] += 1
-    leaves = [k for k in range(n) if not waiting[k]]
+    after, waiting = grouped(pairs), Counter([b for _, b in pairs])
     rank = [0] * n
-    queue = list(leaves)
+    queue = [k for k in range(n) if not waiting[k]]
     for a in queue:
-        for b in after[a]:
+        for b in after.get(a, ()):
             rank[b] = max(rank[b], rank[a] + 1)
             waiting[b] -= 1
             if not waiting[b]:
@@ -110,7 +108,7 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     inner = {b for _, b in pairs}  # leaves, and what is computed from leaves for one use only, stand before that use,
     fixed = {b for a, b in pairs if a in inner and len(set(after[a])) > 1}  # unless that makes other arrows longer
     for k in reversed(queue):
-        if after[k] and k not in fixed:
+        if k in after and k not in fixed:
             rank[k] = min([rank[b] for b in after[k]]) - 1
     return rank
 

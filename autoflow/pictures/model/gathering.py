@@ -27,6 +27,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.errors import StaleValueError
+from ...base.groups import grouped
 from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, owner_of, writer_since
@@ -61,10 +62,8 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     Numbers of at most ``rows`` operands are written down.
     """
     shown = set(order)
-    arriving: dict[Any, list[tuple[tuple[float, int], Array]]] = {}
+    arriving = grouped([(output, ((np.inf, 0), np.ones(output.shape, output.dtype))) for output in outputs])
     terms: dict[Any, list[Array]] = {}  # where much cancels: the size of the terms
-    for output in outputs:
-        arriving.setdefault(output, []).append(((np.inf, 0), np.ones(output.shape, output.dtype)))
     answer: dict[Any, Flow] = {}
     for record in order:
         arrived = arriving.pop(record, [])
@@ -200,14 +199,10 @@ class Walk:
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
         center = record_in(around, self.everything, "around")
-        beside: dict[Any, list[Any]] = {}
-        for record in self.everything:
-            for parent in record.parents:
-                if parent is not None:
-                    beside.setdefault(parent, []).append(record)
+        users = grouped([(parent, r) for r in self.everything for parent in r.parents])
         near = edge = {center}
         for _ in range(radius):
-            edge = {x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None} - near
+            edge = {x for r in edge for x in (*r.parents, *users.get(r, ())) if x is not None} - near
             near = near | edge
         self.shown = [r for r in self.everything if r in near]
         self.hidden = len(self.everything) - len(self.shown)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -139,10 +140,8 @@ def splits(in_order: Sequence[Any], shown: set[Any]) -> list[Call]:
     They are recorded one right after the other, as slices with both ends, which one does not write by hand.
     """
     taken: dict[Any, list[list[Any]]] = {}
-    users: dict[Any, int] = {}
+    users = Counter([parent for record in in_order for parent in record.parents])
     for record in in_order:
-        for parent in record.parents:
-            users[parent] = users.get(parent, 0) + 1
         if record.rule.name == "getitem" and record.parents[0] in shown:
             runs = taken.setdefault(record.parents[0], [])
             if runs and record.number == runs[-1][-1].number + 1:

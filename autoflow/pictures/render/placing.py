@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import fsum
 
+from ...base.groups import grouped
 from ..folding.choose import FEWEST
 from ..folding.views import visible_picture, with_look
 from ..layout.arrange import PAGE, cost
@@ -54,13 +55,9 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
     downs = downward(graph)
     if graph.look.direction != "down":
         column = [(-1 - v.id if down else r, v.entered) for r, v, down in zip(rank, graph.nodes, downs, strict=True)]
-        among: dict[object, list[float]] = {}
-        for w, c in zip(widths, column, strict=True):
-            among.setdefault(c, []).append(w)
-        span = {c: (min(all_widths), max(all_widths)) for c, all_widths in among.items()}
-        widths[:] = [
-            span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
-        ]
+        among = grouped(zip(column, widths, strict=True))
+        one = {c: max(some) for c, some in among.items() if max(some) <= STRETCH * min(some)}
+        widths[:] = [one.get(c, w) for w, c in zip(widths, column, strict=True)]
     boxes = [box(graph, c, wide, down) for c, wide, down in zip(drawn, widths, downs, strict=True)]
     main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
