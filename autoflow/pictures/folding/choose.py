@@ -110,10 +110,9 @@ def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
     """The boxes called by one of these names (``"layer"``, ``"encoder/layer"``), and those around them."""
     wanted = set(opened)
     found: set[int] = set()
-    for path in dict.fromkeys(graph.paths) if wanted else ():
-        for end, box in enumerate(path):
-            if graph.names[box] in wanted or "/".join([graph.names[b] for b in path[: end + 1]]) in wanted:
-                found.update(path[: end + 1])
+    for path in graph.ways() if wanted else ():
+        names = [graph.names[box] for box in path]
+        found.update(path if wanted.intersection((names[-1], "/".join(names))) else ())
     return found
 
 

@@ -130,10 +130,7 @@ class Skeleton:
     def label(self, box: int) -> str:
         """The title of a box in the picture: its name; "step 3" if it is the third of that name in the same box."""
         if box not in self.labels:
-            alike: dict[tuple[Path, str], dict[int, None]] = {}
-            for path in dict.fromkeys(self.paths):
-                for level, one in enumerate(path):
-                    alike.setdefault((path[:level], self.names[one]), {})[one] = None
+            alike = grouped([((path[:-1], self.names[path[-1]]), path[-1]) for path in self.ways()])
             for (_, name), found in alike.items():
                 for number, one in enumerate(found, 1):
                     self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
@@ -142,7 +139,11 @@ class Skeleton:
 
     def boxes(self) -> dict[int, int]:
         """All boxes and how deep they are."""
-        return {box: level for path in dict.fromkeys(self.paths) for level, box in enumerate(path)}
+        return {path[-1]: len(path) - 1 for path in self.ways()}
+
+    def ways(self) -> list[Path]:
+        """To each box: those around it, and itself."""
+        return list(dict.fromkeys([path[: n + 1] for path in dict.fromkeys(self.paths) for n in range(len(path))]))
 
 
 # ---------------------------------------------------------------- repeats: equal boxes, patterns of operations

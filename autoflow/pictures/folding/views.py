@@ -147,8 +147,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
 
 def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     """Raise ValueError for a name that no scope has."""
-    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))} if names else set()
-    paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
+    paths = {tuple([skeleton.names[box] for box in path]) for path in (skeleton.ways() if names else ())}
     known = {name for path in paths for name in ("/".join(path), path[-1])}
     for name in names:
         if name not in known and not LATER.fullmatch(name):
@@ -171,14 +170,9 @@ class Contraction:
         self.members = {card: self.members[card] for card in self.in_order()}
         self.number = {card: k for k, card in enumerate(self.members)}
         self.hidden = len(set(cards)) - len(self.members)
-        self.exits: dict[Card, dict[int, None]] = {card: {} for card in self.members if card[0]}
-        for k, sources in enumerate(skeleton.sources):
-            for a in sources:
-                if cards[a] != cards[k] and cards[a] in self.exits:
-                    self.exits[cards[a]][a] = None
-        for k in skeleton.outputs:
-            if cards[k] in self.exits:
-                self.exits[cards[k]][k] = None
+        leaving = [a for k, sources in enumerate(skeleton.sources) for a in sources if cards[a] != cards[k]]
+        exits = grouped([(cards[k], k) for k in dict.fromkeys([*leaving, *skeleton.outputs])])
+        self.exits = {card: exits.get(card, []) for card in self.members if card[0]}
 
     def in_order(self) -> list[Card]:
         """The cards in the order of their first nodes, but none before those that it uses."""
@@ -232,7 +226,7 @@ class Contraction:
 
     def folded(self, card: Card) -> Vertex:
         """A closed box as one node."""
-        exits = list(self.exits[card])
+        exits = self.exits[card]
         only = self.vertex(exits[0]) if len(exits) == 1 else None
         fold = self.fold(self.members[card], card[1])
         inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]

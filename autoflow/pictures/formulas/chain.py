@@ -103,15 +103,12 @@ class Chain:
 
     def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
         """The gradient that each operation using the target sends to it, in the order of creation."""
-        users: dict[Any, list[Array]] = {}
         heads: dict[Any, Any] = {}  # of sums that are part of a larger one: the whole sum
         for record in self.order:  # consumers first, so those of a sum are known
             larger = self.inner.get(record)
             heads[record] = record if larger is None else heads.get(larger, larger)
-        for record in reversed(self.order):
-            for slot, parent in self.steps[record]:
-                if parent is self.target:
-                    users.setdefault(heads[record], []).append(record(gradients[record])[slot])
+        users = grouped([(heads[r], r(gradients[r])[slot]) for r in reversed(self.order)
+                         for slot, parent in self.steps[r] if parent is self.target])  # fmt: skip
         return dict(sorted(users.items(), key=lambda pair: pair[0].number))
 
     def gradients(self) -> dict[Any, Array]:

@@ -86,17 +86,12 @@ def derivative_formula(node: Any) -> Formula:
 
 def equations(record: Any, titles: Titles) -> list[tuple[str, str]]:
     """Left and right side for each operand that a gradient flows to."""
-    above = result_term(record, operand_terms(record, titles), titles).text
-    lines = []
-    terms = local_terms(record, titles)
-    for slot, (parent, operand) in enumerate(zip(record.parents, operand_terms(record, titles), strict=True)):
-        term = terms[slot]
-        if parent is None or term is None:
-            continue
-        left = partial(above if local_is_a_number(record) else "L", operand.within(algebra.SIGN))
-        if (left, term.text) not in lines:  # x * x has two operands, which are one x
-            lines.append((left, term.text))
-    return lines
+    operands = operand_terms(record, titles)
+    above = result_term(record, operands, titles).text if local_is_a_number(record) else "L"
+    rows = zip(record.parents, operands, local_terms(record, titles), strict=True)
+    lines = [(partial(above, operand.within(algebra.SIGN)), term.text)
+             for parent, operand, term in rows if parent is not None and term is not None]  # fmt: skip
+    return list(dict.fromkeys(lines))  # x * x has two operands, which are one x
 
 
 def partial(above: str, below: str) -> str:

@@ -351,7 +351,7 @@ class Walk:
         title = self.titles.of(c.source) if c.recorded else clip(f"{c.word}({self.titles.of(c.source)})", TITLE)
         return Several(
             c.word, title, self.ids[id(c.source)] if c.recorded else None,
-            tuple([self.ids[id(r)] for r in c.results.values()]), tuple([self.ids[id(r)] for r in c.inside]),
+            tuple([self.ids[id(r)] for r in c.results]), tuple([self.ids[id(r)] for r in c.inside]),
             None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
