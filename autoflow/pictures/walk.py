@@ -458,18 +458,12 @@ def behind(node: Any) -> str:
 
 def few(record: Any) -> list[Any] | None:
     """The nodes behind a record, itself included; None if there are many. Looks at no more than it needs to."""
-    seen = {id(record): record}
-    queue = [record]
+    seen, queue = {id(record): record}, [record]
     for one in queue:
-        operands = getattr(one, "operands", ()) if len(getattr(one, "parents", ())) <= MOST else None
-        if operands is None:
+        if max(len(seen), len(one.parents)) > MOST:
             return None
-        for x in operands:
-            if id(x) in seen or not (isinstance(x, Node) or hasattr(x, "node_name")):
-                continue
-            seen[id(x)] = x
-            if len(seen) > MOST:
-                return None
-            if hasattr(x, "node_name"):
-                queue.append(x)
-    return list(seen.values())
+        for x in one.operands:
+            if id(x) not in seen and (isinstance(x, Node) or hasattr(x, "node_name")):
+                seen[id(x)] = x
+                queue += [x] if hasattr(x, "node_name") else []
+    return list(seen.values()) if len(seen) <= MOST else None

@@ -38,16 +38,16 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     >>> print(text)
     z = \sin x, \quad \frac{\partial z}{\partial x} = \cos x
     """
-    records = {r: None for root in roots if root.grad_fn is not None for r in topological(root.grad_fn) if r.parents}
+    behind = dict.fromkeys([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
+    records = sorted([r for r in behind if r.parents], key=lambda r: r.number)
     operations = [v.id for v in picture.nodes if v.kind == "Operation"]
     if len(records) != len(operations) or len(operations) > MOST:
         return ()
-    titles = titles_of([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
-    found = []
-    for k, record in zip(operations, sorted(records, key=lambda r: r.number), strict=True):
+    titles = titles_of(behind)
+    for record in records:
         titles.add(record)
-        found.append((k, write_equations(record, titles)))
-    return tuple([(k, text) for k, text in found if text])
+    texts = [write_equations(record, titles) for record in records]
+    return tuple([(k, text) for k, text in zip(operations, texts, strict=True) if text])
 
 
 def write_equations(record: Any, titles: Titles) -> str:
