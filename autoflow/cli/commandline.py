@@ -85,15 +85,9 @@ class Refused(Exception):  # noqa: N818 - the formula is refused, the program is
 
 def functions() -> dict[str, Any]:
     """The functions that a formula may call, by NumPy's name: the elementwise ones of the table, sums and the like."""
-    known = {}
-    for name, function in vars(np).items():
-        row = RULES.get(function) if isinstance(function, np.ufunc) else None
-        if row is not None and row.elementwise:
-            known[name] = function
-    for name in REDUCTIONS:
-        if (function := getattr(np, name)) in RULES or function in COMPOSED:
-            known[name] = function
-    return known
+    ufuncs = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc) and f in RULES}
+    elementwise = {name: f for name, f in ufuncs.items() if RULES[f].elementwise}
+    return elementwise | {name: f for name in REDUCTIONS if (f := getattr(np, name)) in RULES or f in COMPOSED}
 
 
 class Calculator:

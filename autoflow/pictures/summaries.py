@@ -72,9 +72,7 @@ def summary(node: Any) -> Summary:
     uses = Counter([edge.source for edge in drawn.edges])
     seen: set[int] = set()
     joined: dict[int, list[Vertex]] = {}
-    for v in drawn.nodes:
-        if not v.operands:
-            continue
+    for v in [v for v in drawn.nodes if v.operands]:
         group = [v]
         before = None if v.operands[0].source is None else drawn.nodes[v.operands[0].source]
         if before is not None and v.word == "add" and first_word(before.word) == "matmul" and uses[before.id] == 1:

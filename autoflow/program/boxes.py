@@ -178,9 +178,9 @@ class Boxes:
             around = ""
             for key in path:
                 box = self.boxes[key]
-                if key not in done:
-                    done.add(key)
-                    box.title = self.title(box, around)
+                if key not in done and around and box.path.startswith(f"{around}."):
+                    box.title = box.title.replace(box.path, box.path[len(around) + 1 :], 1)
+                done.add(key)
                 around = box.path or around
         self.leave_out(lambda box: box.kind == "turn" and self.says_nothing(box))
         self.leave_out(self.is_its_calls)
@@ -216,13 +216,6 @@ class Boxes:
             return True  # the user's own word for it
         inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
         return True
-
-    def title(self, box: Box, around: str) -> str:
-        """The title of a box inside of that of an object."""
-        text = box.title
-        if around and box.path.startswith(f"{around}."):
-            text = text.replace(box.path, box.path[len(around) + 1 :], 1)
-        return text
 
 
 def place_of_scope(before: Path, path: Path) -> int:

@@ -91,9 +91,9 @@ class Tidy(Generic[Picture]):
             goal = self.goal(v.equals)[0]
             ones = [r.source for r in v.operands if r.source not in (None, v.equals) and uses[r.source] == 1]
             self.move([v.id, *[k for k in ones if k is not None]], goal)
-            if uses[v.id] > 1 and self.nodes[goal].of_parts:
-                several = self.nodes[goal].of_parts + uses[v.id] - 1
-                self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=several)
+            of_parts = self.nodes[goal].of_parts
+            if uses[v.id] > 1 and of_parts:
+                self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=of_parts + uses[v.id] - 1)
 
     # -------------------------------------------------------------- writes
 
@@ -156,8 +156,7 @@ class Tidy(Generic[Picture]):
         sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
         total = self.nodes[inside[0]].gradient if inside else disjoint_sum(sent)
         if not inside and origin.of_parts >= len(parts):
-            left = origin.of_parts - len(parts) + 1
-            self.nodes[goal] = replace(origin, of_parts=left, parts=() if left == 1 else origin.parts[:0])
+            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - len(parts) + 1, parts=())
         flows = any([r.flows for v in parts for r in v.operands])
         return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
 

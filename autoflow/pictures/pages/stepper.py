@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -162,11 +163,9 @@ def rasterise(graph: GraphData, form: str) -> bytes:
     """
     from ..render.png import NoMatplotlibError, render
 
-    if graph.look.engine != "dot":
-        try:
+    with suppress(NoMatplotlibError):
+        if graph.look.engine != "dot":
             return render(graph, form)
-        except NoMatplotlibError:
-            pass
     try:
         return dot.run_dot(graph, form)
     except FileNotFoundError as missing:

@@ -117,8 +117,9 @@ class Tree:
                 key = node.id, row.result if row else None
                 yield self.line(node, row, lead, key in self.shown, False)
                 self.shown.add(key)
-                outputs = self.results(node, below) if row is None else []
-                stack += reversed(outputs + ([] if known else list(self.children(node, below))))
+                outputs = [k for k, result in enumerate(node.results) if result.output and row is None]
+                below_it = [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
+                stack += reversed(below_it + ([] if known else list(self.children(node, below))))
                 self.seen.add(node.id)
                 continue
             deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
@@ -145,11 +146,6 @@ class Tree:
             yield source, row, lead, below + ("    " if last else "│   ")
         if node.more_operands:
             yield None, Operand(0, f"… {node.more_operands:,} more operands"), f"{below}└─ ", ""
-
-    def results(self, node: Vertex, below: str) -> list[tuple[Vertex | None, Operand | None, str, str]]:
-        """Entries of the results that are outputs, below their function."""
-        outputs = [k for k, result in enumerate(node.results) if result.output]
-        return [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
 
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
