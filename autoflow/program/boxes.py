@@ -163,13 +163,12 @@ class Boxes:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same. Then objects are called as the box around them calls them."""
         known = [path for r, path in self.paths.items() if r not in self.unknown]
-        shared = len(min(known, key=len, default=()))
-        for k in range(shared):
-            key = known[0][k]
-            box = self.boxes[key]
-            if len({path[k] for path in known}) > 1 or box.kind == "scope" or box.has_turns:
-                shared = k
+        shared = 0
+        for keys in zip(*known, strict=False):
+            box = self.boxes[keys[0]]
+            if len(set(keys)) > 1 or box.kind == "scope" or box.has_turns:
                 break
+            shared += 1
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
         if not any(self.paths.values()):
             return

@@ -16,9 +16,8 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from .places import Activation
-from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
 
-COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through

@@ -178,10 +178,8 @@ def describe(words: Iterable[str]) -> str:
     >>> describe(["add", "exp", "add", "sin", "cos"])
     '2 add, exp, sin, …'
     """
-    number: Counter[str] = Counter()
-    for word, n in Counter(words).items():
-        number[first_word(word)] += n if word else 0
-    pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items() if n]
+    number = Counter([first_word(word) for word in words if word])
+    pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items()]
     return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
 
 

@@ -13,23 +13,20 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...base.groups import grouped
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
+from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
 from .results import inline_constants, tidy
-
-if TYPE_CHECKING:
-    from ..model.gathering import Walk
-
 
 # ---------------------------------------------------------------- views: merged and folded
 
@@ -269,24 +266,21 @@ class Contraction:
 
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
-        rows: dict[Card, Operand] = {}
-        sent: dict[Card, list[Numbers | None]] = {}
+        rows: list[Operand] = []
+        for source, alike in grouped(self.links(card)).items():
+            flows, row = any([r.flows for r in alike]), self.row(alike[0], len(rows), source)
+            row = replace(row, note="", local=None, rule="", flows=flows)
+            rows.append(self.total(row, source, [r.sent for r in alike if r.flows]))
+        return rows
+
+    def links(self, card: Card) -> Iterator[tuple[Card, Operand]]:
+        """The cards that the nodes in a box use, each with its row; with a bare one where that is not known."""
         for k in self.members[card]:
+            known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
             for place, a in enumerate(self.skeleton.sources[k]):
-                source = self.cards[a]
-                if source == card or source not in self.number:
-                    continue
-                found = rows.get(source)
-                known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
-                flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
-                r = known[place] if place < len(known) else Operand(0, "", a, flows)
-                if found is None:
-                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None, rule="")
-                    sent[source] = []
-                else:
-                    rows[source] = replace(found, flows=found.flows or r.flows)
-                sent[source] += [r.sent] if r.flows else []
-        return [self.total(r, source, sent[source]) for source, r in rows.items()]
+                source, flows = self.cards[a], bool(self.skeleton.words[a]) or self.skeleton.variables[a]
+                if source != card and source in self.number:
+                    yield source, known[place] if place < len(known) else Operand(0, "", a, flows)
 
     def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
         """The row of a folded box whose nodes send ``sent`` to one source: their sum, if it is known."""

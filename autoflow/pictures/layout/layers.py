@@ -119,10 +119,8 @@ def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Con
     >>> one_column([0, 0, 1, 1, 2], [(0, 2), (1, 3), (2, 4), (3, 4)], ())
     [0, 2, 1, 3, 4]
     """
-    use: dict[int, int] = {}
     inner = {b for a, b in pairs}
-    for a, b in pairs:
-        use[a] = min(use.get(a, b), b, key=lambda k: (rank[k], k))
+    use = {a: min(users, key=lambda k: (rank[k], k)) for a, users in grouped(pairs).items()}
     operations = sorted([k for k in range(len(rank)) if k in inner and k not in ports], key=lambda k: (rank[k], k))
     before = {use[k] for k in range(len(rank)) if k not in inner and k not in ports and k in use}
     answer, here = [0] * len(rank), 0
@@ -143,10 +141,8 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
     [(0, 1), (1, 3)]
     """
     inner = {b for _, b in pairs}
-    longest: dict[int, int] = {}
-    for a, b in pairs:
-        if b not in longest or (a in inner, rank[a]) > (longest[b] in inner, rank[longest[b]]):
-            longest[b] = a
+    operands = grouped([(b, a) for a, b in pairs])
+    longest = {b: max(some, key=lambda a: (a in inner, rank[a])) for b, some in operands.items()}
     found: set[tuple[int, int]] = set()
     here = ends[0] if ends else -1
     while here in longest:

@@ -376,11 +376,8 @@ class Walk:
     @cached_property
     def first_use(self) -> dict[int, int]:
         """When each node was first used by what is drawn."""
-        found: dict[int, int] = {}
-        for record in self.order:
-            for parent in record.parents:
-                found[id(parent)] = min(found.get(id(parent), sys.maxsize), record.number)
-        return found
+        uses = grouped([(id(parent), record.number) for record in self.order for parent in record.parents])
+        return {parent: min(numbers) for parent, numbers in uses.items()}
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""

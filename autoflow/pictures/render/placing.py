@@ -223,12 +223,9 @@ def has_sequence(drawn: GraphData) -> bool:
 def guess(drawn: GraphData, rank: Sequence[int]) -> str:
     """In rows if few arrows turn round there, else downwards."""
     turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut
-    ends: dict[int, int] = {}
-    for e in drawn.edges:
-        if drawn.nodes[e.source].operands:
-            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
-    for source, end in ends.items():
-        turning.update(range(rank[source], end))
+    ends = grouped([(e.source, rank[e.target]) for e in drawn.edges if drawn.nodes[e.source].operands])
+    for source, found in ends.items():
+        turning.update(range(rank[source], max(found)))
     if max(turning.values(), default=0) <= NARROW:
         return "rows"
     return "right" if max(rank) < LONG else "down"

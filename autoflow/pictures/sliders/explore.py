@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,12 +32,8 @@ from ..model.style import clean, clip
 from ..pages.html import BODY, document, ground
 from ..pages.stepper import MovingPage, show
 from ..render.svg import properties
-from ..walk import graph
+from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
-
-if TYPE_CHECKING:
-    from ..walk import Graph
-
 
 LARGEST = 2000  # operations that a page computes
 TRIES = 8  # more inputs for which the recorded graph must agree with the function
