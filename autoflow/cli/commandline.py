@@ -85,15 +85,9 @@ class Refused(Exception):  # noqa: N818 - the formula is refused, the program is
 
 def functions() -> dict[str, Any]:
     """The functions that a formula may call, by NumPy's name: the elementwise ones of the table, sums and the like."""
-    known = {}
-    for name, function in vars(np).items():
-        row = RULES.get(function) if isinstance(function, np.ufunc) else None
-        if row is not None and row.elementwise:
-            known[name] = function
-    for name in REDUCTIONS:
-        if (function := getattr(np, name)) in RULES or function in COMPOSED:
-            known[name] = function
-    return known
+    ufuncs = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc) and f in RULES}
+    elementwise = {name: f for name, f in ufuncs.items() if RULES[f].elementwise}
+    return elementwise | {name: f for name in REDUCTIONS if (f := getattr(np, name)) in RULES or f in COMPOSED}
 
 
 class Calculator:
@@ -155,10 +149,8 @@ class Calculator:
         match formula:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise Refused(f"{ast.unparse(formula)[:60]} is not a real number")
-            case ast.Constant(value=int() | float() as number):
-                return attempt(
-                    float, number
-                )  # in floats, 9**9**9 overflows at once; in integers it would fill the memory
+            case ast.Constant(value=int() | float() as number):  # 9**9**9 of integers would fill the memory; floats
+                return attempt(float, number)  # overflow at once
             case ast.Name(id=name):
                 return self.look_up(name)
             case ast.List(elts=parts):
@@ -206,9 +198,8 @@ class Calculator:
             raise Refused(f"there is no function {name!r}; {self.nearest(name)}")
         wanted = RULES[function].operands if function in RULES else 1
         if len(args) != wanted:
-            raise Refused(
-                f"{name} takes {wanted} value{'s' * (wanted > 1)} by position, not {len(args)}; options by name"
-            )
+            values = f"{wanted} value{'s' * (wanted > 1)}"
+            raise Refused(f"{name} takes {values} by position, not {len(args)}; options by name")
         options = {}
         for option in keywords:
             if option.arg not in ("axis", "keepdims", "ddof"):

@@ -59,13 +59,10 @@ def example(x: float = 3.0, y: float = 5.0, z: float = 4.0) -> Node:
 
 def draw(root: Node, folder: Path) -> Iterable[Path]:
     """Write the pictures of ``root`` that can be written here, and yield where they are."""
-    graph = getattr(root, "graph", None)
-    if graph is None:
-        return
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         try:
-            graph().save(folder / name)
+            root.graph().save(folder / name)
         except (OSError, ValueError, ImportError) as error:
             print(f"   no {name}: {str(error).partition(chr(10))[0]}")
         else:

@@ -76,11 +76,7 @@ class Question:
                 return True, f"{shown(answer)} is right"
         except Exception as error:  # the answer may be a function of the student's, which may do anything
             trouble = f" (it raised {type(error).__name__}: {error})" if callable(answer) else ""
-        said = [
-            text
-            for mistake, text in self.mistakes()
-            if answer is mistake or (not callable(mistake) and same(answer, mistake))
-        ]
+        said = [text for one, text in self.mistakes() if answer is one or (not callable(one) and same(answer, one))]
         return False, " ".join(filter(None, [f"{shown(answer)} is not right{trouble}.", *said[:1]]))
 
     def verdict(self, answer: Any) -> tuple[bool, str]:

@@ -63,9 +63,8 @@ def is_set(answer: Any, right: set[Any]) -> bool:
         words = re.findall(r"\w+", answer)
         answer = list(words[0]) if len(words) == 1 and max(map(len, right)) == 1 else words
     parts = list(plain(answer))
-    return all([any([same(part, one) for one in right]) for part in parts]) and all(
-        [any([same(part, one) for part in parts]) for one in right]
-    )
+    has_all = all([any([same(part, one) for part in parts]) for one in right])
+    return has_all and all([any([same(part, one) for one in right]) for part in parts])
 
 
 def is_array(answer: Any, right: np.ndarray) -> bool:

@@ -7,16 +7,14 @@ import json
 from collections.abc import Callable
 from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import CompileError
-from ..base.modes import modes
 from ..pictures.model.style import clean, clip
-from ..pictures.pages.html import PLAIN, document, image, pack_file, save_page, wrap_script
-from ..pictures.pages.stepper import bundle, wanted_kinds
+from ..pictures.pages.html import document, pack_file, wrap_script
+from ..pictures.pages.stepper import MovingPage
 from ..pictures.render.svg import properties
 from .cards import describe, draw
 from .study import NO_PREDICTION, POINTS, SIDE, Study
@@ -29,7 +27,7 @@ NO_FALLBACK = ", or say af.compile(f, fallback=True)"  # which is no way out her
 DIGITS = 15  # of data in the page; parameters have all
 
 
-class LivePage:
+class LivePage(MovingPage):
     """A page on which a network trains. Notebooks show it; ``save("page.html")`` writes one self-contained file.
 
     params : the parameters by name: those given; in a notebook with the extra ``widget``, those of the page as it was
@@ -37,11 +35,13 @@ class LivePage:
     reason : why the browser cannot compute it, and there is only a picture; None if it can.
     """
 
+    what = "a live page"
+
     def __init__(self, study: Study, title: str, lr: float, momentum: float, rule: str) -> None:
-        self.study, self.title = study, title
+        self.study, self.title, self.picture = study, title, draw(study)
         self.params = {name: p.copy() for name, p in study.params.items()}
         self.settings = {"lr": lr, "momentum": momentum or 0.9, "rule": rule}
-        self.reason: str | None = None
+        self.reason = None
         self.program = ""
         self.about: dict[str, Any] = {}
         try:
@@ -68,7 +68,7 @@ class LivePage:
         prediction = NO_PREDICTION
         if study.predict is not None:
             prediction, shape = study.record_prediction()
-        cards, wanted, layouts = describe(study)
+        cards, wanted, layouts = describe(study, self.picture)
         last = next(reversed(study.data), None)
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
@@ -116,7 +116,7 @@ class LivePage:
     def fragment(self, full: bool) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
         if self.reason is not None:
-            return f'<div class="{PLAIN}">{image(draw(self.study))}<p>{escape(self.reason)}</p></div>', ""
+            return self.without_program(self.reason)
         about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False)
         about = about.replace("<", "\\u003c")
         key = hashlib.sha256((self.program + about).encode()).hexdigest()[:12]
@@ -127,29 +127,19 @@ class LivePage:
         note = "<noscript>This page needs JavaScript.</noscript>"
         return f'{style}<div class="autoflow-live" data-key="{key}">{note}</div><script>{program}</script>', program
 
-    def save(self, path: Any) -> Path:
-        """Write the page, light or dark as the reader's screen. Returns the path."""
-        return save_page(self, path, "a live page")
-
     def __repr__(self) -> str:
         shapes = ", ".join([f"{name} {np.shape(p)}" for name, p in self.params.items()])
         tail = f": a picture only, since {self.reason}" if self.reason else '; .save("page.html") writes it'
         return f"<live page of {self.title}: {shapes}{tail}>"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What notebooks show: a widget, or the page. Never an exception."""
-        if modes().static:  # nothing moves there
-            return bundle(draw(self.study), include, exclude)
-        if self.reason is None:
-            try:
-                from .widget import widget
+    def widget_bundle(self) -> Any:
+        """What IPython shows of a widget; None if there is only a picture."""
+        if self.reason is not None:
+            return None
+        from .widget import widget
 
-                data, metadata = widget(self)._repr_mimebundle_()
-                return {**data, "text/plain": repr(self)}, metadata
-            except ImportError:  # anywidget is not installed: the page has everything but the way back to Python
-                pass
-        kinds = wanted_kinds(["text/plain", "text/html"], include, exclude)
-        return {kind: repr(self) if kind == "text/plain" else self.to_html(full=False) for kind in kinds}
+        data, metadata = widget(self)._repr_mimebundle_()
+        return {**data, "text/plain": repr(self)}, metadata
 
 
 @cache

@@ -84,9 +84,7 @@ def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
 
 
 LINE = "_____"
-ASKED = (
-    "Name: ______________________ &emsp; For each row: the local derivative (×), what is sent back (=). Then the sums."
-)
+ASKED = f"Name: {'_' * 22} &emsp; For each row: the local derivative (×), what is sent back (=). Then the sums."
 
 
 class Blank(Numbers):
@@ -119,8 +117,7 @@ class Sheet(Graph):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What notebooks show."""
-        shown = bundle(self, include, exclude)
-        return shown | ({"text/html": image(self)} if "text/html" in shown else {})
+        return bundle(self, include, exclude)
 
 
 class Quiz:
@@ -168,10 +165,7 @@ class Quiz:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What notebooks show."""
-        shown = bundle(self.sheet(), include, exclude)
-        if "text/html" in shown:
-            shown["text/html"] = self.to_html(full=False)
-        return shown
+        return bundle(self, include, exclude, self.sheet())
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``: the sheet."""
@@ -189,9 +183,8 @@ def with_blanks(v: Vertex) -> Vertex:
 
 def row_with_blanks(row: Operand) -> Operand:
     """The same for an operand's row."""
-    return replace(
-        row, local=row.local and blank(row.local), sent=row.sent and blank(row.sent), rule=LINE if row.rule else ""
-    )
+    local, sent, rule = row.local and blank(row.local), row.sent and blank(row.sent), LINE if row.rule else ""
+    return replace(row, local=local, sent=sent, rule=rule)
 
 
 def blank(x: Numbers) -> Blank:
@@ -275,10 +268,8 @@ def wrong_order(graph: GraphData, sums: dict[int, float], visited: bool) -> Iter
             more = row.source in sums
             sums[row.source] = sums.get(row.source, 0.0) + part
             late = visited and row.source in done
-            product = Product(
-                row.slot, row.source, row.title, row.local, numbers(part), 2 if more else 1, 2,
-                numbers(sums[row.source]),
-            )  # fmt: skip
+            sent, total = numbers(part), numbers(sums[row.source])
+            product = Product(row.slot, row.source, row.title, row.local, sent, 2 if more else 1, 2, total)
             told.append(say(product, g, graph) + ", too late" * late)
             if not visited or row.source not in seen:
                 seen.add(row.source)

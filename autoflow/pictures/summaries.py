@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,22 +69,16 @@ def summary(node: Any) -> Summary:
     """
     picture = graph(node, merge=True, fold=True)
     drawn = views.visible_picture(replace(picture, look=replace(picture.look, fold=len(picture.nodes) > MANY)))
-    uses = [0] * len(drawn.nodes)
-    for edge in drawn.edges:
-        uses[edge.source] += 1
-    lines: list[Line] = []
+    uses = Counter([edge.source for edge in drawn.edges])
     seen: set[int] = set()
     joined: dict[int, list[Vertex]] = {}
-    for v in drawn.nodes:
-        if not v.operands:
-            continue
+    for v in [v for v in drawn.nodes if v.operands]:
         group = [v]
         before = None if v.operands[0].source is None else drawn.nodes[v.operands[0].source]
         if before is not None and v.word == "add" and first_word(before.word) == "matmul" and uses[before.id] == 1:
             group = [*joined.pop(before.id, [before]), v]
         joined[v.id] = group
-    for group in joined.values():
-        lines.append(line(drawn, group, seen))
+    lines = [line(drawn, group, seen) for group in joined.values()]
     notes = tuple([note for note in drawn.notes if "nodes; showing" in note or "call " in note])
     return Summary(tuple(lines), sum([x.parameters for x in lines]), notes)
 

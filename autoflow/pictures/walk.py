@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..base.errors import LOST, LostGradientError
 from ..base.modes import modes
@@ -41,13 +41,10 @@ from .model.data import (
 from .model.gathering import Walk, identity_of
 from .model.names import titles_of
 from .model.style import clean, clip
-from .pages.html import PLAIN, image
-from .pages.stepper import wanted_kinds
+from .pages import stepper
+from .pages.html import PLAIN, fragment, image, page
+from .render import cards, dot, svg, text, tikz
 from .render.placing import FAR, NEAR, best_way, fit_picture, fold_further
-
-if TYPE_CHECKING:
-    from .pages.stepper import Stepper
-
 
 # ---------------------------------------------------------------- Graph: it shows itself and knows every format
 
@@ -114,9 +111,7 @@ class Graph(GraphData):
 
         memory : True adds the bytes that each keeps for the way back.
         """
-        from .render.cards import table
-
-        return table(of_nodes(self.weighed)() if memory else self, ascii=ascii, memory=memory)
+        return cards.table(of_nodes(self.weighed)() if memory else self, ascii=ascii, memory=memory)
 
     def summary(self) -> str:
         """One sentence for readers who cannot see the picture."""
@@ -124,9 +119,7 @@ class Graph(GraphData):
 
     def to_svg(self) -> str:
         """The picture as SVG: one text without scripts, links or fonts, the same for the same graph."""
-        from .render.svg import to_svg
-
-        return to_svg(self)
+        return svg.to_svg(self)
 
     def to_html(self, *, full: bool = True) -> str:
         """A page that needs nothing else: the picture, controls that step through it, all steps as a table.
@@ -134,45 +127,31 @@ class Graph(GraphData):
         full : False gives the content of its body, for a page of your own: its styles and names clash with no others,
             and one page may hold several.
         """
-        from .pages.html import fragment, page
-
         return page(self) if full else fragment(self)
 
-    def step(self) -> Stepper:
+    def step(self) -> stepper.Stepper:
         """Step through this picture, as ``node.step()`` does."""
-        from .pages.stepper import Stepper
-
-        return Stepper(self)
+        return stepper.Stepper(self)
 
     def to_dot(self) -> str:
         """The picture in Graphviz's language (needs the Python package ``graphviz``, not the program)."""
-        from .render.dot import to_dot
-
-        return to_dot(self)
+        return dot.to_dot(self)
 
     def to_tex(self, *, full: bool = True) -> str:
         """The picture in TikZ. full : False gives the ``tikzpicture`` alone, for a document that has ``tikz``."""
-        from .render.tikz import to_tex
-
-        return to_tex(self, full)
+        return tikz.to_tex(self, full)
 
     def to_mermaid(self) -> str:
         """A flowchart for Markdown files: GitHub and GitLab draw it."""
-        from .render.text import to_mermaid
-
-        return to_mermaid(self)
+        return text.to_mermaid(self)
 
     def to_json(self) -> str:
         """Everything in the picture, for programs."""
-        from .render.text import to_json
-
-        return to_json(self)
+        return text.to_json(self)
 
     def to_text(self, *, ascii: bool = False) -> str:
         """A tree of lines, from the output down to the leaves."""
-        from .render.text import to_text
-
-        return to_text(self, ascii)
+        return text.to_text(self, ascii)
 
     def save(self, path: Any, *, seconds: float = 1.4) -> Path:
         """Write a file in the format that its name ends with: .svg .html .png .pdf .tex .dot .mmd .json .txt, or
@@ -184,29 +163,20 @@ class Graph(GraphData):
         A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
         FileNotFoundError, which say what to install, and ValueError for other names.
         """
-        from .pages.stepper import save
-
-        return save(self, path, seconds=seconds)
+        return stepper.save(self, path, seconds=seconds)
 
     def __str__(self) -> str:
-        from .render.text import to_text
-
-        return to_text(self)
+        return text.to_text(self)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What notebooks show. An exception here would print a traceback into the page, so none is raised."""
-        from .pages.stepper import bundle
-
-        return bundle(self, include, exclude)
+        return stepper.bundle(self, include, exclude)
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``: see :func:`~.pages.stepper.show`."""
-        from .pages.stepper import show
-        from .render.cards import table_rows
-
-        show(self, lambda: table_rows(self.drawn))
+        stepper.show(self, lambda: cards.table_rows(self.drawn))
 
 
 Kind = TypeVar("Kind", bound="Graph")
@@ -356,10 +326,8 @@ def check_words(**given: Any) -> None:
     """Raise ValueError with the allowed words if one of the arguments is not among them."""
     for name, value in given.items():
         if value is not None and value not in WORDS[name]:
-            words = ", ".join(map(repr, WORDS[name]))
-            raise ValueError(
-                f"{name} is one of {words}{'' if name == 'constants' else ', or None'}; not {clip(repr(value), 40)}"
-            )
+            words = ", ".join(map(repr, WORDS[name])) + ", or None" * (name != "constants")
+            raise ValueError(f"{name} is one of {words}; not {clip(repr(value), 40)}")
 
 
 def check_nodes(node: Any) -> list[Any]:
@@ -368,9 +336,8 @@ def check_nodes(node: Any) -> list[Any]:
     for x in given or [node]:
         orphan = isinstance(x, OperationRole) and x.grad_fn is None  # NumPy made it from a node, without a history
         if not isinstance(x, Node) or orphan:
-            raise LostGradientError(
-                f"a picture starts from a node, not from {type(x).__name__} {clip(repr(x), 60)}.\n{LOST}"
-            )
+            what = f"{type(x).__name__} {clip(repr(x), 60)}"
+            raise LostGradientError(f"a picture starts from a node, not from {what}.\n{LOST}")
     return list({id(x): x for x in given}.values())
 
 
@@ -440,14 +407,10 @@ def node_bundle(node: Any, include: Any = None, exclude: Any = None) -> dict[str
     >>> "<summary>graph (1 Variable, 1 Operation)</summary>" in bundle["text/html"]
     True
     """
-    answer: dict[str, Any] = {}
-    for kind in wanted_kinds(["text/plain"] if modes().static else ["text/plain", "text/html"], include, exclude):
-        try:
-            answer[kind] = repr(node) if kind == "text/plain" else html(node, repr(node))
-        except Exception as error:
-            if kind == "text/plain":
-                answer[kind] = f"<{type(node).__name__}, which cannot be shown: {type(error).__name__}>"
-    return answer
+    makers = {"text/plain": lambda: repr(node)}
+    if not modes().static:
+        makers["text/html"] = lambda: html(node, repr(node))
+    return stepper.make_bundle(makers, include, exclude, f"<{type(node).__name__}, which cannot be shown: %s>")
 
 
 def html(node: Any, text: str) -> str:
@@ -495,18 +458,12 @@ def behind(node: Any) -> str:
 
 def few(record: Any) -> list[Any] | None:
     """The nodes behind a record, itself included; None if there are many. Looks at no more than it needs to."""
-    seen = {id(record): record}
-    queue = [record]
+    seen, queue = {id(record): record}, [record]
     for one in queue:
-        operands = getattr(one, "operands", ()) if len(getattr(one, "parents", ())) <= MOST else None
-        if operands is None:
+        if max(len(seen), len(one.parents)) > MOST:
             return None
-        for x in operands:
-            if id(x) in seen or not (isinstance(x, Node) or hasattr(x, "node_name")):
-                continue
-            seen[id(x)] = x
-            if len(seen) > MOST:
-                return None
-            if hasattr(x, "node_name"):
-                queue.append(x)
-    return list(seen.values())
+        for x in one.operands:
+            if id(x) not in seen and (isinstance(x, Node) or hasattr(x, "node_name")):
+                seen[id(x)] = x
+                queue += [x] if hasattr(x, "node_name") else []
+    return list(seen.values()) if len(seen) <= MOST else None

@@ -163,13 +163,12 @@ class Boxes:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same. Then objects are called as the box around them calls them."""
         known = [path for r, path in self.paths.items() if r not in self.unknown]
-        shared = len(min(known, key=len, default=()))
-        for k in range(shared):
-            key = known[0][k]
-            box = self.boxes[key]
-            if len({path[k] for path in known}) > 1 or box.kind == "scope" or box.has_turns:
-                shared = k
+        shared = 0
+        for keys in zip(*known, strict=False):
+            box = self.boxes[keys[0]]
+            if len(set(keys)) > 1 or box.kind == "scope" or box.has_turns:
                 break
+            shared += 1
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
         if not any(self.paths.values()):
             return
@@ -178,9 +177,9 @@ class Boxes:
             around = ""
             for key in path:
                 box = self.boxes[key]
-                if key not in done:
-                    done.add(key)
-                    box.title = self.title(box, around)
+                if key not in done and around and box.path.startswith(f"{around}."):
+                    box.title = box.title.replace(box.path, box.path[len(around) + 1 :], 1)
+                done.add(key)
                 around = box.path or around
         self.leave_out(lambda box: box.kind == "turn" and self.says_nothing(box))
         self.leave_out(self.is_its_calls)
@@ -216,13 +215,6 @@ class Boxes:
             return True  # the user's own word for it
         inner.before = box.before + (f"{box.title} · " if box.kind != "loop" else "")
         return True
-
-    def title(self, box: Box, around: str) -> str:
-        """The title of a box inside of that of an object."""
-        text = box.title
-        if around and box.path.startswith(f"{around}."):
-            text = text.replace(box.path, box.path[len(around) + 1 :], 1)
-        return text
 
 
 def place_of_scope(before: Path, path: Path) -> int:

@@ -16,9 +16,8 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from .places import Activation
-from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
 
-COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
@@ -70,9 +69,8 @@ class Naming:
 
     def name(self, x: Any) -> str | None:
         """The name of a record or a leaf in the program; None if it has no name there."""
-        if (
-            id(x) not in self.names and id(x) not in self.expressions and hasattr(x, "_place")
-        ):  # a Constant: nothing flows to it
+        is_known = id(x) in self.names or id(x) in self.expressions
+        if not is_known and hasattr(x, "_place"):  # a Constant: nothing flows to it
             place, last, index = x._place
             found = self.expression(x)
             text = self.stored(found, place, last, index) if found and type(place) is Activation else None
@@ -171,7 +169,9 @@ class Naming:
             if text is not None:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
-        for alike in group_by_last(paths).values():
+        by_last = sorted(paths, key=lambda key: ending(paths[key], 1))
+        for _, keys in groupby(by_last, key=lambda key: ending(paths[key], 1)):
+            alike = list(keys)
             distinct, brief = len({paths[key] for key in alike}), {}
             for n in range(1, 9):
                 brief = {key: ending(paths[key], n) for key in alike}
@@ -193,10 +193,8 @@ class Naming:
 
     def first_use(self, x: Any) -> str | None:
         """The name of a leaf at its first use."""
-        for r, slot in self.users.get(id(x), ()):
-            if (text := self.operand(r, slot)) is not None:
-                return text
-        return None
+        texts = (self.operand(r, slot) for r, slot in self.users.get(id(x), ()))
+        return next((text for text in texts if text is not None), None)
 
     def in_caller(self, text: str, place: Any) -> str:
         """What the caller has given, if ``text`` is a parameter of the function there."""
@@ -224,22 +222,19 @@ class Naming:
     def find_wholes(self) -> None:
         """Which records are the value of their expression. Of a function that is composed of others that is the one
         which none of the others uses; if there are several, the value is no record."""
-        calls: dict[int, list[Any]] = {}
-        for r in self.records:
-            calls.setdefault(id(r.place), []).append(r)
-        for records in calls.values():
-            for _, group in groupby(records, key=lambda r: r.last):
-                run = list(group)
-                found = self.expressions[id(run[0])]
-                if found is not None and found.is_write:
-                    self.find_writes(run)
-                elif len(run) == 1 or all([is_one(r, found) for r in run]):
-                    self.whole.update(map(id, run))
-                else:
-                    used = {id(p) for r in run for p in r.parents}
-                    left = [id(r) for r in run if id(r) not in used]
-                    self.parts.update(map(id, run[1:]))  # it may be one execution
-                    self.whole.update(left if len(left) == 1 else ())
+        by_call = sorted(self.records, key=lambda r: id(r.place))
+        for _, group in groupby(by_call, key=lambda r: (id(r.place), r.last)):
+            run = list(group)
+            found = self.expressions[id(run[0])]
+            if found is not None and found.is_write:
+                self.find_writes(run)
+            elif len(run) == 1 or all([is_one(r, found) for r in run]):
+                self.whole.update(map(id, run))
+            else:
+                used = {id(p) for r in run for p in r.parents}
+                left = [id(r) for r in run if id(r) not in used]
+                self.parts.update(map(id, run[1:]))  # it may be one execution
+                self.whole.update(left if len(left) == 1 else ())
 
     def find_writes(self, run: list[Any]) -> None:
         """The same of ``u[1:] -= v``: a write into a view is written into its base by a record of its own."""
@@ -251,13 +246,8 @@ class Naming:
 
     def name_records(self) -> None:
         """Targets, numbered where a name is given more than once in one call; else as they are used."""
-        waiting = []
-        for r in self.records:
-            found = self.expressions[id(r)]
-            if found is None:
-                continue
-            if not self.give_target(r, found):
-                waiting.append(r)
+        known = [(r, found) for r in self.records if (found := self.expressions[id(r)]) is not None]
+        waiting = [r for r, found in known if not self.give_target(r, found)]
         for _, group in groupby(waiting, key=lambda r: (id(r.place), r.last)):
             self.unpack(list(group))
         for r in waiting:
@@ -426,29 +416,16 @@ def caller_of(call: Activation) -> Expression | None:
 
 def argument(call: Activation, name: str) -> str | None:
     """What the caller has given for a parameter: a name, an attribute or an item; else None."""
-    given = argument_node(call, name)
-    return written(given) if given is not None and is_path(given) else None
-
-
-def argument_node(call: Activation, name: str) -> Any:
-    """The expression that the caller has given for a parameter; None if that cannot be told."""
     code, found = call.code, caller_of(call)
     if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
         return None
     k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")
     args = found.node.args
     given = args[k] if 0 <= k < len(args) and not any([isinstance(a, ast.Starred) for a in args]) else None
-    return next((x.value for x in found.node.keywords if x.arg == name), given)
+    given = next((x.value for x in found.node.keywords if x.arg == name), given)
+    return written(given) if given is not None and is_path(given) else None
 
 
 def ending(path: str, n: int) -> str:
     """The last ``n`` parts of a path."""
     return ".".join(path.split(".")[-n:])
-
-
-def group_by_last(paths: dict[int, str]) -> dict[str, list[int]]:
-    """The keys of paths by what these end with."""
-    groups: dict[str, list[int]] = {}
-    for key, path in paths.items():
-        groups.setdefault(ending(path, 1), []).append(key)
-    return groups

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from .names import COMPREHENSIONS, FRAMES, caller_of
+from .names import FRAMES, caller_of
 from .places import Activation
-from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
+from .source import COMPREHENSIONS, Loop, called, find, is_module, is_within, span_of, start_of, written
 from .watch import DROPPED, LATER
 
 Run = tuple[int, int, int]

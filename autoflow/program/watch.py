@@ -85,14 +85,15 @@ def loops_in(code: CodeType, rows: list[Any], source: Source) -> list[tuple[Loop
             head -= 1
         if (target := loop_of_target(spans[store], source)) is not None:
             found.append((target, rows[store].offset, {rows[head - 1].offset}))
+
+    def into(span: Span) -> list[tuple[int, int]]:
+        return [(j, k) for j, k in steps if is_within(spans[k], span) and not is_within(spans[j], span)]
+
     for loop in source.whiles:
-        whole, body = span_of(loop), span_of(loop.body[0], loop.body[-1])
-        first = {k for j, k in steps if is_within(spans[k], body) and not is_within(spans[j], body)}
+        first = {k for _, k in into(span_of(loop.body[0], loop.body[-1]))}
         begin = find(code, rows[min(first)].offset) if len(first) == 1 else None
         if begin is not None and next(begin.loops(), None) is loop:
-            entries = {
-                rows[j].offset for j, k in steps if is_within(spans[k], whole) and not is_within(spans[j], whole)
-            }
+            entries = {rows[j].offset for j, _ in into(span_of(loop))}
             found.append((loop, rows[min(first)].offset, entries))
     return found
 

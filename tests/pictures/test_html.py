@@ -22,7 +22,7 @@ from graphs import EVIL, lesson, shared
 from support import NIGHTLY
 
 import autoflow as af
-from autoflow.pictures import draw, graph, walk
+from autoflow.pictures import draw, graph, step, walk
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages import html, stepper
 from autoflow.pictures.pages.html import LONG, PLAIN, attribute, fragment, pack_file, page, script, style
@@ -99,6 +99,16 @@ def test_the_table_of_a_lesson_has_the_local_rules_in_latex():
     assert by_title["sin(a2)"] == r"$z = \sin a_{2}, \quad \frac{\partial z}{\partial a_{2}} = \cos a_{2}$"
     told = {s["node"]: s["rule"] for s in data_of(text)["steps"] if "rule" in s}
     assert sorted(told.values()) == sorted([rule.strip("$") for rule in by_title.values()])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_rules_of_several_nodes_name_what_they_share_once(count):
+    x = af.Variable(2.0)
+    hidden = x * 3.0
+    outputs = [f(hidden) for f in (np.sin, np.cos, np.tanh)[:count]]
+    texts = [text for _, text in step(outputs).graph.rules]
+    assert len(texts) == 1 + count
+    assert all([r"\mathrm{hidden}" in text and r"\mathrm{hidden}_" not in text for text in texts])
 
 
 def test_names_in_local_rules_are_no_commands():

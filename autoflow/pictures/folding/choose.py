@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-from ..model.data import ALIKE, FEW
+from ...base.groups import grouped
+from ..model.data import Look
 from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
 
 # ---------------------------------------------------------------- boxes: which are open
@@ -43,35 +44,29 @@ def common(*paths: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def place_leaves(graph: Skeleton, outside: Sequence[bool]) -> None:
     """A Variable belongs to the innermost box that contains all its uses; data (``outside``) belong to no box."""
-    around: dict[int, Path] = {}
-    for k, sources in enumerate(graph.sources):
-        for a in sources:
-            if not graph.words[a]:
-                around[a] = common(around[a], graph.paths[k]) if a in around else graph.paths[k]
-    for a, path in around.items():
-        graph.paths[a] = () if outside[a] else path
+    uses = grouped([(a, graph.paths[k]) for k, sources in enumerate(graph.sources) for a in sources])
+    for a, paths in uses.items():
+        if not graph.words[a]:
+            graph.paths[a] = () if outside[a] else common(*paths)
 
 
-def choose(
-    graph: Skeleton, depth: int | None, opened: Sequence[str], outside: Sequence[bool], fold: bool = True,
-    alike: int = ALIKE, few: int = FEW,
-) -> set[int]:  # fmt: skip
+def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
     """The boxes to close. Adds repeats to the skeleton where they help."""
-    stay = open_boxes(graph, opened)
-    if depth is not None:
+    stay, few = open_boxes(graph, look.open), look.few
+    if look.depth is not None:
         level_of = graph.boxes()
-        closed = {box for box, level in level_of.items() if level >= depth and box not in stay}
-        inner_first = equal_boxes(graph, {b for b in closed if level_of[b] == depth}, stay)
+        closed = {box for box, level in level_of.items() if level >= look.depth and box not in stay}
+        inner_first = equal_boxes(graph, {b for b in closed if level_of[b] == look.depth}, stay)
         place_leaves(graph, outside)
         return closed | inner_first
     place_leaves(graph, outside)
-    if not fold:
+    if not look.fold:
         return set()
-    closed = equal_boxes(graph, set(graph.boxes()), stay, alike)
+    closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
     crowded = graph.count(closed) > few
-    if parts := part_loops(graph, alike, crowded) | runs(graph, alike):
-        stay = open_boxes(graph, opened)
-        closed |= equal_boxes(graph, parts, stay, alike)
+    if parts := part_loops(graph, look.alike, crowded) | runs(graph, look.alike):
+        stay = open_boxes(graph, look.open)
+        closed |= equal_boxes(graph, parts, stay, look.alike)
         place_leaves(graph, outside)
     levels = graph.boxes()
     for level in sorted(set(levels.values()), reverse=True):
@@ -115,10 +110,9 @@ def open_boxes(graph: Skeleton, opened: Iterable[str]) -> set[int]:
     """The boxes called by one of these names (``"layer"``, ``"encoder/layer"``), and those around them."""
     wanted = set(opened)
     found: set[int] = set()
-    for path in dict.fromkeys(graph.paths) if wanted else ():
-        for end, box in enumerate(path):
-            if graph.names[box] in wanted or "/".join([graph.names[b] for b in path[: end + 1]]) in wanted:
-                found.update(path[: end + 1])
+    for path in graph.ways() if wanted else ():
+        names = [graph.names[box] for box in path]
+        found.update(path if wanted.intersection((names[-1], "/".join(names))) else ())
     return found
 
 
@@ -150,41 +144,29 @@ def untangle(graph: Skeleton) -> None:
 
 def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set[int]:
     """The items on cycles: those that remain when items without predecessors or successors are removed repeatedly."""
-    after: dict[int, set[int]] = {i: set() for i in item.values()}
-    before: dict[int, set[int]] = {i: set() for i in item.values()}
-    for k in members:
-        for a in graph.sources[k]:
-            if a in item and item[a] != item[k]:
-                after[item[a]].add(item[k])
-                before[item[k]].add(item[a])
-    left = set(after)
-    for here, there in ((before, after), (after, before)):
-        degree = {i: len(here[i] & left) for i in left}
-        queue = deque([i for i in left if not degree[i]])
-        while queue:
-            i = queue.popleft()
+    pairs = {(item[a], item[k]) for k in members for a in graph.sources[k] if a in item and item[a] != item[k]}
+    left = set(item.values())
+    for steps in (pairs, {(b, a) for a, b in pairs}):
+        there = grouped(steps)
+        degree = Counter([b for a, b in steps if a in left and b in left])
+        queue = [i for i in left if not degree[i]]
+        for i in queue:
             left.discard(i)
-            for j in there[i]:
-                if j in left:
-                    degree[j] -= 1
-                    if not degree[j]:
-                        queue.append(j)
+            for j in there.get(i, ()):
+                degree[j] -= 1
+                queue += [] if degree[j] else [j]
     return left
 
 
 def nearest(graph: Skeleton, cards: Sequence[tuple[bool, int]], most: int) -> set[tuple[bool, int]]:
     """The cards nearest to the outputs, counted in arrows."""
-    uses: dict[tuple[bool, int], dict[tuple[bool, int], None]] = {}
-    for k, sources in enumerate(graph.sources):
-        for a in sources:
-            if cards[a] != cards[k]:
-                uses.setdefault(cards[k], {})[cards[a]] = None
+    uses = grouped([(cards[k], cards[a]) for k, sources in enumerate(graph.sources) for a in sources])
     queue = list(dict.fromkeys([cards[k] for k in graph.outputs]))
     seen = set(queue)
     for card in queue:
         if len(queue) >= most:
             break
-        fresh = [a for a in uses.get(card, ()) if a not in seen]
+        fresh = [a for a in dict.fromkeys(uses.get(card, ())) if a not in seen]
         queue += fresh
         seen.update(fresh)
     return set(queue[:most])
@@ -196,10 +178,8 @@ def describe(words: Iterable[str]) -> str:
     >>> describe(["add", "exp", "add", "sin", "cos"])
     '2 add, exp, sin, …'
     """
-    number: Counter[str] = Counter()
-    for word, n in Counter(words).items():
-        number[first_word(word)] += n if word else 0
-    pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items() if n]
+    number = Counter([first_word(word) for word in words if word])
+    pieces = [f"{n} {word}" if n > 1 else word for word, n in number.items()]
     return ", ".join(pieces[:3]) + (", …" if len(pieces) > 3 else "")
 
 
@@ -324,17 +304,14 @@ def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int
 def by_creation(items: Items, uses: list[list[int]]) -> list[int]:
     """The items as the program made them; a box comes when all that it uses is there."""
     waiting = [len(used) for used in uses]
-    users: list[list[int]] = [[] for _ in items]
-    for n, used in enumerate(uses):
-        for m in used:
-            users[m].append(n)
+    users = grouped([(m, n) for n, used in enumerate(uses) for m in used])
     ready = [(item[0], n) for n, item in enumerate(items) if not waiting[n]]
     heapq.heapify(ready)
     order = []
     while ready:
         _, n = heapq.heappop(ready)
         order.append(n)
-        for m in users[n]:
+        for m in users.get(n, ()):
             waiting[m] -= 1
             if not waiting[m]:
                 heapq.heappush(ready, (items[m][0], m))

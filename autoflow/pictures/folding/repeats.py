@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.groups import grouped
 from ..model.data import CIRCLED, Numbers, Operand, Picture, Vertex, numbers
 
 # ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
@@ -129,10 +130,7 @@ class Skeleton:
     def label(self, box: int) -> str:
         """The title of a box in the picture: its name; "step 3" if it is the third of that name in the same box."""
         if box not in self.labels:
-            alike: dict[tuple[Path, str], dict[int, None]] = {}
-            for path in dict.fromkeys(self.paths):
-                for level, one in enumerate(path):
-                    alike.setdefault((path[:level], self.names[one]), {})[one] = None
+            alike = grouped([((path[:-1], self.names[path[-1]]), path[-1]) for path in self.ways()])
             for (_, name), found in alike.items():
                 for number, one in enumerate(found, 1):
                     self.labels.setdefault(one, f"{name} {number}" if len(found) > 1 else name)
@@ -141,7 +139,11 @@ class Skeleton:
 
     def boxes(self) -> dict[int, int]:
         """All boxes and how deep they are."""
-        return {box: level for path in dict.fromkeys(self.paths) for level, box in enumerate(path)}
+        return {path[-1]: len(path) - 1 for path in self.ways()}
+
+    def ways(self) -> list[Path]:
+        """To each box: those around it, and itself."""
+        return list(dict.fromkeys([path[: n + 1] for path in dict.fromkeys(self.paths) for n in range(len(path))]))
 
 
 # ---------------------------------------------------------------- repeats: equal boxes, patterns of operations
@@ -158,10 +160,10 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
 
     most : only if there are more than this many, and only around those between the first and the last.
     """
-    new: dict[int, int] = {}
+    new: dict[int, tuple[int, int]] = {}
     ends = int(most is not None)
     groups = [g for g in alike(graph, candidates) if len(g) > (most or 1) and not (ends and stay & set(g))]
-    inside = members_of(graph, {box for group in groups for box in group})
+    inside = grouped([(box, k) for k, path in enumerate(graph.paths) if graph.words[k] for box in path])
     closed = set()
     for group in groups:
         middle = group[ends : len(group) - ends]
@@ -169,13 +171,11 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
         between = (graph.label(middle[0]), graph.label(middle[-1])) if ends else None
         number = graph.new_box(stem(graph, group[0]), stem(graph, group[0]))
         graph.repeats[number] = Repeat(len(middle), sets_of(graph, parts), between)
-        new.update(dict.fromkeys(middle, number))
+        new.update({box: (number, box) for box in middle})
         if not stay & set(group):
             closed.add(number)
             closed.update([box for box in middle if ends and len(inside[box]) > 1])  # cards, when it is opened
-    for k, path in enumerate(graph.paths):
-        if any([box in new for box in path]):
-            graph.paths[k] = tuple([b for box in path for b in ((new[box], box) if box in new else (box,))])
+    graph.paths = [tuple([b for box in path for b in new.get(box, (box,))]) for path in graph.paths]
     return closed
 
 
@@ -190,13 +190,8 @@ def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
     groups: list[list[int]] = []
     last: dict[tuple[int, ...], list[int]] = {}  # around -> the group that its latest box is in
     for box, around in parent.items():
-        group = last.get(around)
-        if (
-            group
-            and box in candidates
-            and content[group[0]] == content[box]
-            and stem(graph, group[0]) == stem(graph, box)
-        ):
+        group, sign = last.get(around), (content[box], stem(graph, box))
+        if group and box in candidates and (content[group[0]], stem(graph, group[0])) == sign:
             group.append(box)
         else:
             last[around] = [box] if box in candidates else []
@@ -212,16 +207,6 @@ def first_word(word: str) -> str:
 def stem(graph: Skeleton, box: int) -> str:
     """The name without the number at its end: ``layer`` of ``layer_3``."""
     return NUMBER.sub("", graph.names[box]) or graph.names[box]
-
-
-def members_of(graph: Skeleton, boxes: set[int]) -> dict[int, list[int]]:
-    """The operations in each box."""
-    inside: dict[int, list[int]] = {box: [] for box in boxes}
-    for k, path in enumerate(graph.paths):
-        for box in path if graph.words[k] else ():
-            if box in inside:
-                inside[box].append(k)
-    return inside
 
 
 def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
@@ -240,10 +225,7 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
 def runs(graph: Skeleton, most: int) -> set[int]:
     """Divide stretches of operations, of one box, that repeat a pattern more than ``most`` times, where each part uses
     what the one before has computed. Returns the parts."""
-    stretches: dict[Path, list[int]] = {}
-    for k, path in enumerate(graph.paths):
-        if graph.words[k]:
-            stretches.setdefault(path, []).append(k)
+    stretches = grouped([(path, k) for k, path in enumerate(graph.paths) if graph.words[k]])
     codes: dict[str, int] = {}
     new: set[int] = set()
     short = {word: first_word(word) for word in set(graph.words)}
@@ -262,9 +244,8 @@ def runs(graph: Skeleton, most: int) -> set[int]:
 
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     """Does each part use a value of the part before?"""
-    return all(
-        [any([a in before for k in part for a in graph.sources[k]]) for before, part in pairwise(map(set, parts))]
-    )
+    pairs = pairwise(map(set, parts))
+    return all([any([a in before for k in part for a in graph.sources[k]]) for before, part in pairs])
 
 
 def put_in_boxes(graph: Skeleton, path: Path, parts: Sequence[Sequence[int]]) -> set[int]:
@@ -337,9 +318,7 @@ ROWS = 12  # operands of one card
 
 def merge_chains(graph: Picture) -> Picture:
     """The same graph with one card per chain."""
-    uses = [0] * len(graph.nodes)
-    for edge in graph.edges:
-        uses[edge.source] += 1
+    uses = Counter([edge.source for edge in graph.edges])
     cards: dict[int, Vertex] = {}  # by the number of the chain's last node
     gone: set[int] = set()
     for node in graph.nodes:
@@ -359,13 +338,9 @@ def merge_chains(graph: Picture) -> Picture:
 
 def joins(inner: Vertex, outer: Vertex) -> bool:
     """May ``inner`` disappear in the card of ``outer``?"""
-    return (
-        inner.word == outer.word
-        and is_part(inner, outer)
-        and not (inner.named or inner.output or inner.more_operands or inner.notes)
-        and inner.entered == outer.entered
-        and (inner.value.shape, inner.value.dtype) == (outer.value.shape, outer.value.dtype)
-    )
+    one, other = [(v.word, v.entered, v.value.shape, v.value.dtype) for v in (inner, outer)]
+    says_more = inner.named or inner.output or inner.more_operands or inner.notes
+    return one == other and not says_more and is_part(inner, outer)
 
 
 def is_part(inner: Vertex, outer: Vertex) -> bool:

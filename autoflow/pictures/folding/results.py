@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+from ...base.groups import grouped
 from ..model.data import Numbers, Operand, Picture, Result, Several, Vertex
 from .repeats import renumber_graph
 
@@ -90,9 +91,9 @@ class Tidy(Generic[Picture]):
             goal = self.goal(v.equals)[0]
             ones = [r.source for r in v.operands if r.source not in (None, v.equals) and uses[r.source] == 1]
             self.move([v.id, *[k for k in ones if k is not None]], goal)
-            if uses[v.id] > 1 and self.nodes[goal].of_parts:
-                several = self.nodes[goal].of_parts + uses[v.id] - 1
-                self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=several)
+            of_parts = self.nodes[goal].of_parts
+            if uses[v.id] > 1 and of_parts:
+                self.nodes[goal] = replace(self.nodes[goal], parts=(), of_parts=of_parts + uses[v.id] - 1)
 
     # -------------------------------------------------------------- writes
 
@@ -109,11 +110,9 @@ class Tidy(Generic[Picture]):
         if q.operands[0].flows and base.flows:
             origin = self.nodes[self.goal(base.source)[0]]
             self.nodes[origin.id] = replace(origin, of_parts=origin.of_parts - 1, parts=())
-        rows = (
-            replace(base, sent=v.gradient, rule="g" if base.rule else ""),
-            replace(other, rule=other.rule.replace("g", place, 1) if place else "", note=""),
-        )
-        self.nodes[v.id] = replace(v, operands=rows)
+        base = replace(base, sent=v.gradient, rule="g" if base.rule else "")
+        other = replace(other, rule=other.rule.replace("g", place, 1) if place else "", note="")
+        self.nodes[v.id] = replace(v, operands=(base, other))
         self.move([w.id, q.id], v.id)
 
     # -------------------------------------------------------------- several results
@@ -157,26 +156,19 @@ class Tidy(Generic[Picture]):
         sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
         total = self.nodes[inside[0]].gradient if inside else disjoint_sum(sent)
         if not inside and origin.of_parts >= len(parts):
-            left = origin.of_parts - len(parts) + 1
-            self.nodes[goal] = replace(origin, of_parts=left, parts=() if left == 1 else origin.parts[:0])
+            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - len(parts) + 1, parts=())
         flows = any([r.flows for v in parts for r in v.operands])
         return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
 
 
 def inline_constants(graph: Picture) -> Picture:
     """The same graph without cards for Constants that only one row uses: the row gives their names. Saves room."""
-    users: dict[int, list[Vertex]] = {}
-    for v in graph.nodes:
-        for row in v.operands:
-            if row.source is not None:
-                users.setdefault(row.source, []).append(v)
-    gone = {v.id: users[v.id][0].id for v in graph.nodes
+    users = grouped([(edge.source, edge.target) for edge in graph.edges])
+    gone = {v.id: users[v.id][0] for v in graph.nodes
             if v.kind == "Constant" and not v.output and len(users.get(v.id, ())) == 1}  # fmt: skip
     if not gone:
         return graph
-    more: dict[int, tuple[int, ...]] = {}
-    for k, user in gone.items():
-        more[user] = more.get(user, ()) + (graph.nodes[k].members or (k,))
+    more = grouped([(user, member) for k, user in gone.items() for member in graph.nodes[k].members or (k,)])
     left = []
     for v in graph.nodes:
         if v.id not in gone:

@@ -13,22 +13,20 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ...base.groups import grouped
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
+from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import NUMBER, Skeleton, merge_chains
 from .results import inline_constants, tidy
-
-if TYPE_CHECKING:
-    from ..model.gathering import Walk
-
 
 # ---------------------------------------------------------------- views: merged and folded
 
@@ -116,22 +114,21 @@ def boxes_of(graph: GraphData) -> tuple[Skeleton, set[int]]:
 def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
     """The skeleton, and the boxes that are folded at first."""
     skeleton, look = skeleton_of(whole), whole.look
-    if look.open:
-        check_open(skeleton, look.open)
-    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths):
+    if len(skeleton.paths) <= min(look.alike, look.few) and not any(skeleton.paths) and not look.open:
         return skeleton, set()  # most pictures are small
     outside = [v.kind == "Constant" and v.named for v in whole.nodes]
-    closed = choose(skeleton, look.depth, look.open, outside, look.fold, look.alike, look.few)
+    return skeleton, fold_skeleton(skeleton, look, outside)
+
+
+def fold_skeleton(skeleton: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
+    """The folded boxes, with sections of parts that are still too large. ``outside``: which nodes are in no box."""
+    check_open(skeleton, look.open)
+    closed = choose(skeleton, look, outside)
     untangle(skeleton)
     if look.fold and look.depth is None:
-        closed = add_sections(skeleton, closed, look.few, look.open)
-    return skeleton, closed
-
-
-def add_sections(skeleton: Skeleton, closed: set[int], few: int, opened: Sequence[str]) -> set[int]:
-    """The folded boxes when parts that are still too large are cut into sections."""
-    closed = closed | cut_sections(skeleton, closed, few, open_boxes(skeleton, opened))
-    return closed - open_boxes(skeleton, opened)
+        closed |= cut_sections(skeleton, closed, look.few, open_boxes(skeleton, look.open))
+        closed -= open_boxes(skeleton, look.open)
+    return closed
 
 
 def skeleton_of(graph: GraphData) -> Skeleton:
@@ -147,9 +144,8 @@ def skeleton_of(graph: GraphData) -> Skeleton:
 
 def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
     """Raise ValueError for a name that no scope has."""
-    boxes = {path[: n + 1] for path in set(skeleton.paths) for n in range(len(path))}
-    paths = {tuple([skeleton.names[box] for box in path]) for path in boxes}
-    known = {"/".join(path) for path in paths if path} | {path[-1] for path in paths if path}
+    paths = {tuple([skeleton.names[box] for box in path]) for path in (skeleton.ways() if names else ())}
+    known = {name for path in paths for name in ("/".join(path), path[-1])}
     for name in names:
         if name not in known and not LATER.fullmatch(name):
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
@@ -167,21 +163,13 @@ class Contraction:
         gathered: bool = True,
     ) -> None:  # fmt: skip
         self.skeleton, self.vertex, self.cards, self.gathered = skeleton, vertex, cards, gathered
-        self.members: dict[Card, list[int]] = {}
-        for k, card in enumerate(cards):
-            if card in shown:
-                self.members.setdefault(card, []).append(k)
+        self.members = grouped([(card, k) for k, card in enumerate(cards) if card in shown])
         self.members = {card: self.members[card] for card in self.in_order()}
         self.number = {card: k for k, card in enumerate(self.members)}
         self.hidden = len(set(cards)) - len(self.members)
-        self.exits: dict[Card, dict[int, None]] = {card: {} for card in self.members if card[0]}
-        for k, sources in enumerate(skeleton.sources):
-            for a in sources:
-                if cards[a] != cards[k] and cards[a] in self.exits:
-                    self.exits[cards[a]][a] = None
-        for k in skeleton.outputs:
-            if cards[k] in self.exits:
-                self.exits[cards[k]][k] = None
+        leaving = [a for k, sources in enumerate(skeleton.sources) for a in sources if cards[a] != cards[k]]
+        exits = grouped([(cards[k], k) for k in dict.fromkeys([*leaving, *skeleton.outputs])])
+        self.exits = {card: exits.get(card, []) for card in self.members if card[0]}
 
     def in_order(self) -> list[Card]:
         """The cards in the order of their first nodes, but none before those that it uses."""
@@ -235,7 +223,7 @@ class Contraction:
 
     def folded(self, card: Card) -> Vertex:
         """A closed box as one node."""
-        exits = list(self.exits[card])
+        exits = self.exits[card]
         only = self.vertex(exits[0]) if len(exits) == 1 else None
         fold = self.fold(self.members[card], card[1])
         inside = [self.vertex(k) for k in self.members[card] if self.skeleton.variables[k]]
@@ -278,24 +266,21 @@ class Contraction:
 
     def arrows(self, card: Card) -> list[Operand]:
         """One row per source of a folded box."""
-        rows: dict[Card, Operand] = {}
-        sent: dict[Card, list[Numbers | None]] = {}
+        rows: list[Operand] = []
+        for source, alike in grouped(self.links(card)).items():
+            flows, row = any([r.flows for r in alike]), self.row(alike[0], len(rows), source)
+            row = replace(row, note="", local=None, rule="", flows=flows)
+            rows.append(self.total(row, source, [r.sent for r in alike if r.flows]))
+        return rows
+
+    def links(self, card: Card) -> Iterator[tuple[Card, Operand]]:
+        """The cards that the nodes in a box use, each with its row; with a bare one where that is not known."""
         for k in self.members[card]:
+            known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
             for place, a in enumerate(self.skeleton.sources[k]):
-                source = self.cards[a]
-                if source == card or source not in self.number:
-                    continue
-                found = rows.get(source)
-                known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
-                flows = bool(self.skeleton.words[a]) or self.skeleton.variables[a]
-                r = known[place] if place < len(known) else Operand(0, "", a, flows)
-                if found is None:
-                    rows[source] = replace(self.row(r, len(rows), source), note="", local=None, rule="")
-                    sent[source] = []
-                else:
-                    rows[source] = replace(found, flows=found.flows or r.flows)
-                sent[source] += [r.sent] if r.flows else []
-        return [self.total(r, source, sent[source]) for source, r in rows.items()]
+                source, flows = self.cards[a], bool(self.skeleton.words[a]) or self.skeleton.variables[a]
+                if source != card and source in self.number:
+                    yield source, known[place] if place < len(known) else Operand(0, "", a, flows)
 
     def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
         """The row of a folded box whose nodes send ``sent`` to one source: their sum, if it is known."""
@@ -307,11 +292,9 @@ class Contraction:
 
     def frames(self) -> list[Frame]:
         """The open boxes, the outermost first."""
-        inside: dict[tuple[int, ...], list[int]] = {}
-        for card, members in self.members.items():
-            path = self.around(card)
-            for n in range(1, len(path) + 1):
-                inside.setdefault(path[:n], []).extend(members)
+        around = {card: self.around(card) for card in self.members}
+        inside = grouped([(path[:n], k) for card, path in around.items() for n in range(1, len(path) + 1)
+                          for k in self.members[card]])  # fmt: skip
         paths = sorted(inside, key=lambda path: (len(path), inside[path][0]))
         repeats = self.skeleton.repeats
         return [Frame(p, self.title(p[-1]), self.fold(inside[p], p[-1]), p[-1] in repeats) for p in paths]
@@ -346,13 +329,11 @@ def sentence(total: int, c: Contraction) -> list[str]:
         return []
     parts = [c.skeleton.repeats[box].between is not None for box in closed if box in c.skeleton.repeats]
     sections = len(c.skeleton.sections.intersection(closed))
-    kinds = [
-        (len(closed) - len(parts) - sections, "scope"),
-        (sections, "section"),
-        (sum(parts), "sequence"),
-        (len(parts) - sum(parts), "repeat"),
-    ]
-    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for n, word in kinds if n])
+    kinds = {
+        "scope": len(closed) - len(parts) - sections, "section": sections, "sequence": sum(parts),
+        "repeat": len(parts) - sum(parts),
+    }  # fmt: skip
+    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for word, n in kinds.items() if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:
         told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"
@@ -373,13 +354,8 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     """The picture of a large graph in at most FEW cards; None if it has no parts that could be folded."""
     records = sorted(walk.everything, key=lambda r: int(r.number))
     skeleton = skeleton_of_records(walk, records)
-    if opened:
-        check_open(skeleton, opened)
-    closed = choose(skeleton, depth, opened, [False] * len(records), few=few)
-    if closed or any(skeleton.paths):
-        untangle(skeleton)
-    if depth is None:
-        closed = add_sections(skeleton, closed, few, opened)
+    look = Look("values", "right", True, "auto", "built-in", 4, depth=depth, open=tuple(opened), few=few)
+    closed = fold_skeleton(skeleton, look, [False] * len(records))
     cards = skeleton.visible(closed)
     if len(set(cards)) > (FEW if not opened and depth is None else len(walk.order)):
         return None
@@ -396,8 +372,7 @@ def fold_huge_graph(walk: Walk, depth: int | None, opened: Sequence[str], few: i
     note = f"gradients of a graph this large: {word}; around= shows all of a part"
     return GraphData(
         tuple(nodes), tuple([v.id for v in nodes if v.output]), walk.title(), some,
-        (*sentence(len(records), contraction), note), Look("values", "right", True, "auto", "built-in", 4),
-        tuple(contraction.frames()), view=True,
+        (*sentence(len(records), contraction), note), look, tuple(contraction.frames()), view=True,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,14 +92,10 @@ def literal(x: Any) -> Term:
     ('0.5', '-1.5 \\cdot 10^{-7}', '\\mathbf{c}')
     """
     if getattr(x, "shape", ()) != ():
-        array = np.asarray(x) if isinstance(x, np.ndarray) else np.zeros(2)
-        if (
-            array.size
-            and array.dtype.kind in "fiub"
-            and bool((array == array.flat[0]).all())
-            and array.flat[0] in (0, 1)
-        ):
-            return Term(r"\mathbf{0}" if not array.flat[0] else r"\mathbf{1}")  # what zeros_like and ones_like gave
+        if isinstance(x, np.ndarray) and x.size and x.dtype.kind in "fiub":
+            for same in (0, 1):  # what zeros_like and ones_like gave
+                if (x == same).all():
+                    return Term(rf"\mathbf{{{same}}}")
         return Term(r"\mathbf{c}")
     x = x.item() if hasattr(x, "item") else x
     if x is None or isinstance(x, (str, bytes)):
@@ -249,7 +245,13 @@ def chosen_branch(record: Any, operands: Sequence[Term]) -> Term | None:
     return operands[1] if condition.any() else operands[2]
 
 
-def times(a: Term, b: Term) -> Term | None:
+def with_signs(combine: Callable[[Term, Term], Term], a: Term, b: Term) -> Term:
+    """What two terms make, of which one or both have a sign: the sign stands in front, and two are none."""
+    positive = combine(a.inner or a, b.inner or b)
+    return negate(positive) if None in (a.inner, b.inner) else positive
+
+
+def times(a: Term, b: Term) -> Term:
     """a · b."""
     if a.value is not None and b.value is not None:
         return literal(a.value * b.value)
@@ -258,26 +260,22 @@ def times(a: Term, b: Term) -> Term | None:
     if a.value in (0, 1) and a.value is not None:
         return b if a.value == 1 else literal(0.0)
     if a.inner is not None or b.inner is not None:
-        signs = (a.inner is not None) + (b.inner is not None)
-        positive = times(a.inner or a, b.inner or b) or product(a.inner or a, b.inner or b)
-        return positive if signs == 2 else negate(positive)
+        return with_signs(times, a, b)
     if a.text == b.text:
         return Term(f"{fit_term(a, CLOSED, '')}^{{2}}", POWER)
     return product(a, b)
 
 
-def over(a: Term, b: Term) -> Term | None:
+def over(a: Term, b: Term) -> Term:
     """a / b."""
     if b.value == 1 or (a.value == 0 and a.value is not None):
         return a
     if a.inner is not None or b.inner is not None:
-        signs = (a.inner is not None) + (b.inner is not None)
-        positive = over(a.inner or a, b.inner or b) or Term("")
-        return positive if signs == 2 else negate(positive)
+        return with_signs(over, a, b)
     return Term(rf"\frac{{{a.text}}}{{{b.text}}}")
 
 
-def add_terms(a: Term, b: Term) -> Term | None:
+def add_terms(a: Term, b: Term) -> Term:
     """a + b."""
     if a.value is not None and b.value is not None:
         return literal(a.value + b.value)

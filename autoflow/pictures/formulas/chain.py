@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
+from ...base.groups import grouped
 from ..model.data import Array, GraphData, Numbers, numbers
-from ..model.gathering import total
+from ..model.gathering import total, uses_of
 from ..model.names import Titles, titles_of
 from .algebra import DOTS, Term, product_of
 from .latex import below, equations, local_is_a_number, local_terms, operand_terms, partial, result_term
@@ -37,16 +38,16 @@ def rules(roots: Sequence[Any], picture: GraphData) -> tuple[tuple[int, str], ..
     >>> print(text)
     z = \sin x, \quad \frac{\partial z}{\partial x} = \cos x
     """
-    records = {r: None for root in roots if root.grad_fn is not None for r in topological(root.grad_fn) if r.parents}
+    behind = dict.fromkeys([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
+    records = sorted([r for r in behind if r.parents], key=lambda r: r.number)
     operations = [v.id for v in picture.nodes if v.kind == "Operation"]
     if len(records) != len(operations) or len(operations) > MOST:
         return ()
-    titles = titles_of([x for root in roots if root.grad_fn is not None for x in topological(root.grad_fn)])
-    found = []
-    for k, record in zip(operations, sorted(records, key=lambda r: r.number), strict=True):
+    titles = titles_of(behind)
+    for record in records:
         titles.add(record)
-        found.append((k, write_equations(record, titles)))
-    return tuple([(k, text) for k, text in found if text])
+    texts = [write_equations(record, titles) for record in records]
+    return tuple([(k, text) for k, text in zip(operations, texts, strict=True) if text])
 
 
 def write_equations(record: Any, titles: Titles) -> str:
@@ -82,10 +83,7 @@ class Route:
 def records_between(root: Any, target: Any) -> list[Any]:
     """The records on paths from ``root`` back to ``target``, consumers first; empty if there is no path."""
     order = topological(root)
-    reaching = {target}
-    for record in reversed(order):
-        if any([p in reaching for p in record.parents if p is not None]):
-            reaching.add(record)
+    reaching = uses_of(target, order)
     return [r for r in order if r in reaching] if root in reaching else []
 
 
@@ -105,15 +103,12 @@ class Chain:
 
     def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
         """The gradient that each operation using the target sends to it, in the order of creation."""
-        users: dict[Any, list[Array]] = {}
         heads: dict[Any, Any] = {}  # of sums that are part of a larger one: the whole sum
         for record in self.order:  # consumers first, so those of a sum are known
             larger = self.inner.get(record)
             heads[record] = record if larger is None else heads.get(larger, larger)
-        for record in reversed(self.order):
-            for slot, parent in self.steps[record]:
-                if parent is self.target:
-                    users.setdefault(heads[record], []).append(record(gradients[record])[slot])
+        users = grouped([(heads[r], r(gradients[r])[slot]) for r in reversed(self.order)
+                         for slot, parent in self.steps[r] if parent is self.target])  # fmt: skip
         return dict(sorted(users.items(), key=lambda pair: pair[0].number))
 
     def gradients(self) -> dict[Any, Array]:
@@ -250,12 +245,7 @@ def inner_links(root: Any, titles: Titles) -> dict[Any, Any]:
 
     They have no name and are used once. Likewise what is 1 times of something: ``1*cos(x)``.
     """
-    users: dict[Any, list[Any]] = {}
-    order = topological(root)
-    for record in order:
-        for parent in record.parents:
-            if parent is not None:
-                users.setdefault(parent, []).append(record)
+    users = grouped([(parent, r) for r in topological(root) for parent in r.parents if parent is not None])
     links = {}
     for record, used in users.items():
         alone = record.parents and len(used) == 1 and not titles.name(record)

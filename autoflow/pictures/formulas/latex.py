@@ -86,17 +86,12 @@ def derivative_formula(node: Any) -> Formula:
 
 def equations(record: Any, titles: Titles) -> list[tuple[str, str]]:
     """Left and right side for each operand that a gradient flows to."""
-    above = result_term(record, operand_terms(record, titles), titles).text
-    lines = []
-    terms = local_terms(record, titles)
-    for slot, (parent, operand) in enumerate(zip(record.parents, operand_terms(record, titles), strict=True)):
-        term = terms[slot]
-        if parent is None or term is None:
-            continue
-        left = partial(above if local_is_a_number(record) else "L", operand.within(algebra.SIGN))
-        if (left, term.text) not in lines:  # x * x has two operands, which are one x
-            lines.append((left, term.text))
-    return lines
+    operands = operand_terms(record, titles)
+    above = result_term(record, operands, titles).text if local_is_a_number(record) else "L"
+    rows = zip(record.parents, operands, local_terms(record, titles), strict=True)
+    lines = [(partial(above, operand.within(algebra.SIGN)), term.text)
+             for parent, operand, term in rows if parent is not None and term is not None]  # fmt: skip
+    return list(dict.fromkeys(lines))  # x * x has two operands, which are one x
 
 
 def partial(above: str, below: str) -> str:
@@ -222,11 +217,11 @@ def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = N
     z = result_term(record, operands, titles)
     if record.rule.compute is None:  # a rule of the user: it runs on the values that it knows
         return one_run(record, None, operands, z, titles)
-    size = int(np.prod(record.shape)) if record.rule.elementwise else 1
-    places = [(None,)] if not record.rule.elementwise else [(k,) for k in range(min(size, SAMPLES))] or [(-1,)]
-    found: list[list[Term | None]] = []
-    for (k,) in places:
-        found.append(one_run(record, samples(record, k), operands, z, titles))
+    if not record.rule.elementwise:
+        return one_run(record, samples(record, None), operands, z, titles)
+    size = int(np.prod(record.shape))
+    places = list(range(min(size, SAMPLES))) or [-1]
+    found = [one_run(record, samples(record, k), operands, z, titles) for k in places]
     return [choice([row[slot] for row in found]) for slot in range(len(operands))]
 
 

@@ -38,6 +38,7 @@ from math import fsum
 
 import numpy as np
 
+from ...base.groups import grouped
 from .layers import DOWN, GAP, LARGE, SWEEPS, Arrow, Layers, NodeBox, Placed, Point, Value, reorder
 
 # ---------------------------------------------------------------- cost: how easy a layout is to read
@@ -68,11 +69,8 @@ def crossings(paths: Sequence[Sequence[Point]], sources: Sequence[int]) -> int:
     >>> crossings([[(0, 0), (2, 2)], [(0, 2), (2, 0)], [(0, 3), (2, 3)]], [0, 1, 2])
     1
     """
-    shared: dict[tuple[int, Point, Point], list[int]] = {}  # arrows of one node run together
-    for i, path in enumerate(paths):
-        for a, b in pairwise(path):
-            if a != b:
-                shared.setdefault((sources[i], a, b), []).append(i)
+    ways = [(sources[i], a, b, i) for i, path in enumerate(paths) for a, b in pairwise(path) if a != b]
+    shared = grouped([((k, a, b), i) for k, a, b, i in ways])  # arrows of one node run together
     pieces = sorted(shared, key=lambda piece: min(piece[1][0], piece[2][0]))
     source, ax, ay, bx, by = np.array([(k, *a, *b) for k, a, b in pieces]).reshape(-1, 5).T
     left, low, high = np.minimum(ax, bx), np.minimum(ay, by), np.maximum(ay, by)

@@ -9,10 +9,13 @@ sort each rank by the average place of the neighbours, and exchange neighbours w
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum
+
+from ...base.groups import grouped
 
 # ---------------------------------------------------------------- ranks, and waypoints of lines that pass
 
@@ -88,39 +91,26 @@ class Link:
 def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """The rank of each of n nodes, given (operand, operation) pairs: longest paths, then leaves move up to their use.
 
+    Nodes that are computed from leaves for one use only move as well, unless their operand has other uses.
+
     >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
     [0, 1, 1, 2]
     """
-    after: list[list[int]] = [[] for _ in range(n)]
-    waiting = [0] * n
-    for a, b in pairs:
-        after[a].append(b)
-        waiting[b] += 1
-    leaves = [k for k in range(n) if not waiting[k]]
+    after, waiting = grouped(pairs), Counter([b for _, b in pairs])
     rank = [0] * n
-    queue = list(leaves)
+    queue = [k for k in range(n) if not waiting[k]]
     for a in queue:
-        for b in after[a]:
+        for b in after.get(a, ()):
             rank[b] = max(rank[b], rank[a] + 1)
             waiting[b] -= 1
             if not waiting[b]:
                 queue.append(b)
-    tighten(rank, queue, after, pairs)
-    return rank
-
-
-def tighten(
-    rank: list[int], order: Sequence[int], after: Sequence[Sequence[int]], pairs: Sequence[tuple[int, int]]
-) -> None:
-    """Move leaves, and nodes computed from leaves for one use only, to just before that use."""
-    inner = {b for _, b in pairs}
-    movable = [True] * len(rank)
-    for a, b in pairs:
-        if a in inner and len(set(after[a])) > 1:
-            movable[b] = False  # its operand has to stay: the arrow from there would only become longer
-    for k in reversed(order):
-        if after[k] and movable[k]:
+    inner = {b for _, b in pairs}  # leaves, and what is computed from leaves for one use only, stand before that use,
+    fixed = {b for a, b in pairs if a in inner and len(set(after[a])) > 1}  # unless that makes other arrows longer
+    for k in reversed(queue):
+        if k in after and k not in fixed:
             rank[k] = min([rank[b] for b in after[k]]) - 1
+    return rank
 
 
 def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Container[int]) -> list[int]:
@@ -129,10 +119,8 @@ def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Con
     >>> one_column([0, 0, 1, 1, 2], [(0, 2), (1, 3), (2, 4), (3, 4)], ())
     [0, 2, 1, 3, 4]
     """
-    use: dict[int, int] = {}
     inner = {b for a, b in pairs}
-    for a, b in pairs:
-        use[a] = min(use.get(a, b), b, key=lambda k: (rank[k], k))
+    use = {a: min(users, key=lambda k: (rank[k], k)) for a, users in grouped(pairs).items()}
     operations = sorted([k for k in range(len(rank)) if k in inner and k not in ports], key=lambda k: (rank[k], k))
     before = {use[k] for k in range(len(rank)) if k not in inner and k not in ports and k in use}
     answer, here = [0] * len(rank), 0
@@ -153,10 +141,8 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
     [(0, 1), (1, 3)]
     """
     inner = {b for _, b in pairs}
-    longest: dict[int, int] = {}
-    for a, b in pairs:
-        if b not in longest or (a in inner, rank[a]) > (longest[b] in inner, rank[longest[b]]):
-            longest[b] = a
+    operands = grouped([(b, a) for a, b in pairs])
+    longest = {b: max(some, key=lambda a: (a in inner, rank[a])) for b, some in operands.items()}
     found: set[tuple[int, int]] = set()
     here = ends[0] if ends else -1
     while here in longest:
@@ -165,33 +151,27 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
     return found
 
 
-@dataclass(slots=True)
 class Layers:
-    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks."""
+    """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks.
 
-    boxes: Sequence[NodeBox]
-    lines: Sequence[Arrow]
-    first: Sequence[int] = ()
-    last: Sequence[int] = ()
-    column: bool = False  # all operations below each other
-    rank: list[int] = field(default_factory=list)
-    rows: list[list[int]] = field(default_factory=list)
-    before: list[list[Link]] = field(default_factory=list)  # per node: links that end there
-    after: list[list[Link]] = field(default_factory=list)
-    waypoints: dict[tuple[int, float, int], int] = field(default_factory=dict)  # (source, its offset, rank) -> waypoint
-    sizes: list[float] = field(default_factory=list)  # across; waypoints take no room
+    ``first`` and ``last``, the ports of a box, have ranks of their own. ``column``: all operations below each other.
+    """
 
-    def __post_init__(self) -> None:
-        n = len(self.boxes)
-        pairs = [(line.source, line.target) for line in self.lines]
-        self.rank = ranks(n, pairs)
-        if self.column:
-            self.rank = one_column(self.rank, pairs, {*self.first, *self.last})
+    def __init__(
+        self, boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int] = (), last: Sequence[int] = (),
+        column: bool = False,
+    ) -> None:  # fmt: skip
+        self.boxes, self.lines, self.first, self.last, self.column = boxes, lines, first, last, column
+        n, self.ports = len(boxes), {*first, *last}
+        pairs = [(line.source, line.target) for line in lines]
+        self.rank = one_column(ranks(n, pairs), pairs, self.ports) if column else ranks(n, pairs)
         self.pin()
-        self.sizes = [box.across for box in self.boxes]
-        self.before, self.after = [[] for _ in range(n)], [[] for _ in range(n)]
+        self.sizes = [box.across for box in boxes]  # across; waypoints take no room
+        self.waypoints: dict[tuple[int, float, int], int] = {}  # (source, its offset, rank) -> waypoint
+        self.before: list[list[Link]] = [[] for _ in range(n)]  # per node: links that end there
+        self.after: list[list[Link]] = [[] for _ in range(n)]
         for line in self.lines:
-            last, out = line.source, self.out(line)
+            here, out = line.source, self.out(line)
             leaving = out
             for r in range(self.rank[line.source] + 1, self.rank[line.target]):
                 place = self.waypoints.get((line.source, leaving, r))
@@ -201,17 +181,16 @@ class Layers:
                     self.sizes.append(0.0)
                     self.before.append([])
                     self.after.append([])
-                    self.link(last, place, out, 0.0, 8.0 if last >= n else 2.0)
-                last, out = place, 0.0
-            self.link(last, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
-        self.rows = [[] for _ in range(max(self.rank, default=-1) + 1)]
+                    self.link(here, place, out, 0.0, 8.0 if here >= n else 2.0)
+                here, out = place, 0.0
+            self.link(here, line.target, out, self.boxes[line.target].inputs[line.slot], line.weight, line.aim)
+        self.rows: list[list[int]] = [[] for _ in range(max(self.rank, default=-1) + 1)]
         for k in self.reading_order():
             self.rows[self.rank[k]].append(k)
 
     def pin(self) -> None:
         """Give ``first`` and ``last`` ranks of their own."""
-        ends = set(self.first) | set(self.last)
-        inner = [r for k, r in enumerate(self.rank) if k not in ends]
+        inner = [r for k, r in enumerate(self.rank) if k not in self.ports]
         low, high = min(inner, default=0), max(inner, default=0)
         shift = bool(self.first) - low
         self.rank = [r + shift for r in self.rank]
@@ -248,13 +227,11 @@ class Layers:
 
     def is_border(self, row: Sequence[int]) -> bool:
         """Are these the ports of a box?"""
-        ends = {*self.first, *self.last}
-        return bool(ends) and any([k in ends for k in row])
+        return any([k in self.ports for k in row])
 
     def operations(self) -> list[int]:
         """All boxes with incoming arrows, except ports."""
-        ports = {*self.first, *self.last}
-        return [k for k in range(len(self.boxes)) if self.before[k] and k not in ports]
+        return [k for k in range(len(self.boxes)) if self.before[k] and k not in self.ports]
 
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a fraction of its size, strictly between 0 and 1."""

@@ -23,6 +23,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ...base.groups import grouped
 from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, Nested, arrange, turn_box
 from .layers import APART, LANE, Arrow, NodeBox, Placed, Point, Value
 
@@ -63,15 +64,11 @@ class Nesting:
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
         """Arrange the box ``path`` with these nodes; ``touching`` are the lines with an end in it."""
-        level = len(path)
-        item: dict[int, tuple[int, ...]] = {
-            k: self.around[k][: level + 1] if len(self.around[k]) > level else (-1, k) for k in members
-        }
-        items = list(dict.fromkeys([item[k] for k in members]))
+        n = len(path) + 1
+        items = grouped([(self.around[k][:n] if len(self.around[k]) >= n else (-1, k), k) for k in members])
         children: dict[int, Nested] = {}
-        for number, it in enumerate(items):
+        for number, (it, inner) in enumerate(items.items()):
             if it[0] != -1:
-                inner = [k for k in members if item[k] == it]
                 ends = set(inner)
                 mine = [i for i in touching if self.lines[i].source in ends or self.lines[i].target in ends]
                 children[number] = self.solve(it, inner, mine)
@@ -79,7 +76,7 @@ class Nesting:
                     entering = {i: self.lines[i].value for i in mine if self.lines[i].source not in ends}
                     leaving = {i: self.lines[i].value for i in mine if self.lines[i].target not in ends}
                     children[number] = turn_box(children[number], self.rooms[it].head + EDGE, entering, leaving)
-        return Level(self, path, items, item, children, touching).arranged()
+        return Level(self, path, items, children, touching).arranged()
 
 
 def is_down(direction: str, path: Path, across: Container[Path]) -> bool:
@@ -97,12 +94,13 @@ class Level:
     """One box while it is arranged: its items are nodes, inner boxes, and ports for lines that enter and leave."""
 
     def __init__(
-        self, nesting: Nesting, path: Path, items: list[tuple[int, ...]], item: dict[int, tuple[int, ...]],
-        children: dict[int, Nested], touching: list[int],
+        self, nesting: Nesting, path: Path, items: dict[Path, list[int]], children: dict[int, Nested],
+        touching: list[int],
     ) -> None:  # fmt: skip
-        self.nesting, self.path, self.items, self.children, self.touching = nesting, path, items, children, touching
-        place = {it: n for n, it in enumerate(items)}
-        self.place = {k: place[it] for k, it in item.items()}
+        self.nesting, self.path, self.items, self.children = nesting, path, list(items), children
+        place = {k: n for n, inner in enumerate(items.values()) for k in inner}
+        pairs = {i: (nesting.lines[i].source, nesting.lines[i].target) for i in touching}
+        self.ends = {i: (place.get(a), place.get(b)) for i, (a, b) in pairs.items()}  # of lines: items; None is outside
         self.boxes = [self.box(n) for n in range(len(items))]
         self.arriving: dict[Value, int] = {}  # value from outside -> port
         self.leaving: dict[Value, int] = {}  # value from inside -> port
@@ -119,44 +117,29 @@ class Level:
 
     def arranged(self) -> Nested:
         """The whole box."""
-        within = {i: self.within(i) for i in self.touching}  # the inner box that holds the whole line, if one does
-        owner = {i: self.line(i) for i in self.touching if within[i] is None}
+        owner = {i: self.line(i) for i, (source, target) in self.ends.items() if source != target}
         down = self.nesting.is_down(self.path)
         inside = down and self.nesting.direction == "boxes"
         manner = COLUMN if inside else DOWNWARDS if down else AROUND if self.turning else RIGHT
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
         if not down and self.nesting.direction in ("rows", "boxes"):
             plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
-        room = self.nesting.rooms.get(self.path)
         dx, dy, along, across = 0.0, 0.0, plan.along, plan.across
-        if room is not None:
+        if room := self.nesting.rooms.get(self.path):
             dx, dy = EDGE + room.head * down, EDGE + room.head * (not down)
             along, across = plan.along + 2 * EDGE + room.head * down, plan.across + 2 * EDGE + room.head * (not down)
-            if down:
-                across = max(across, room.least)
-            else:
-                along = max(along, room.least)
+            along, across = max(along, room.least * (not down)), max(across, room.least * down)
+        self.plan, self.corners = plan, [(x + dx, y + dy) for x, y in plan.corners]
+        self.parts = [[(x + dx, y + dy) for x, y in path] for path in plan.paths]
         nested = Nested(along, across, starts=plan.starts)
         for number, it in enumerate(self.items):
-            x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
-            self.put(nested, number, it, x, y)
-        nested.inputs = {value: plan.corners[port][1] + dy for value, port in self.arriving.items()}
-        nested.outputs = {value: plan.corners[port][1] + dy for value, port in self.leaving.items()}
-        for i, child in within.items():
-            if child is not None:
-                x, y = plan.corners[child][0] + dx, plan.corners[child][1] + dy
-                nested.paths[i] = [(a + x, b + y) for a, b in self.children[child].paths[i]]
-                nested.stubs |= self.children[child].stubs & {i}
-        for i, number in owner.items():
-            nested.paths[i], stub = self.lead(i, number, plan, dx, dy, along)
+            self.put(nested, number, it, *self.corners[number])
+        nested.inputs = {value: self.corners[port][1] for value, port in self.arriving.items()}
+        nested.outputs = {value: self.corners[port][1] for value, port in self.leaving.items()}
+        for i, (inner, _) in self.ends.items():  # of lines that lie in an inner box as they are there
+            nested.paths[i], stub = self.lead(i, owner[i], along) if i in owner else self.piece(inner, i)
             nested.stubs |= {i} if stub else set()
         return nested
-
-    def within(self, i: int) -> int | None:
-        """The inner box that has both ends of a line."""
-        line = self.nesting.lines[i]
-        source, target = self.place.get(line.source), self.place.get(line.target)
-        return source if source is not None and source == target else None
 
     def put(self, nested: Nested, number: int, it: tuple[int, ...], x: float, y: float) -> None:
         """Record the position of an item, and of what is in it."""
@@ -170,8 +153,7 @@ class Level:
 
     def line(self, i: int) -> int:
         """The line's part at this level, as a number in ``lines``; parts between the same ends are one."""
-        line = self.nesting.lines[i]
-        source, target = self.place.get(line.source), self.place.get(line.target)
+        line, (source, target) = self.nesting.lines[i], self.ends[i]
         if source is None:
             source = self.port(self.arriving, line.value)
         if target is None:
@@ -199,31 +181,27 @@ class Level:
             self.boxes.append(PORT)
         return ports[value]
 
-    def lead(
-        self, i: int, number: int, plan: Placed, dx: float, dy: float, along: float
-    ) -> tuple[list[Point], bool]:  # fmt: skip
+    def lead(self, i: int, number: int, along: float) -> tuple[list[Point], bool]:
         """The whole path of a line inside this box, from border to border, and whether it is a stub."""
-        line = self.nesting.lines[i]
-        source, target = self.place.get(line.source), self.place.get(line.target)
-        points = [(a + dx, b + dy) for a, b in plan.paths[number]]
-        tail, inner = self.piece(target, i, plan, dx, dy)
+        (source, target), points = self.ends[i], self.parts[number]
+        tail, inner = self.piece(target, i)
         if inner:
             return tail, True  # it begins in the box that it leads to
-        stub = number in plan.stubs
+        stub = number in self.plan.stubs
         if not stub:
-            start, stub = self.piece(source, i, plan, dx, dy)
+            start, stub = self.piece(source, i)
             points = start[:-1] + points[1:] if start else points
-            points[0] = (0.0, points[0][1]) if source is None else points[0]
+            points = [(0.0, points[0][1]), *points[1:]] if source is None else points
         if target is None:
             points = [*points, (along, points[-1][1])]
         return points + tail[1:], stub
 
-    def piece(self, number: int | None, i: int, plan: Placed, dx: float, dy: float) -> tuple[list[Point], bool]:
+    def piece(self, number: int | None, i: int) -> tuple[list[Point], bool]:
         """The part of a line inside an inner box, if ``number`` is one, and whether it begins there as a stub."""
         child = self.children.get(-1 if number is None else number)
         if child is None or number is None:
             return [], False
-        x, y = plan.corners[number][0] + dx, plan.corners[number][1] + dy
+        x, y = self.corners[number]
         return [(a + x, b + y) for a, b in child.paths[i]], i in child.stubs
 
 
@@ -414,16 +392,13 @@ class RowStrip:
         """Put the rows below each other, and the lanes between them."""
         self.tops: list[float] = []
         here = 0.0
+        placed = zip(self.row, self.corners, self.strip.boxes, strict=True)
+        spans = [(row, y, y + box.across) for row, (_, y), box in placed]
+        spans += [(row, p[1], p[1]) for path in self.paths for p, row in path]
         for r in range(len(self.begins)):
-            inside = [
-                (y, y + box.across)
-                for (_, y), box, row in zip(self.corners, self.strip.boxes, self.row, strict=True)
-                if row == r
-            ]
-            inside += [(p[1], p[1]) for path in self.paths for p, row in path if row == r]
-            top = min([low for low, _ in inside])
+            top = min([low for row, low, _ in spans if row == r])
             self.tops.append(here - top)
-            here += max([high for _, high in inside]) - top
+            here += max([high for row, _, high in spans if row == r]) - top
             if r < len(self.begins) - 1:
                 lanes = self.lanes[r]
                 for place, start in enumerate(lanes):

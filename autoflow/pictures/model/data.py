@@ -109,8 +109,7 @@ class Numbers:
         if self.rms and self.rms <= self.noise:
             return NOISE
         if self.elements is not None and self.size:
-            say = self.word if self.noise else number
-            return nest_words([say(v, digits) for v in self.elements], self.shape)
+            return nest_words([self.word(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
@@ -125,13 +124,11 @@ class Numbers:
         """One number for how large it is: the number itself, or the root mean square."""
         if self.scalar or self.rms is None:
             return self.text(digits)
-        return self.word(self.rms, digits) if self.noise else number(self.rms, digits)
+        return self.word(self.rms, digits)
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
-        words = [f"{self.nans} NaN"] if self.nans else []
-        words += [f"{self.infinite} infinite"] if self.infinite else []
-        return ", ".join(words)
+        return ", ".join([f"{n} {word}" for n, word in ((self.nans, "NaN"), (self.infinite, "infinite")) if n])
 
     def blocks(self) -> int:
         """How many of six blocks: all for a root mean square of 1 and more, one less per factor of ten."""
@@ -184,13 +181,7 @@ def _statistics(array: Array) -> dict[str, Any]:
     mean = scale * scaled.mean().item()
     if array.dtype.kind in "fc" and abs(mean) < 64 * float(np.finfo(array.dtype).eps) * rms:
         mean = 0.0  # cancellation leaves rounding errors, which differ from machine to machine
-    return {
-        "mean": mean,
-        "sd": scale * float(scaled.std()),
-        "rms": rms,
-        "nans": nans,
-        "infinite": infinite,
-    }
+    return {"mean": mean, "sd": scale * float(scaled.std()), "rms": rms, "nans": nans, "infinite": infinite}
 
 
 def number(v: float | complex, digits: int) -> str:
@@ -317,8 +308,7 @@ class Fold:
 
     def text(self) -> str:
         """``matmul, add · 8,320 parameters``."""
-        pieces = [self.what] if self.what else []
-        return " · ".join([*pieces, *([self.count_text()] if self.parameters else [])])
+        return " · ".join([text for text in (self.what, self.count_text()) if text])
 
     def count_text(self) -> str:
         """``8,320 parameters``; empty without parameters."""
@@ -465,14 +455,10 @@ class GraphData:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """All arrows, in the order of their ends' creation and of operands."""
-        return tuple(
-            [
-                Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent, row.result)
-                for node in self.nodes
-                for row in node.operands
-                if row.source is not None
-            ]
-        )
+        return tuple([
+            Edge(row.source, node.id, row.slot, row.flows, row.local, row.sent, row.result)
+            for node in self.nodes for row in node.operands if row.source is not None
+        ])  # fmt: skip
 
     def rule(self, node: Vertex, row: Operand) -> str:
         """The rule of the contribution sent back to an operand, with short names instead of signs: ``g Wᵀ``."""

@@ -27,6 +27,7 @@ import numpy as np
 
 from ...backprop.engine import topological
 from ...base.errors import StaleValueError
+from ...base.groups import grouped
 from ...base.modes import modes
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray, owner_of, writer_since
@@ -61,10 +62,8 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
     Numbers of at most ``rows`` operands are written down.
     """
     shown = set(order)
-    arriving: dict[Any, list[tuple[tuple[float, int], Array]]] = {}
+    arriving = grouped([(output, ((np.inf, 0), np.ones(output.shape, output.dtype))) for output in outputs])
     terms: dict[Any, list[Array]] = {}  # where much cancels: the size of the terms
-    for output in outputs:
-        arriving.setdefault(output, []).append(((np.inf, 0), np.ones(output.shape, output.dtype)))
     answer: dict[Any, Flow] = {}
     for record in order:
         arrived = arriving.pop(record, [])
@@ -86,10 +85,8 @@ def flows(order: Sequence[Any], outputs: Sequence[Any], rows: int) -> dict[Any, 
             if parent in shown and part is not None:
                 arriving.setdefault(parent, []).append(((record.number, slot), part))
         seen = tuple([None if part is None else summary(part) for part in sent[:rows]])
-        cancels = gradient.noise > 0
-        for x in seen:
-            cancels |= bool(x and x.rms and gradient.rms and x.rms < CANCELS * gradient.rms)
-        if cancels:
+        least = CANCELS * (gradient.rms or 0.0)
+        if gradient.noise or any([x and x.rms and x.rms < least for x in seen]):
             sizes = record(sum(map(abs, large)) if gradient.noise else abs(g))  # at most as large as the terms are
             seen = tuple([x and mark_noise(x, part, [size]) for x, part, size in zip(seen, sent, sizes, strict=False)])
             for parent, x, size in zip(record.parents, seen, sizes, strict=False):
@@ -155,10 +152,8 @@ def stored_gradient(leaf: Any, g: Array) -> dict[str, Any]:
             return {}
         ratio = float(np.real(kept.sum() / g.sum()))
         times = round(ratio) if 1.5 < ratio < 1e9 else 0
-        return {
-            "kept": numbers(kept),
-            "times": times if np.allclose(kept, times * g, rtol=close, equal_nan=True) else 0,
-        }
+        is_multiple = np.allclose(kept, times * g, rtol=close, equal_nan=True)
+        return {"kept": numbers(kept), "times": times if is_multiple else 0}
 
 
 # ---------------------------------------------------------------- the walk: which nodes are shown
@@ -189,9 +184,8 @@ class Walk:
         self.order = everything[: max(1, limit)]
         self.shown: Sequence[Any] = self.order
         self.hidden = len(everything) - len(self.order)
-        self.backward_was_called = any([x.grad is not None for x in roots]) or any(
-            [not r.parents and r.grad is not None for r in everything]
-        )
+        leaves = [r for r in everything if not r.parents]
+        self.backward_was_called = any([x.grad is not None for x in (*roots, *leaves)])
         self.titles = titles_of(everything)
         self.titles.outputs.update(map(id, self.records))
         self.flow: dict[Any, Flow] = {}
@@ -205,27 +199,18 @@ class Walk:
     def keep(self, around: Any, radius: int) -> None:
         """Show only what is near to ``around``."""
         center = record_in(around, self.everything, "around")
-        beside: dict[Any, list[Any]] = {}
-        for record in self.everything:
-            for parent in record.parents:
-                if parent is not None:
-                    beside.setdefault(parent, []).append(record)
-        near = {center}
-        edge = [center]
+        users = grouped([(parent, r) for r in self.everything for parent in r.parents])
+        near = edge = {center}
         for _ in range(radius):
-            edge = [x for r in edge for x in (*r.parents, *beside.get(r, ())) if x is not None and x not in near]
-            edge = list(dict.fromkeys(edge))
-            near.update(edge)
+            edge = {x for r in edge for x in (*r.parents, *users.get(r, ())) if x is not None} - near
+            near = near | edge
         self.shown = [r for r in self.everything if r in near]
         self.hidden = len(self.everything) - len(self.shown)
 
     def faded(self, highlight: Any) -> tuple[int, ...]:
         """The ids of all nodes that are on no way from ``highlight`` to an output."""
-        on = {record_in(highlight, self.everything, "highlight")}
-        for record in reversed(self.everything):
-            if any([parent in on for parent in record.parents]):
-                on.add(record)
-        lit = {self.ids[id(r)] for r in on if id(r) in self.ids}
+        on_way = uses_of(record_in(highlight, self.everything, "highlight"), self.everything)
+        lit = {self.ids[id(r)] for r in on_way if id(r) in self.ids}
         return tuple([k for k in self.ids.values() if k not in lit])
 
     def title(self) -> str:
@@ -240,11 +225,9 @@ class Walk:
         if self.shown is not self.order:
             notes.append(f"{len(self.everything):,} nodes; showing the {len(self.shown):,} asked for")
         elif self.hidden:
-            drawn = len(self.order)
-            notes.append(
-                f"{drawn + self.hidden:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are "
-                f"hidden. More: graph(limit=...), or the graph of a node further up."
-            )
+            total, drawn = len(self.everything), len(self.order)
+            told = f"{total:,} nodes; showing the {drawn:,} nearest to the output; {self.hidden:,} are hidden"
+            notes.append(f"{told}. More: graph(limit=...), or the graph of a node further up.")
         if gradients is False or not self.records:
             return notes
         if gradients is None and not self.backward_was_called:
@@ -368,17 +351,14 @@ class Walk:
         title = self.titles.of(c.source) if c.recorded else clip(f"{c.word}({self.titles.of(c.source)})", TITLE)
         return Several(
             c.word, title, self.ids[id(c.source)] if c.recorded else None,
-            tuple([self.ids[id(r)] for r in c.results.values()]), tuple([self.ids[id(r)] for r in c.inside]),
+            tuple([self.ids[id(r)] for r in c.results]), tuple([self.ids[id(r)] for r in c.inside]),
             None if c.recorded else self.ids[id(c.source)],
         )  # fmt: skip
 
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
-        if kind == "Operation":
-            for record, text in self.taken_out:
-                if record is x:
-                    words.append(f"no gradient through {clip(text, 30)}")
+        words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):
@@ -393,17 +373,11 @@ class Walk:
         told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
         return f"{times.pop()} passes" if told else "of other passes too"
 
-    @property
+    @cached_property
     def first_use(self) -> dict[int, int]:
-        """When each Variable was first used by what is drawn."""
-        if not hasattr(self, "_first_use"):
-            self._first_use: dict[int, int] = {}
-            for record in self.order:
-                for parent in record.parents:
-                    if parent is not None and not parent.parents:
-                        earlier = self._first_use.get(id(parent), sys.maxsize)
-                        self._first_use[id(parent)] = min(earlier, record.number)
-        return self._first_use
+        """When each node was first used by what is drawn."""
+        uses = grouped([(id(parent), record.number) for record in self.order for parent in record.parents])
+        return {parent: min(numbers) for parent, numbers in uses.items()}
 
     def plain(self, place: tuple[int, int], x: Any) -> Vertex:
         """An operand that is not a node: a number, an array, or shape and dtype of one that was freed."""
@@ -502,6 +476,15 @@ def record_in(node: Any, everything: Sequence[Any], argument: str) -> Any:
     if record is None or not any([record is r for r in everything]):
         raise ValueError(f"{argument}= is a node of this graph that gradients flow to; not {clip(repr(node), 60)}")
     return record
+
+
+def uses_of(record: Any, order: Sequence[Any]) -> set[Any]:
+    """A record, and all in ``order``, consumers first, that were computed from it."""
+    found = {record}
+    for r in reversed(order):
+        if not found.isdisjoint(r.parents):
+            found.add(r)
+    return found
 
 
 def creation_number(x: Any) -> int:

@@ -23,14 +23,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ...base.groups import grouped
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from ...program.names import Naming
@@ -83,8 +84,8 @@ class Call:
 
     word: str
     source: Any  # the record of the call, or the array that was split
-    results: dict[int, Any]  # by place; results that nothing was computed from are not there
-    inside: tuple[Any, ...] = ()  # records between the call and its results
+    results: Sequence[Any]  # in order; results that nothing was computed from are not there
+    inside: Sequence[Any] = ()  # records between the call and its results
     recorded: bool = True  # has the call a record of its own?
 
 
@@ -129,7 +130,7 @@ def calls_of(records: Iterable[Any]) -> list[Call]:
     calls = []
     for call, places in results.items():
         between = [r.parents[0] for r in places.values() if r.parents[0] is not call]
-        calls.append(Call(call.rule.name, call, dict(sorted(places.items())), tuple(between)))
+        calls.append(Call(call.rule.name, call, [places[k] for k in sorted(places)], between))
     return [*calls, *splits(in_order, shown)]
 
 
@@ -138,64 +139,47 @@ def splits(in_order: Sequence[Any], shown: set[Any]) -> list[Call]:
 
     They are recorded one right after the other, as slices with both ends, which one does not write by hand.
     """
-    taken: dict[Any, list[list[Any]]] = {}
-    users: dict[Any, int] = {}
-    for record in in_order:
-        for parent in record.parents:
-            users[parent] = users.get(parent, 0) + 1
-        if record.rule.name == "getitem" and record.parents[0] in shown:
-            runs = taken.setdefault(record.parents[0], [])
-            if runs and record.number == runs[-1][-1].number + 1:
-                runs[-1].append(record)
-            else:
-                runs.append([record])
+    taken = grouped([(r.parents[0], r) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown])
+    users = Counter([parent for record in in_order for parent in record.parents])
     calls = []
-    for source, runs in taken.items():
-        for run in runs:
+    for source, records in taken.items():
+        for run in grouped([(r.number - k, r) for k, r in enumerate(records)]).values():  # of numbers without a gap
             pieces = [piece(r.options["i"], len(source.shape)) for r in run]
             if len(run) >= LEAST and covers(pieces, source.shape):
-                parts = dict(enumerate(run))
+                moved = source.parents[0] if source.parents and source.rule.name == "moveaxis" else None
                 if not isinstance(run[0].options["i"], int):
-                    calls.append(Call("split", source, parts, recorded=False))
-                elif moved_only(source, users[source], len(run)) and source.parents[0] in shown:
-                    calls.append(Call("unstack", source.parents[0], parts, (source,), recorded=False))
+                    calls.append(Call("split", source, run, recorded=False))
+                elif moved in shown and users[source] == len(run):  # an axis came to the front just for these parts
+                    calls.append(Call("unstack", moved, run, [source], recorded=False))
     return calls
 
 
-def moved_only(x: Any, uses: int, parts: int) -> bool:
-    """Was an axis moved to the front just to take these parts?"""
-    return bool(x.parents) and x.rule.name == "moveaxis" and uses == parts
-
-
-def piece(i: Any, axes: int) -> tuple[int, int | slice] | None:
-    """The axis along which ``x[i]`` cuts, and where; None if it does something else.
+def piece(i: Any, axes: int) -> tuple[int, bool, int, int] | None:
+    """The axis along which ``x[i]`` cuts, whether the axis disappears, and from where to where; None if it does
+    something else.
 
     >>> piece((slice(None), slice(0, 2)), 2), piece(1, 2), piece(Ellipsis, 2)
-    ((1, slice(0, 2, None)), (0, 1), None)
+    ((1, False, 0, 2), (0, True, 1, 2), None)
     """
     parts = i if isinstance(i, tuple) else (i,)
     cutting = [k for k, part in enumerate(parts) if not (isinstance(part, slice) and part == slice(None))]
     if len(cutting) != 1 or len(parts) > axes:
         return None
     part = parts[cutting[0]]
-    both_ends = isinstance(part, slice) and part.step is None and None not in (part.start, part.stop)
-    if both_ends or (type(part) is int and cutting == [0] and len(parts) == 1):
-        return cutting[0], part
+    if type(part) is int and len(parts) == 1:
+        return 0, True, part, part + 1
+    if isinstance(part, slice) and part.step is None and None not in (part.start, part.stop):
+        return cutting[0], False, part.start, part.stop
     return None
 
 
-def covers(pieces: Sequence[tuple[int, int | slice] | None], shape: tuple[int, ...]) -> bool:
+def covers(pieces: Sequence[tuple[int, bool, int, int] | None], shape: tuple[int, ...]) -> bool:
     """Are these all parts along one axis, in order?"""
     known = [found for found in pieces if found is not None]
-    if len(known) < len(pieces) or len({axis for axis, _ in known}) > 1:
+    if len(known) < len(pieces) or len({found[:2] for found in known}) > 1:
         return False
-    length = shape[known[0][0]]
-    parts = [part for _, part in known]
-    if all([isinstance(part, int) for part in parts]):
-        return parts == list(range(length))
-    ends = [(part.start, part.stop) for part in parts if isinstance(part, slice)]
-    meet = len(ends) == len(parts) and all([a[1] == b[0] for a, b in pairwise(ends)])
-    return meet and (ends[0][0], ends[-1][1]) == (0, length)
+    starts, stops = [found[2] for found in known], [found[3] for found in known]
+    return [*starts, shape[known[0][0]]] == [0, *stops]  # each begins where the one before has ended
 
 
 # ---------------------------------------------------------------- titles

@@ -195,10 +195,8 @@ def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = F
     text = f"to {p.title}: {by}" + ("?" if ask else p.note if p.sent is None else amount_text(p.sent, graph))
     if ask or p.place == 1 or p.note:
         return text
-    known = p.so_far and p.so_far.kept
-    return text + (
-        "   so far " + (amount_text(p.so_far, graph) if known and p.so_far else f"{p.place} of {p.of_places} parts")
-    )
+    total = amount_text(p.so_far, graph) if p.so_far and p.so_far.kept else f"{p.place} of {p.of_places} parts"
+    return f"{text}   so far {total}"
 
 
 def factor(x: Numbers, graph: GraphData) -> str:

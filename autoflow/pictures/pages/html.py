@@ -29,13 +29,11 @@ import base64
 import hashlib
 import json
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ..folding import views
@@ -43,7 +41,7 @@ from ..folding.results import tidy
 from ..folding.views import alt_text, visible_picture
 from ..model.data import GraphData, Numbers, Vertex
 from ..model.steps import Product, Step, steps_of
-from ..model.style import DARK, LIGHT, clip
+from ..model.style import DARK, LIGHT
 from ..render import cards
 from ..render.display import STEPS
 from ..render.svg import css, to_svg
@@ -112,16 +110,14 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     """
     home = views.visible_picture(graph)
     if graph.view or graph.look.engine == "dot" or not (home.frames or any([v.fold for v in home.nodes])):
-        return []
-    if any([v.fold for v in graph.nodes]):
-        return []  # so large that its parts were never gathered
+        return []  # (a huge graph is a view: its parts were never gathered)
     start = frozenset(graph.look.closed or views.boxes_of(graph)[1])
     known = {start: home}
-    texts: dict[frozenset[int], str] = {start: ""}  # that picture is in the page already
+    texts = {start: ""}  # that picture is in the page already
     waiting, budget = [start], [CARDS - len(home.nodes), LETTERS]
     listing = Listing(graph)
     for closed in waiting:
-        for other in ways(known[closed], closed).values():
+        for other, _ in ways(known[closed], closed, start).values():
             if other not in known and len(known) < PICTURES and min(budget) > 0:
                 drawn = views.visible_picture(views.with_look(graph, closed=tuple(sorted(other))))
                 budget[0] -= len(drawn.nodes)
@@ -138,27 +134,23 @@ def toggles(graph: GraphData) -> list[dict[str, Any]]:
     ]
 
 
-def ways(drawn: GraphData, closed: frozenset[int]) -> dict[int, frozenset[int]]:
-    """For each box that can be seen the set of folded boxes after a click on it."""
-    opened = {v.fold.box: closed - {v.fold.box} for v in drawn.nodes if v.fold}
-    return opened | {f.path[-1]: closed | {f.path[-1]} for f in drawn.frames}
+Boxes = frozenset[int]
 
 
-def alone(drawn: GraphData, box: int, start: frozenset[int]) -> frozenset[int]:
-    """The set at first, but for one box: open if it is folded in ``drawn``, with those around it; or folded."""
-    for v in drawn.nodes:
-        if v.fold and v.fold.box == box:
-            return start - {box, *v.entered}
-    return start | {box}
+def ways(drawn: GraphData, closed: Boxes, start: Boxes) -> dict[int, tuple[Boxes, Boxes]]:
+    """For each box that can be seen the set of folded boxes after a click on it; and that set if the others were as at
+    the start, but for those around an opened box, which are open."""
+    opened = {v.fold.box: (closed - {v.fold.box}, start - {v.fold.box, *v.entered}) for v in drawn.nodes if v.fold}
+    return opened | {f.path[-1]: (closed | {f.path[-1]}, start | {f.path[-1]}) for f in drawn.frames}
 
 
 def picture_data(
-    drawn: GraphData, closed: frozenset[int], svg: str, number: dict[frozenset[int], int], home: GraphData,
-    titles: list[str], start: frozenset[int],
+    drawn: GraphData, closed: Boxes, svg: str, number: dict[Boxes, int], home: GraphData, titles: list[str],
+    start: Boxes,
 ) -> dict[str, Any]:  # fmt: skip
     """One picture as the script needs it."""
-    others = {box: (other, alone(drawn, box, start)) for box, other in ways(drawn, closed).items()}
-    to = {box: next((number[x] for x in some if x in number), -1) for box, some in others.items()}
+    after = ways(drawn, closed, start)
+    to = {box: next((number[x] for x in some if x in number), -1) for box, some in after.items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
     parts = {str(v.id): list(dict.fromkeys([card[m] for m in v.members if m in card])) for v in home.nodes if v.fold}
     return {
@@ -203,15 +195,6 @@ def document(title: str, body: str, program: str, styles: str, theme: str = "aut
         f'<meta name="color-scheme" content="{schemes}">\n<title>{escape(title)}</title>\n'
         f"<style>{styles}</style>\n</head>\n<body{attributes}>\n{body}\n</body>\n</html>\n"
     )
-
-
-def save_page(page: Any, path: Any, what: str) -> Path:
-    """Write the page of an object that has ``to_html``; ``what`` it is, for the error."""
-    target = Path(os.fspath(path))
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{what} can be saved as .html; not as {clip(repr(target.name), 60)}")
-    target.write_text(page.to_html(), encoding="utf-8")
-    return target
 
 
 def ground(theme: str) -> str:
@@ -376,13 +359,11 @@ def style(theme: str) -> str:
         "".join([f"--{key}:{value};" for key, value in colours.items()]) + f"color-scheme:{name}"
         for colours, name in ((LIGHT, "light"), (DARK, "dark"))
     ]
-    rules = [
-        f".page{{{light}}}",
-        f"@media screen and (prefers-color-scheme:dark){{.page{{{dark}}}}}",
-        f"[data-jp-theme-light=true] .page{{{light}}}",
-        f"[data-jp-theme-light=false] .page{{{dark}}}",
-    ]
-    return "\n".join([*rules, *map(pack_file, ("fragment.css", "program.css")), css(STEPS, "", weight="!important")])
+    return "\n".join([
+        f".page{{{light}}}", f"@media screen and (prefers-color-scheme:dark){{.page{{{dark}}}}}",
+        f"[data-jp-theme-light=true] .page{{{light}}}", f"[data-jp-theme-light=false] .page{{{dark}}}",
+        *map(pack_file, ("fragment.css", "program.css")), css(STEPS, "", weight="!important"),
+    ])  # fmt: skip
 
 
 @cache

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,12 @@ from ...base.modes import modes
 from ..folding.results import tidy
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
-from ..model.style import clip, readable
+from ..model.style import clean, clip, readable
 from ..render import dot, svg, text
 from ..render.cards import align_columns
 from ..render.text import to_json, to_mermaid
 from ..render.tikz import to_tex
-from .html import PLAIN, RULE, fragment, html_table, page, step_rows
+from .html import PLAIN, RULE, fragment, html_table, image, page, step_rows
 
 # ---------------------------------------------------------------- cells for places that run no scripts
 
@@ -42,8 +44,8 @@ def show(graph: GraphData, rows: Callable[[], Sequence[Sequence[str]]] | None = 
         raise NotImplementedError
     from IPython.display import display
 
-    image = bundle(graph)
-    display(image, raw=True, metadata=size(image))
+    drawn = bundle(graph)
+    display(drawn, raw=True, metadata=size(drawn))
     if modes().tables and rows:
         table = rows()
         text = "\n".join(align_columns(table))
@@ -109,7 +111,7 @@ class Stepper:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What notebooks show."""
-        return bundle(self.graph, include, exclude, start=0, text=lambda _: str(self))
+        return bundle(self, include, exclude, self.graph)
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``: see :func:`show`."""
@@ -161,11 +163,9 @@ def rasterise(graph: GraphData, form: str) -> bytes:
     """
     from ..render.png import NoMatplotlibError, render
 
-    if graph.look.engine != "dot":
-        try:
+    with suppress(NoMatplotlibError):
+        if graph.look.engine != "dot":
             return render(graph, form)
-        except NoMatplotlibError:
-            pass
     try:
         return dot.run_dot(graph, form)
     except FileNotFoundError as missing:
@@ -192,34 +192,39 @@ def by_pygraphviz(graph: GraphData, form: str) -> bytes | None:
     return bytes(data) if data else None
 
 
-def bundle(
-    graph: GraphData,
-    include: Any = None,
-    exclude: Any = None,
-    *,
-    start: int = -1,
-    text: Callable[[GraphData], str] = str,
-) -> dict[str, Any]:
-    """What IPython shows: HTML for notebooks, and the tree (or ``text``) for terminals.
+# ---------------------------------------------------------------- what IPython shows
+
+
+def bundle(shown: Any, include: Any = None, exclude: Any = None, picture: GraphData | None = None) -> dict[str, Any]:
+    """What IPython shows of an object with a ``picture`` (None: it is one): its HTML for notebooks, text for terminals.
 
     Under ``af.options.static`` a PNG instead of HTML, for places that show none: the viewers of GitHub, PDF. An SVG
     where nothing can draw a PNG, and where ``include`` names it: with one in the notebook, whatever stands beside it,
     nbconvert writes no LaTeX without Inkscape.
     """
-    makers: dict[str, Callable[[GraphData], Any]] = {"text/html": lambda graph: fragment(graph, start)}
+    graph = shown if picture is None else picture
+    makers: dict[str, Callable[[], Any]] = {"text/html": lambda: shown.to_html(full=False)}
     if modes().static:
-        makers = {"image/png": lambda graph: rasterise(graph, "png")}
-    makers |= {SVG: svg.to_svg, "text/plain": text}
-    asked = SVG in (include or ())
+        makers = {"image/png": lambda: rasterise(graph, "png")}
+    answer = make_bundle(makers, include, exclude)
+    if SVG in (include or ()) or not answer:
+        answer |= make_bundle({SVG: lambda: svg.to_svg(graph)}, include, exclude)
+    failed = f"a picture of {len(graph.nodes)} nodes, which failed: %s"
+    return answer | make_bundle({"text/plain": lambda: str(shown)}, include, exclude, failed)
+
+
+def make_bundle(
+    makers: Mapping[str, Callable[[], Any]], include: Any, exclude: Any, failed: str = ""
+) -> dict[str, Any]:  # fmt: skip
+    """The forms that IPython wants, as far as they can be made. An exception would print a traceback into the page, so
+    none is raised: ``failed``, with the name of the error for %s, replaces a text."""
     answer: dict[str, Any] = {}
     for kind in wanted_kinds(makers, include, exclude):
-        if kind == SVG and not asked and (answer.keys() & {"text/html", "image/png"}):
-            continue
         try:
-            answer[kind] = makers[kind](graph)
+            answer[kind] = makers[kind]()
         except Exception as error:
             if kind == "text/plain":
-                answer[kind] = f"a picture of {len(graph.nodes)} nodes, which failed: {type(error).__name__}"
+                answer[kind] = failed % type(error).__name__
     return answer
 
 
@@ -227,10 +232,51 @@ def wanted_kinds(kinds: Iterable[str], include: Any = None, exclude: Any = None)
     """The requested kinds of output; IPython in a terminal wants text only."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     active = getattr(getattr(shell, "display_formatter", None), "active_types", None)
-    return [
-        kind
-        for kind in kinds
-        if (not include or kind in include)
-        and not (exclude and kind in exclude)
-        and (include or not active or kind in active)
-    ]
+    asked = include or active
+    return [kind for kind in kinds if (not asked or kind in asked) and kind not in (exclude or ())]
+
+
+class MovingPage:
+    """A page in which numbers move: sliders, a network that trains. Where nothing moves, it is shown as a picture.
+
+    ``reason`` says why the browser cannot compute it by itself; None if it can.
+    """
+
+    what: str  # it is, in messages
+    reason: str | None
+    picture: Any
+
+    def to_html(self, *, full: bool = True) -> str:
+        """A page, or the content of its body."""
+        raise NotImplementedError
+
+    def widget_bundle(self) -> Any:
+        """What IPython shows of a widget; None if a page does as well."""
+        raise NotImplementedError
+
+    def without_program(self, advice: str) -> tuple[str, str]:
+        """The picture with a line of advice; no program."""
+        return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(advice)}</p></div>', ""
+
+    def save(self, path: Any) -> Path:
+        """Write a page of its own, light or dark as the reader's screen. Returns the path."""
+        target = Path(os.fspath(path))
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"{self.what} can be saved as .html; not as {clip(repr(target.name), 60)}")
+        target.write_text(self.to_html(), encoding="utf-8")
+        return target
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
+        if modes().static:  # nothing moves there
+            return bundle(self.picture, include, exclude)
+        trouble = ""
+        try:
+            if (shown := self.widget_bundle()) is not None:
+                return shown
+        except ImportError:  # anywidget is not installed: the page says so, or has everything but the way to Python
+            pass
+        except Exception as error:
+            trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
+        makers = {"text/plain": lambda: f"{self}{trouble}", "text/html": lambda: self.to_html(full=False)}
+        return make_bundle(makers, include, exclude, f"{self.what}, which cannot be shown: %s")

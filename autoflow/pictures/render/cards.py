@@ -170,11 +170,12 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         lines.append(foot(graph, node, node.gradient))
         if flags := node.gradient.flags():
             lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
-    return lines + [
-        CardLine("note", (span(clip(text, 60), "note"),))
-        for text in node.notes
-        if graph.gradients or text != "no gradient"
-    ]
+    return lines + [note_line(text) for text in node.notes if graph.gradients or text != "no gradient"]
+
+
+def note_line(text: str) -> CardLine:
+    """A remark in small letters."""
+    return CardLine("note", (span(clip(text, 60), "note"),))
 
 
 def images(node: Vertex, digits: int) -> tuple[Cells, ...]:
@@ -197,7 +198,7 @@ def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
         if flags := value.flags():
             lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
         if result.gradient is not None:
-            lines.append(gradient_line(graph, "gradient", result.gradient, result.parts, result.of_parts))
+            lines.append(gradient_line(graph, "gradient", result.gradient, result))
     return lines
 
 
@@ -205,12 +206,9 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     """A folded box: + name and shape, what is in it, how large its gradient is."""
     shape = node.value.shape_text() if fold.exits == 1 else ""
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
-    if fold.text():
-        lines.append(CardLine("note", (span(clip(fold.text(), 60), "note"),)))
-    lines += [CardLine("note", (span(clip(text, 60), "note"),)) for text in fold.told]
     counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
     told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
-    lines.append(CardLine("note", (span(told, "note"),)))
+    lines += [note_line(text) for text in (*filter(None, [fold.text()]), *fold.told, told)]
     if node.gradient is not None and graph.look.detail != "names":
         lines.append(foot(graph, node, node.gradient))
     return lines
@@ -278,10 +276,7 @@ def break_lines(text: str) -> list[str]:
     if len(text) <= WIDE:
         return [text]
     if "], [" in text:
-        return [
-            row + "]," * (place < text.count("], ["))
-            for place, row in enumerate(text.replace("], [", "\n[").split("\n"))
-        ]
+        return text.replace("], [", "],\n[").split("\n")
     numbers = text.split(", ")
     groups = [", ".join(numbers[i : i + 3]) for i in range(0, len(numbers), 3)]
     return [group + "," * (place < len(groups) - 1) for place, group in enumerate(groups)]
@@ -293,22 +288,20 @@ def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     if graph.look.compact and graph.look.detail == "arrays" and not gradient.scalar:
         left = span(name, "partial") if node.operands or node.fold else span(node.kind, "word")
         return CardLine("foot", (left,), (span(gradient.magnitude(graph.look.digits), "gradient"),))
-    return gradient_line(graph, name, gradient, node.parts, node.of_parts)
+    return gradient_line(graph, name, gradient, node)
 
 
-def gradient_line(
-    graph: GraphData, name: str, gradient: Numbers, of: Sequence[Numbers], of_parts: int
-) -> CardLine:  # fmt: skip
-    """The name of a gradient, its parts ``of`` as a sum, and what it is."""
+def gradient_line(graph: GraphData, name: str, gradient: Numbers, carried: Vertex | Result) -> CardLine:
+    """The name of the gradient of what is ``carried``, its parts as a sum, and what it is."""
     digits = graph.look.digits
-    left = [span(name, "partial")]
+    left = span(name, "partial")
     if gradient.scalar or (gradient.elements and len(gradient.text(digits)) <= WIDE):
         told, whole = "", gradient.text(digits)
-        if graph.look.detail == "lesson" and of and (gradient.scalar or not graph.look.compact):
-            told, whole = sum_text(of, of_parts, gradient, digits)
-        return CardLine("foot", tuple(left), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
+        if graph.look.detail == "lesson" and carried.parts and (gradient.scalar or not graph.look.compact):
+            told, whole = sum_text(carried.parts, carried.of_parts, gradient, digits)
+        return CardLine("foot", (left,), (*([span(told, "parts")] if told else []), span(whole, "gradient")))
     bar = span("", "blocks")
-    return CardLine("foot", (*left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
+    return CardLine("foot", (left, bar), (span(gradient.magnitude(digits), "gradient"),), gradient.blocks())
 
 
 def sum_text(parts: Sequence[Numbers], of_parts: int, total: Numbers, digits: int) -> tuple[str, str]:
@@ -338,19 +331,12 @@ def flow_levels(graph: GraphData) -> list[float | None]:
 
     Between numbers the largest of the picture decides the scale; arrays have the fixed one of the six blocks.
     """
-    sizes = [
-        None if e.sent is None or not e.flows else math.inf if e.sent.rms is None else e.sent.rms for e in graph.edges
-    ]
-    top = max([s for s in sizes if s is not None and math.isfinite(s)], default=0.0)
-    scale = math.log1p(max(top, 15.0))
-    levels: list[float | None] = []
-    for e, size in zip(graph.edges, sizes, strict=True):
-        if size is None or e.sent is None:
-            levels.append(None)
-        else:
-            arrays = graph.look.detail == "arrays"
-            levels.append(e.sent.blocks() / 6 if arrays else min(1.0, math.log1p(size) / scale))
-    return levels
+    sent = [e.sent if e.flows else None for e in graph.edges]
+    if graph.look.detail == "arrays":
+        return [None if x is None else x.blocks() / 6 for x in sent]
+    sizes = [None if x is None else math.inf if x.rms is None else x.rms for x in sent]
+    scale = math.log1p(max([15.0, *[size for size in sizes if size is not None and math.isfinite(size)]]))
+    return [None if size is None else min(1.0, math.log1p(size) / scale) for size in sizes]
 
 
 # ---------------------------------------------------------------- lines and spans as shapes

@@ -30,43 +30,36 @@ from .display import Group, Item, Rect, Text, tenth
 
 LINE = 23.0
 BETWEEN = 22.0  # signs
-Sign = tuple[list[tuple[str, str]], float]  # (text, style) pieces, and their width
+Sign = list[tuple[str, str]]  # (text, style) pieces
 
 
 def signs(graph: GraphData) -> list[Sign]:
     """The signs that this picture has, with their meaning."""
-    down = graph.look.direction == "down"
-    answer: list[list[tuple[str, str]]] = [
-        [(kind, SHORT[kind])] for kind in KINDS if any([v.kind == kind for v in graph.nodes])
-    ]
+    down, digits = graph.look.direction == "down", graph.look.digits
+    drawn = {v.kind for v in graph.nodes}
+    answer = [[(kind, SHORT[kind])] for kind in KINDS if kind in drawn]
     if graph.look.detail == "names":
-        return [(piece, room(piece)) for piece in answer]
+        return answer
     arrays = [v for v in graph.nodes if not v.value.scalar]
     output = next((v for v in graph.nodes if v.output and v.value.scalar), None)
     if output is not None:
-        sample = output.value.text(graph.look.digits)
-        answer.append([(sample, "value"), (f"value, computed {'downwards' if down else 'left to right'}", "note")])
+        way = "downwards" if down else "left to right"
+        answer.append([(output.value.text(digits), "value"), (f"value, computed {way}", "note")])
     spread = next((v.value for v in arrays if v.value.elements is None and v.value.mean is not None), None)
     if spread is not None and not graph.look.compact:
-        answer.append([(spread.text(graph.look.digits), "numbers"), ("mean ± standard deviation", "note")])
+        answer.append([(spread.text(digits), "numbers"), ("mean ± standard deviation", "note")])
     if not graph.gradients:
-        return [(piece, room(piece)) for piece in answer]
+        return answer
     of = f" of {graph.title}" if len(graph.title) <= 16 else ""
     scalar = next((v.gradient for v in graph.nodes if v.gradient is not None and v.gradient.scalar), None)
     if scalar is not None:
-        answer.append(
-            [
-                (scalar.text(graph.look.digits), "gradient"),
-                (f"gradient{of}, {'upwards' if down else 'right to left'}", "note"),
-            ]
-        )
-    if any([v.gradient is not None and v.gradient.elements is None for v in arrays]):
-        told = f"size of the gradient{of} (root mean square"
-        if graph.look.compact:
-            size = next(v.gradient for v in arrays if v.gradient is not None and v.gradient.elements is None)
-            answer.append([(size.magnitude(graph.look.digits), "gradient"), (f"{told})", "note")])
-        else:
-            answer.append([("", "blocks"), (f"{told}, log scale)", "note")])
+        way = "upwards" if down else "right to left"
+        answer.append([(scalar.text(digits), "gradient"), (f"gradient{of}, {way}", "note")])
+    size = next((v.gradient for v in arrays if v.gradient is not None and v.gradient.elements is None), None)
+    if size is not None:
+        sample = (size.magnitude(digits), "gradient") if graph.look.compact else ("", "blocks")
+        scale = "" if graph.look.compact else ", log scale"
+        answer.append([sample, (f"size of the gradient{of} (root mean square{scale})", "note")])
     rows = [row for v in graph.nodes if not v.fold for row in v.operands]
     rules = [graph.rule(v, row) for v in graph.nodes if not v.fold for row in v.operands if row.rule]
     rule = next(iter(sorted(rules, key=lambda rule: rule == "g")), "")
@@ -79,16 +72,16 @@ def signs(graph: GraphData) -> list[Sign]:
         local = next(iter(sorted(known, key=lambda x: x.elements in ((1.0,), (-1.0,)))), None)  # 1 explains little
         sent = next((row.sent for row in rows if row.sent), None)
         if local is not None:
-            answer.append([(f"×{local.text(graph.look.digits)}", "local"), ("local derivative", "note")])
+            answer.append([(f"×{local.text(digits)}", "local"), ("local derivative", "note")])
         if sent is not None:
-            told = f"= {short(sent, graph.look.digits)}"
-            answer.append([(told, "sent"), ("sent back along that arrow (thicker: larger)", "note")])
-    return [(piece, room(piece)) for piece in answer]
+            told = "sent back along that arrow (thicker: larger)"
+            answer.append([(f"= {short(sent, digits)}", "sent"), (told, "note")])
+    return answer
 
 
-def room(pieces: list[tuple[str, str]]) -> float:
+def room(sign: Sign) -> float:
     """The width of a sign and its meaning."""
-    return fsum([_piece(text, style) for text, style in pieces]) + 7.0 * (len(pieces) - 1)
+    return fsum([_piece(text, style) for text, style in sign]) + 7.0 * (len(sign) - 1)
 
 
 def _piece(text: str, style: str) -> float:
@@ -99,26 +92,24 @@ def legend(graph: GraphData, widest: float) -> tuple[list[Item], float, float]:
     """What is drawn, broken into lines of at most ``widest``, and the width and height of all."""
     rows: list[list[Sign]] = []
     for sign in signs(graph) if graph.look.legend else []:
-        used = fsum([w + BETWEEN for _, w in rows[-1]]) if rows else widest
-        if rows and used + sign[1] <= widest:
+        if rows and fsum([room(x) + BETWEEN for x in rows[-1]]) + room(sign) <= widest:
             rows[-1].append(sign)
         else:
             rows.append([sign])
-    for note in graph.notes:
-        rows += [[([(text, "note")], width(text, "note"))] for text in break_words(note, widest, "note")]
-    wide = max([fsum([w for _, w in row]) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
+    rows += [[[(text, "note")]] for note in graph.notes for text in break_words(note, widest, "note")]
+    wide = max([fsum(map(room, row)) + BETWEEN * (len(row) - 1) for row in rows], default=0.0)
     drawn: list[Item] = []
     for k, row in enumerate(rows):
-        x = (wide - fsum([w for _, w in row]) - BETWEEN * (len(row) - 1)) / 2
+        x = (wide - fsum(map(room, row)) - BETWEEN * (len(row) - 1)) / 2
         for sign in row:
             drawn += draw_sign(sign, x, k * LINE + LINE / 2)
-            x += sign[1] + BETWEEN
+            x += room(sign) + BETWEEN
     return drawn, wide, LINE * len(rows)
 
 
 def draw_sign(sign: Sign, x: float, middle: float) -> Iterator[Item]:
     """A sign and its meaning."""
-    for words, style in sign[0]:
+    for words, style in sign:
         wide = _piece(words, style)
         if style in SHORT.values():
             yield _swatch(words, style, x, middle, wide)
@@ -282,24 +273,20 @@ def quote_text(text: str) -> str:
 def below(graph: GraphData, theme: Theme) -> str:
     """The legend and the notes as a table."""
     cells = []
-    for pieces, _ in signs(graph) if graph.look.legend else []:
-        words = ""
-        style = ""
-        for text, name in pieces:
+    for sign in signs(graph) if graph.look.legend else []:
+        words = style = ""
+        for text, name in sign:
             if name in SHORT.values():
                 fill, line = theme[name + "-head"], theme[name + "-line"]
-                shape = SHAPES[name]
-                style = f' BORDER="1.3" COLOR="{line}" BGCOLOR="{fill}"{shape}'
+                style = f' BORDER="1.3" COLOR="{line}" BGCOLOR="{fill}"{SHAPES[name]}'
                 words += font(StyledText(text, "word", 0.0), CardLine("note"), name, theme)
             else:
                 words += font(StyledText(text, name, 0.0), CardLine("note", blocks=4), "op", theme) + " "
         cells.append(f"<TD{style}>{words}</TD>")
     rows = [f"<TR>{''.join(cells)}</TR>"] if cells else []
-    span = max(1, len(cells))
-    rows += [
-        f'<TR><TD COLSPAN="{span}">{font(StyledText(text, "note", 0.0), CardLine("note"), "op", theme)}</TD></TR>'
-        for text in graph.notes
-    ]
+    for text in graph.notes:
+        words = font(StyledText(text, "note", 0.0), CardLine("note"), "op", theme)
+        rows.append(f'<TR><TD COLSPAN="{max(1, len(cells))}">{words}</TD></TR>')
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="7" CELLPADDING="3">{"".join(rows)}</TABLE>' if rows else ""
 
 

@@ -10,12 +10,12 @@ reader. The one that reads best is taken.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import fsum
 
+from ...base.groups import grouped
 from ..folding.choose import FEWEST
 from ..folding.views import visible_picture, with_look
 from ..layout.arrange import PAGE, cost
@@ -55,13 +55,9 @@ def place(graph: GraphData, drawn: Sequence[Card], widths: list[float]) -> tuple
     downs = downward(graph)
     if graph.look.direction != "down":
         column = [(-1 - v.id if down else r, v.entered) for r, v, down in zip(rank, graph.nodes, downs, strict=True)]
-        among: dict[object, list[float]] = {}
-        for w, c in zip(widths, column, strict=True):
-            among.setdefault(c, []).append(w)
-        span = {c: (min(all_widths), max(all_widths)) for c, all_widths in among.items()}
-        widths[:] = [
-            span[c][1] if span[c][1] <= STRETCH * span[c][0] else w for w, c in zip(widths, column, strict=True)
-        ]
+        among = grouped(zip(column, widths, strict=True))
+        one = {c: max(some) for c, some in among.items() if max(some) <= STRETCH * min(some)}
+        widths[:] = [one.get(c, w) for w, c in zip(widths, column, strict=True)]
     boxes = [box(graph, c, wide, down) for c, wide, down in zip(drawn, widths, downs, strict=True)]
     main = spine([(e.source, e.target) for e in graph.edges], rank, graph.outputs)
     lines = []
@@ -91,16 +87,15 @@ def box(graph: GraphData, c: Card, wide: float, down: bool) -> NodeBox:
     count = max(rows, default=-1) + 1
     if down:
         return NodeBox(c.height, wide, tuple([wide * share(rows, s) for s in range(count)]), wide / 2, not rows)
-    inputs = [centre(c, s) if c.row(s) else c.height * share(rows, s) for s in range(count)]
-    return NodeBox(wide, c.height, tuple(inputs), centre(c, 0) if c.row(0) else c.height / 2, not rows)
+    inputs = [middle(c, c.row(s)) if c.row(s) else c.height * share(rows, s) for s in range(count)]
+    return NodeBox(wide, c.height, tuple(inputs), middle(c, c.row(0)) if c.row(0) else c.height / 2, not rows)
 
 
 def leaving(c: Card, result: int, wide: float, down: bool) -> float:
     """Where the arrows of one of several results leave a card."""
     if down:
         return wide * (result + 1) / (len(c.node.results) + 1)
-    place = c.out(result)
-    return math.fsum([line.height for line in c.lines[:place]]) + c.lines[place].height / 2
+    return middle(c, c.out(result))
 
 
 def share(rows: Sequence[int], slot: int) -> float:
@@ -108,10 +103,9 @@ def share(rows: Sequence[int], slot: int) -> float:
     return (sum([r < slot for r in rows]) + 1) / (len(rows) + 1)
 
 
-def centre(c: Card, slot: int) -> float:
-    """The height of an operand's row."""
-    row = c.row(slot)
-    return math.fsum([line.height for line in c.lines[:row]]) + c.lines[row].height / 2
+def middle(c: Card, place: int) -> float:
+    """How far down the middle of a line is."""
+    return fsum([line.height for line in c.lines[:place]]) + c.lines[place].height / 2
 
 
 # ---------------------------------------------------------------- directions: every way is tried
@@ -183,13 +177,10 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     or below the page then."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     made = cards(drawn)
-    room: dict[int, float] = {}
-    pile: dict[int, float] = {}
-    for r, card in zip(rank, made, strict=True):
-        room[r] = max(room.get(r, 0.0), card.width)
-        pile[r] = pile.get(r, 0.0) + card.height + APART
+    piles = grouped(zip(rank, made, strict=True)).values()
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
-    wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
+    wide = fsum([max([c.width for c in pile]) + GAP for pile in piles]) + frames
+    high = max([fsum([c.height + APART for c in pile]) for pile in piles]) + frames
     if wide <= SURE[0] and high <= SURE[1]:
         return "right", 0.0
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
@@ -220,12 +211,8 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
 def with_legend(graph: GraphData, wide: float, high: float) -> tuple[list[Item], float, float, float]:
     """The legend, its width, and the size of the whole picture around a drawing of that size."""
     below, below_wide, below_high = legend(graph, max(wide, LEGEND))
-    return (
-        below,
-        below_wide,
-        max(wide, below_wide) + 2 * MARGIN,
-        high + 2 * MARGIN + (below_high + MARGIN) * bool(below),
-    )
+    total = high + 2 * MARGIN + (below_high + MARGIN) * bool(below)
+    return below, below_wide, max(wide, below_wide) + 2 * MARGIN, total
 
 
 def has_sequence(drawn: GraphData) -> bool:
@@ -236,12 +223,9 @@ def has_sequence(drawn: GraphData) -> bool:
 def guess(drawn: GraphData, rank: Sequence[int]) -> str:
     """In rows if few arrows turn round there, else downwards."""
     turning: Counter[int] = Counter()  # arrows across the end of each rank; those of leaves may be cut
-    ends: dict[int, int] = {}
-    for e in drawn.edges:
-        if drawn.nodes[e.source].operands:
-            ends[e.source] = max(ends.get(e.source, 0), rank[e.target])
-    for source, end in ends.items():
-        turning.update(range(rank[source], end))
+    ends = grouped([(e.source, rank[e.target]) for e in drawn.edges if drawn.nodes[e.source].operands])
+    for source, found in ends.items():
+        turning.update(range(rank[source], max(found)))
     if max(turning.values(), default=0) <= NARROW:
         return "rows"
     return "right" if max(rank) < LONG else "down"

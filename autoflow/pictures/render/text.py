@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from ..folding import views
@@ -47,18 +47,12 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     rows = list(Tree(graph).rows())
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
-        rows = [TreeRow(to_ascii(r.text), to_ascii(r.gradient), to_ascii(r.local), to_ascii(r.parts)) for r in rows]
-    first = max([columns(row.text) for row in rows], default=0) + 2
-    wide = [
-        max([columns(text) for text in column], default=0)
-        for column in zip(*[(r.gradient, r.local) for r in rows], strict=True)
-    ]
+        rows = [TreeRow(*map(to_ascii, astuple(row))) for row in rows]
+    wide = [max(map(columns, x)) for x in zip(*[(r.text, r.gradient, r.local) for r in rows], strict=True)]
     lines = []
     for row in rows:
-        line = pad_text(row.text, first) if row.gradient or row.local or row.parts else row.text
-        if row.gradient or row.local or row.parts:
-            line += pad_text(row.gradient, wide[0] + 2) + pad_text(row.local, wide[1] + 1) + row.parts
-        lines.append(line.rstrip())
+        line = pad_text(row.text, wide[0] + 2) + pad_text(row.gradient, wide[1] + 2) + pad_text(row.local, wide[2] + 1)
+        lines.append((line + row.parts).rstrip())
     lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
     return to_ascii(text) if ascii else text
@@ -120,9 +114,12 @@ class Tree:
                 continue
             known = node.id in self.seen
             if node.results:
-                yield self.line(node, row, lead, self.repeated(node, row), False)
-                outputs = self.results(node, below) if row is None else []
-                stack += reversed(outputs + ([] if known else list(self.children(node, below))))
+                key = node.id, row.result if row else None
+                yield self.line(node, row, lead, key in self.shown, False)
+                self.shown.add(key)
+                outputs = [k for k, result in enumerate(node.results) if result.output and row is None]
+                below_it = [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
+                stack += reversed(below_it + ([] if known else list(self.children(node, below))))
                 self.seen.add(node.id)
                 continue
             deep = len(below) >= 4 * DEEP and not known and bool(node.operands)
@@ -136,12 +133,8 @@ class Tree:
     def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
         """The entries of the operands. Operands that are all known leaves share a line."""
         operands = node.operands
-        if (
-            len(operands) > 1
-            and not node.more_operands
-            and all([self.known_leaf(row) for row in operands])
-            and not self.lesson()
-        ):
+        several = len(operands) > 1 and not node.more_operands and not self.lesson()
+        if several and all([self.known_leaf(row) for row in operands]):
             names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
             yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
             return
@@ -153,18 +146,6 @@ class Tree:
             yield source, row, lead, below + ("    " if last else "│   ")
         if node.more_operands:
             yield None, Operand(0, f"… {node.more_operands:,} more operands"), f"{below}└─ ", ""
-
-    def results(self, node: Vertex, below: str) -> list[tuple[Vertex | None, Operand | None, str, str]]:
-        """Entries of the results that are outputs, below their function."""
-        outputs = [k for k, result in enumerate(node.results) if result.output]
-        return [(node, Operand(k, "", node.id, result=k), f"{below}├─ ", below) for k in outputs]
-
-    def repeated(self, node: Vertex, row: Operand | None) -> bool:
-        """Has this result been shown?"""
-        key = node.id, row.result if row else None
-        known = key in self.shown
-        self.shown.add(key)
-        return known
 
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
@@ -267,19 +248,15 @@ def to_mermaid(graph: GraphData) -> str:
         words = [str(e.slot + 1)] if len(graph.nodes[e.target].operands) > 1 else []
         words += [graph.nodes[e.source].carried(e.result).title] if e.result is not None else []
         words += [f"×{e.local.text(digits)}"] if e.local and graph.look.detail == "lesson" else []
-        arrow = "-->" if e.flows else "-.->"
-        lines.append(
-            f"    n{e.source} {arrow}" + (f'|"{mermaid_text(" ".join(words))}"| ' if words else " ") + f"n{e.target}"
-        )
+        label = f'|"{mermaid_text(" ".join(words))}"|' if words else ""
+        lines.append(f"    n{e.source} {'-->' if e.flows else '-.->'}{label} n{e.target}")
     for kind, short in SHORT.items():
         members = ",".join([f"n{v.id}" for v in graph.nodes if v.kind == kind])
         if members:
             fill, line, ink = LIGHT[short + "-fill"], LIGHT[short + "-line"], LIGHT[short + "-text"]
             dashes = ",stroke-dasharray:6 4" if kind == "Constant" else ""
-            lines += [
-                f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}",
-                f"    class {members} {short}",
-            ]
+            lines.append(f"    classDef {short} fill:{fill},stroke:{line},color:{ink}{dashes}")
+            lines.append(f"    class {members} {short}")
     lines += [f"    %% {mermaid_text(note)}" for note in graph.notes]
     return "\n".join(lines) + "\n"
 

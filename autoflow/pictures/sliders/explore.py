@@ -16,42 +16,34 @@ in ``point``; what it did is told when the next one has come.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from html import escape
+from functools import cache, cached_property
 from operator import methodcaller
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...backprop.engine import topological
 from ...base.errors import LostGradientError
-from ...base.modes import modes
 from ...forward.replay import record_again, replay_node
 from ...nodes.nodes import Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
 from ..model.names import titles_of
 from ..model.style import clean, clip
-from ..pages.html import BODY, PLAIN, document, ground, image, save_page
-from ..pages.stepper import bundle, wanted_kinds
+from ..pages.html import BODY, document, ground
+from ..pages.stepper import MovingPage, show
 from ..render.svg import properties
-from ..walk import graph
+from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
-
-if TYPE_CHECKING:
-    from ..walk import Graph
-
 
 LARGEST = 2000  # operations that a page computes
 TRIES = 8  # more inputs for which the recorded graph must agree with the function
 
 
-class Explorer:
-    """Sliders for a graph. Notebooks show it; ``save("page.html")`` writes a page that needs nothing else.
+class Explorer(MovingPage):
+    """Sliders for a graph. Notebooks show it; ``save("page.html")`` writes a page that needs nothing else."""
 
-    ``reason`` says why the browser cannot compute it by itself; None if it can.
-    """
+    what = "sliders"
 
     def __init__(self, root: Any, inputs: dict[Any, Slider], reason: str | None, f: Any = None) -> None:
         self.root, self.inputs, self.reason, self.f = root, inputs, reason, f
@@ -69,16 +61,12 @@ class Explorer:
     def fragment(self) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
         if self.reason is not None:
-            return f'<div class="{PLAIN}">{image(self.picture)}<p>{escape(self.advice())}</p></div>', ""
+            return self.without_program(self.advice())
         return fragment(self)
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
         return f'{self.reason}, so Python has to compute: sliders need `pip install "autoflow[widget]"` and a notebook.'
-
-    def save(self, path: Any) -> Path:
-        """Write a page of its own, light or dark as the reader's screen. Returns the path."""
-        return save_page(self, path, "sliders")
 
     def __str__(self) -> str:
         ranges = [f"{s.title} from {s.low:g} to {s.high:g}" for s in self.inputs.values()]
@@ -86,32 +74,26 @@ class Explorer:
 
     __repr__ = __str__
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What notebooks show: a page, a widget, or a picture and advice. Never an exception."""
-        if modes().static:  # nothing moves there
-            return bundle(self.picture, include, exclude)
-        trouble = ""
-        if self.reason is not None:
-            try:
-                return methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks every object
-            except ImportError:  # anywidget is not installed: the page says so
-                pass
-            except Exception as error:
-                trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
-        answer = {}
-        for kind in wanted_kinds(["text/plain", "text/html"], include, exclude):
-            try:
-                answer[kind] = f"{self}{trouble}" if kind == "text/plain" else self.fragment()[0]
-            except Exception as error:
-                if kind == "text/plain":
-                    answer[kind] = f"sliders, which cannot be shown: {type(error).__name__}"
-        return answer
+    def widget_bundle(self) -> Any:
+        """What IPython shows of a widget; None if the browser can compute by itself."""
+        return None if self.reason is None else methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
-        from ..pages.stepper import show
-
         show(self.picture)
+
+    @cached_property
+    def places(self) -> list[tuple[Any, int, Slider]]:
+        """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
+        variables = [v for _, v in sorted(self.f[1].items())] if self.f else variables_of(self.root)
+        places = []
+        for v in variables:
+            if v in self.inputs:
+                places.append((v, 0, self.inputs[v]))
+            elif v.size <= FEW_NUMBERS and v.dtype.kind == "f":
+                names = [f"{clean(v.name)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
+                places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
+        return places
 
 
 def explore(f: Any, /, **ranges: Any) -> Explorer:
@@ -230,14 +212,12 @@ def model_class() -> Any:
 
 def widget(page: Explorer) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
-    places = elements(page)
-    shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in places]
-    start = [s.start for _, _, s in places]
-    axes = [0, 1 if len(places) == 2 else -1]
+    shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in page.places]
+    start = [s.start for _, _, s in page.places]
+    axes = [0, 1 if len(page.places) == 2 else -1]
     made = model_class()(
         inputs=shown, values=start, digits=page.picture.look.digits, picture=page.picture.to_svg(),
-        colours=properties("autoflow-widget", "auto"), point=point(page, places, page.picture, start),
-        axes=axes,
+        colours=properties("autoflow-widget", "auto"), point=point(page, page.picture, start), axes=axes,
     )  # fmt: skip
 
     known: list[Any] = [None]  # what the grid was computed for
@@ -245,11 +225,12 @@ def widget(page: Explorer) -> Any:
     def draw(change: Any) -> None:
         try:
             if change["name"] == "values":
-                picture = redraw(page, places, made.values)
-                made.picture, made.point, made.note = picture.to_svg(), point(page, places, picture, made.values), ""
+                root, theme = root_at(page, made.values), page.picture.look.theme
+                picture = graph(root, gradients=True, theme=theme)
+                made.picture, made.point, made.note = picture.to_svg(), point(page, picture, made.values), ""
             fixed = tuple([x for k, x in enumerate(made.values) if k not in made.axes])
             if made.point and known[0] != (tuple(made.axes), fixed):  # it does not change with the axes' own sliders
-                made.samples = on_grid(page, places, made.values, made.axes)
+                made.samples = on_grid(page, made.values, made.axes)
                 known[0] = tuple(made.axes), fixed
         except Exception as error:
             made.note = f"{type(error).__name__}: {clip(clean(error), 200)}"
@@ -259,23 +240,10 @@ def widget(page: Explorer) -> Any:
     return made
 
 
-def elements(page: Explorer) -> list[tuple[Any, int, Slider]]:
-    """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
-    variables = [v for _, v in sorted(page.f[1].items())] if page.f else variables_of(page.root)
-    places = []
-    for v in variables:
-        if v in page.inputs:
-            places.append((v, 0, page.inputs[v]))
-        elif v.size <= FEW_NUMBERS and v.dtype.kind == "f":
-            names = [f"{clean(v.name)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
-            places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
-    return places
-
-
-def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Any:
+def root_at(page: Explorer, values: Sequence[float]) -> Any:
     """The output at other values."""
     moved: dict[Any, Any] = {}
-    for (v, k, _), value in zip(places, values, strict=True):
+    for (v, k, _), value in zip(page.places, values, strict=True):
         moved.setdefault(v, v.value.copy()).reshape(-1)[k] = value
     if page.f:
         f, variables = page.f
@@ -283,29 +251,19 @@ def root_at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Seque
     return record_again(page.root, moved)[0]
 
 
-def redraw(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> Graph:
-    """The picture at other values."""
-    return graph(root_at(page, places, values), gradients=True, theme=page.picture.look.theme)
-
-
-def point(
-    page: Explorer, places: list[tuple[Any, int, Slider]], picture: Graph, values: Sequence[float]
-) -> dict[str, Any]:  # fmt: skip
+def point(page: Explorer, picture: Graph, values: Sequence[float]) -> dict[str, Any]:
     """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
     on it. Nothing if the output is not one number."""
     output = picture.nodes[picture.outputs[0]]
     if not (output.value.scalar and output.value.elements) or output.value.dtype.startswith("complex"):
         return {}
     known = {v.name: v.gradient.elements for v in picture.nodes if v.kind == "Variable" and v.gradient}
-    slopes = [(known.get(clean(v.name)) or (0.0,) * (k + 1))[k] for v, k, _ in places]
+    slopes = [finite((known.get(clean(v.name)) or (0.0,) * (k + 1))[k]) for v, k, _ in page.places]
     value = finite(output.value.elements[0])
-    gradients = [finite(x) for x in slopes]
-    return {"title": page.picture.title, "at": list(values), "value": value, "gradients": gradients}
+    return {"title": page.picture.title, "at": list(values), "value": value, "gradients": slopes}
 
 
-def on_grid(
-    page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float], axes: Sequence[int]
-) -> dict[str, Any]:
+def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dict[str, Any]:
     """The output over one slider or two, the others where they are: rows of numbers.
 
     A function may take long, so after SECONDS the grid is what there is: fewer places, evenly spread.
@@ -313,27 +271,31 @@ def on_grid(
     a, b = axes
     columns, lines = (COLUMNS, LINES) if b >= 0 else (SAMPLES, 0)
     begin = process_time()
-    at(page, places, values)
+    at(page, values)
     allowed = SECONDS / max(process_time() - begin, 1e-6)
     while columns > 8 and (columns + 1) * (lines + 1) > allowed:
         columns, lines = columns // 2, lines // 2
-    low, high = places[a][2].low, places[a][2].high
     grid = []
     for j in range(lines + 1):
         row = list(values)
         if lines:
-            row[b] = places[b][2].low + (places[b][2].high - places[b][2].low) * j / lines
+            row[b] = on_slider(page, b, j, lines)
         grid.append([
-            finite(at(page, places, [*row[:a], low + (high - low) * i / columns, *row[a + 1 :]]))
-            for i in range(columns + 1)
+            finite(at(page, [*row[:a], on_slider(page, a, i, columns), *row[a + 1 :]])) for i in range(columns + 1)
         ])  # fmt: skip
     return {"axes": list(axes), "grid": grid}
 
 
-def at(page: Explorer, places: list[tuple[Any, int, Slider]], values: Sequence[float]) -> float:
+def on_slider(page: Explorer, k: int, i: int, steps: int) -> float:
+    """The value after i of so many equal steps along slider k."""
+    _, _, slider = page.places[k]
+    return slider.low + (slider.high - slider.low) * i / steps
+
+
+def at(page: Explorer, values: Sequence[float]) -> float:
     """The output at other values, alone."""
     with np.errstate(all="ignore"):
-        return float(root_at(page, places, values))
+        return float(root_at(page, values))
 
 
 def finite(x: Any) -> float | None:

@@ -131,9 +131,8 @@ def tape(page: Any) -> tuple[dict[str, Any], dict[str, str]]:
             shown[-1] = titles.of(record)
             continue
         titles.add(record)
-        args = [
-            place[p] if p is not None else constant(x) for p, x in zip(record.parents, record.operands, strict=True)
-        ]
+        pairs = zip(record.parents, record.operands, strict=True)
+        args = [constant(x) if parent is None else place[parent] for parent, x in pairs]
         args += [constant(x) for x in record.saved[record.rule.operands : -1]]
         flows = [k for k, p in enumerate(record.parents) if p is not None]
         place[record] = len(nodes)
@@ -166,9 +165,8 @@ def jsonable(x: Any) -> Any:
 def notes(order: Sequence[Any], titles: Titles) -> list[str]:
     """What the reader has to know: a condition was decided when the graph was made."""
     fixed = [titles.of(r) for r in order if r.parents and r.rule.name == "where"]
-    return (
-        [f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."] if fixed else []
-    )
+    told = f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."
+    return [told] if fixed else []
 
 
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
