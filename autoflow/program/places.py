@@ -19,10 +19,12 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Mapping
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FrameType
 from typing import Any
 
 getframe = sys._getframe
+LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # flags of functions that return before they run
 OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
 TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
@@ -127,19 +129,18 @@ def enter(frame: Any, depth: int = 0) -> tuple[Any, int]:
     this is number ``depth``."""
     if (known := CODES.get(id(frame.f_code))) is None or frame.f_trace is not None:
         return search(frame, depth)
+    made = Activation()
+    made.code, is_method = known
     outer = frame.f_back
     if outer is None:
-        parent, call = NOWHERE
+        made.parent, made.call = NOWHERE
     elif type(parent := outer.f_trace) is Activation:
-        call = outer.f_lasti
+        made.parent, made.call = parent, outer.f_lasti
     else:
         if depth >= DEEP:
             for caller in reversed(without_activation(outer)):
                 enter(caller)
-        parent, call = enter(outer, depth + 1)
-    made = Activation()
-    made.code, is_method = known
-    made.parent, made.call = parent, call
+        made.parent, made.call = enter(outer, depth + 1)
     made.counts = made.owner = made.first = None
     made.turns = UNWATCHED
     made.index = 0

@@ -15,15 +15,14 @@ import ast
 import contextlib
 import dis
 import sys
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from .places import ON_OPCODE, UNWATCHED, Activation, enter, getframe, is_passed
+from .places import LATER, ON_OPCODE, UNWATCHED, Activation, enter, getframe, is_passed
 from .source import Loop, Source, Span, find, is_within, loops_around, source_of, span_of
 
 TOOLS = (4, 3)  # the numbers that Python keeps for no kind of tool
-LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # they go on in a turn of their caller's that may be another
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
 ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                   "JUMP_BACKWARD_NO_INTERRUPT"})  # fmt: skip
