@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .names import COMPREHENSIONS, FRAMES, caller_of
-from .places import Activation
+from .places import LATER, Activation
 from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
-from .watch import DROPPED, LATER
+from .watch import DROPPED
 
 Run = tuple[int, int, int]
 
