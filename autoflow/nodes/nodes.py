@@ -29,7 +29,7 @@ from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
-from ..program.places import Activation, enter, getframe, place_of_leaf
+from ..program.places import Activation, enter, getframe, here
 from ..table.blocks import FROM
 from ..table.shapes import without_history
 from ..table.table import Rule
@@ -447,9 +447,16 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     if modes().source:
         frame = getframe(2)
         if type(place := frame.f_trace) is Activation:
-            node._place = place, frame.f_lasti, place.count(frame.f_lasti)
+            last = frame.f_lasti
         else:
-            node._place = place_of_leaf(frame)
+            place, last = enter(frame)
+            if type(place) is not Activation:
+                node._place = place, last, 0
+                return node
+        if (counts := place.counts) is None:
+            counts = place.counts = {}
+        counts[last] = index = counts.get(last, -1) + 1
+        node._place = place, last, index
     return node
 
 
@@ -560,7 +567,7 @@ def new_record(
     if hasattr(like, "place"):
         record.place, record.last = like.place, like.last
     elif like is None and modes().source:
-        record.place, record.last = enter(getframe(depth))
+        record.place, record.last = here(depth)
     record.rule, record.parents, record.saved, record.extra = rule, parents, saved, extra
     record.number, release = next(NEW)
     record.count = rule.tick()

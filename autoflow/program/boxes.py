@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
-from .places import Activation
+from .places import LATER, Activation
 from .source import loop_text, source_of
 from .turns import Run, Turns, is_direct, known_loops, own_loops, run_of, value_of
-from .watch import LATER
 
 TITLE = 40  # characters
 Key = tuple[Any, ...]

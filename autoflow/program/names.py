@@ -11,12 +11,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from inspect import CO_GENERATOR
 from itertools import groupby, pairwise
 from typing import Any
 
+<<<<<<< HEAD
 from .places import Activation
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+=======
+from .places import LATER, Activation
+from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+>>>>>>> 21ff3eda2bd4f472f39f98f93af7ff53cab779ce
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -406,10 +410,13 @@ def caller_of(call: Activation) -> Expression | None:
     takes a value from a generator."""
     found = find(call.parent.code, call.call) if call.parent is not None else None
     if found is not None and isinstance(found.node, ast.Call):
-        if call.code.co_flags & CO_GENERATOR and found.function.rpartition(".")[2] != call.code.co_name:
+        if call.code.co_flags & LATER and found.function.rpartition(".")[2] != call.code.co_name:
             return None  # what asks it for the next value
-        for x in (*found.node.args, *[k.value for k in found.node.keywords]):
-            if getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>")) == call.code.co_name:
+        inside = [x for y in (*found.node.args, *found.node.keywords) for x in ast.walk(y)]
+        called = [x.func for x in inside if isinstance(x, ast.Call)]
+        for x in inside:
+            name = getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>"))
+            if name == call.code.co_name and x not in called:
                 return None
     return found
 

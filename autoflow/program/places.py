@@ -19,16 +19,18 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Mapping
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FrameType
 from typing import Any
 
 getframe = sys._getframe
+LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # flags of functions that return before they run
 OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 PASSED: dict[int, Any] = {}  # the globals of modules whose frames are passed over, by their ids, and so kept alive
 TRACED: dict[int, Any] = {}  # frames, by their ids, that were seen under a debugger -> which call each was
 MOST_TRACED = 1000
 FILES: dict[str, bool] = {}  # are frames of code from that file passed over?
-METHODS: dict[int, tuple[CodeType, bool]] = {}  # by the id of a code: itself, and is it that of a method?
+CODES: dict[int, tuple[CodeType, bool]] = {}  # of the user's, by the id of a code: itself, and is it a method's?
 MOST_FILES = 10_000
 DEEP = 20  # frames without an activation above which none is made by recursion
 SNAPSHOTS = sys.version_info < (3, 13)  # is ``f_locals`` of a function a dict that the frame keeps?
@@ -121,68 +123,61 @@ def here(depth: int) -> tuple[Any, int]:
     return enter(frame)
 
 
-def enter(frame: Any) -> tuple[Any, int]:
+def enter(frame: Any, depth: int = 0) -> tuple[Any, int]:
     """The place in the first frame of the user's, from this one outwards: its activation, or its code if a debugger
-    is at work there; and the instruction."""
+    is at work there; and the instruction. A frame without an activation gets one, and so do its callers, of which
+    this is number ``depth``."""
+    if (known := CODES.get(id(frame.f_code))) is None or frame.f_trace is not None:
+        return search(frame, depth)
+    made = Activation()
+    made.code, is_method = known
+    outer = frame.f_back
+    if outer is None:
+        made.parent, made.call = NOWHERE
+    elif type(parent := outer.f_trace) is Activation:
+        made.parent, made.call = parent, outer.f_lasti
+    else:
+        if depth >= DEEP:
+            for caller in reversed(without_activation(outer)):
+                enter(caller)
+        made.parent, made.call = enter(outer, depth + 1)
+    made.counts = made.owner = made.first = None
+    made.turns = UNWATCHED
+    made.index = 0
+    made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
+    if is_method:
+        own(made, frame)
+    frame.f_trace = made
+    return made, frame.f_lasti
+
+
+def search(frame: Any, depth: int) -> tuple[Any, int]:
+    """The same for a frame that has something in ``f_trace``, or whose code has not been seen yet."""
     while type(place := frame.f_trace) is not Activation:
-        if id(frame.f_globals) not in PASSED and (FILES.get(frame.f_code.co_filename) is False or not is_passed(frame)):
+        if id(frame.f_globals) not in PASSED and not is_passed(frame):
             break
-        frame = frame.f_back
-        if frame is None:
+        if (frame := frame.f_back) is None:
             return NOWHERE
     else:
         return place, frame.f_lasti
+    code = frame.f_code
     if place is None:
-        return begin(frame), frame.f_lasti
+        if len(CODES) > MOST_FILES:
+            CODES.clear()
+        CODES[id(code)] = code, bool(code.co_argcount) and code.co_varnames[0] == "self"
+        return enter(frame, depth)
+    if depth:  # of a caller of the user's
+        return NOWHERE
     if len(TRACED) > MOST_TRACED:
         TRACED.clear()
     TRACED[id(frame)] = call_of(frame)
-    return frame.f_code, frame.f_lasti
+    return code, frame.f_lasti
 
 
 def call_of(frame: Any) -> tuple[Any, ...]:
     """The key that tells a frame from a later one at the same address: its code, and the instruction that called it."""
     outer = frame.f_back
     return (frame.f_code, None, -1) if outer is None else (frame.f_code, outer.f_code, outer.f_lasti)
-
-
-def place_of_leaf(frame: Any) -> tuple[Any, int, int]:
-    """The same, and which one it is that this instruction makes."""
-    place, last = enter(frame)
-    return place, last, place.count(last) if type(place) is Activation else 0
-
-
-def begin(frame: Any, depth: int = 0) -> Activation:
-    """A new activation for a frame of the user's, and for its callers that lack one."""
-    outer = frame.f_back
-    while outer is not None and type(outer.f_trace) is not Activation:
-        passed = FILES.get(outer.f_code.co_filename)
-        if is_passed(outer) if passed is None else passed:
-            outer = outer.f_back
-        elif outer.f_trace is not None:
-            outer = None  # a debugger's
-        elif depth < DEEP:
-            begin(outer, depth + 1)
-        else:
-            for caller in reversed(without_activation(outer)):
-                begin(caller)
-    made = Activation()
-    made.code = code = frame.f_code
-    if outer is None:
-        made.parent, made.call = None, -1
-    else:
-        made.parent = outer.f_trace
-        made.call = outer.f_lasti
-    made.counts = made.owner = made.first = None
-    made.turns = UNWATCHED
-    made.index = 0
-    made.is_continued = TRACED.pop(id(frame), None) == call_of(frame) if TRACED else False
-    if code.co_argcount:
-        known = METHODS.get(id(code))
-        if known[1] if known is not None else is_method(code):
-            own(made, frame)
-    frame.f_trace = made
-    return made
 
 
 def without_activation(frame: Any) -> list[Any]:
@@ -193,14 +188,6 @@ def without_activation(frame: Any) -> list[Any]:
             found.append(frame)
         frame = frame.f_back
     return found
-
-
-def is_method(code: CodeType) -> bool:
-    """Is it the code of a method?"""
-    if len(METHODS) > MOST_FILES:
-        METHODS.clear()
-    METHODS[id(code)] = code, code.co_varnames[0] == "self"
-    return METHODS[id(code)][1]
 
 
 def own(activation: Activation, frame: FrameType) -> None:

@@ -15,15 +15,14 @@ import ast
 import contextlib
 import dis
 import sys
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from .places import ON_OPCODE, UNWATCHED, Activation, begin, getframe, is_passed
+from .places import LATER, ON_OPCODE, UNWATCHED, Activation, enter, getframe, is_passed
 from .source import Loop, Source, Span, find, is_within, loops_around, source_of, span_of
 
 TOOLS = (4, 3)  # the numbers that Python keeps for no kind of tool
-LATER = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR  # they go on in a turn of their caller's that may be another
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
 ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                   "JUMP_BACKWARD_NO_INTERRUPT"})  # fmt: skip
@@ -132,7 +131,7 @@ def note(frame: FrameType, offset: int) -> None:
     """An instruction of a frame at which something begins."""
     is_idle, place = references(frame) <= ALONE, frame.f_trace
     if place is None:
-        place = begin(frame)
+        place, _ = enter(frame)
     if type(place) is not Activation:  # a debugger's
         return
     turns = dict(place.turns)
@@ -236,8 +235,9 @@ class trace:  # noqa: N801 - used like a function
         if self.is_watching and python is None and (frame.f_trace is None or type(frame.f_trace) is Activation):
             ON_OPCODE[:] = [at_opcode]
             sys.settrace(start)
-            frame.f_trace = frame.f_trace or begin(frame)
-            frame.f_trace_opcodes = True
+            if not is_passed(frame):
+                frame.f_trace, _ = enter(frame)
+                frame.f_trace_opcodes = True
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, where: TracebackType | None) -> None:

@@ -36,13 +36,12 @@ from ..base.modes import CHANGED, modes
 from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import PACKAGE, where
-from ..program.places import is_library
+from ..program.places import LATER, is_library
 
 python: Any = getattr(sys, "monitoring", None)
 module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
-LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # they return before they run
 CALL = "<call>"  # the key of the facts about a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node

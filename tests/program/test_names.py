@@ -1,5 +1,6 @@
 """What the program calls nodes: targets, attributes, items, expressions. Never a name that is not the program's."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -246,6 +247,44 @@ def test_the_value_of_a_lambda_has_not_the_name_of_what_its_author_returns():
 
     loss = model(af.Variable(0.5))
     assert [v.title for v in loss.graph(merge=False).nodes][-2:] == ["act(w)", "loss"]
+
+
+def square(x):
+    return x * x
+
+
+async def later(x):
+    return x * 3.0
+
+
+async def both(x, y):
+    return sum(await asyncio.gather(later(x), later(y)))
+
+
+def each(x, y):
+    for z in (x, y):
+        yield z * 2.0
+
+
+CALLED_BACK = {  # what runs a function of the user's for its own purposes -> the operations of the function
+    "sum(map(square, xs))": ["x*x", "y*y"],
+    "functools.reduce(operator.add, map(square, xs))": ["x*x", "y*y"],
+    "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"],
+    "sum(each(*xs))": ["x*2", "y*2"],
+    "asyncio.run(both(*xs))": ["x*3", "y*3"],
+}
+
+
+@pytest.mark.parametrize("call", CALLED_BACK)
+@pytest.mark.parametrize("form", ["out = {}", "out = 1.0 * {}"])
+def test_what_another_function_calls_has_not_the_name_of_its_result(form, call, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(f"import asyncio, functools, operator\n{form.format(call)}\n")
+    names = globals() | {"xs": [af.Variable(2.0, name="x"), af.Variable(3.0, name="y")]}
+    exec(compile(file.read_text(), file, "exec"), names)
+    titles = [v.title for v in names["out"].graph(merge=False).nodes]
+    assert [title for title in titles if title in CALLED_BACK[call]] == CALLED_BACK[call], titles
+    assert len(set(titles)) == len(titles), titles
 
 
 def test_a_text_is_no_operand():

@@ -16,6 +16,7 @@ import pytest
 import autoflow as af
 from autoflow.nodes.records import ancestors
 from autoflow.program import watch
+from autoflow.program.places import OWN
 from autoflow.program.turns import Turns
 
 TOLD = re.compile(r"(\w+): (?:(\w+) = (\S+), )?iteration (\d+)(?: of (\d+))?$")
@@ -409,3 +410,26 @@ def test_steps_say_the_turn_forwards_and_backwards():
     forth = [("forward", f"t = {t}, iteration {t + 1} of 3") for t in range(3)]
     back = [("backward", text) for _, text in reversed(forth)]
     assert turns == [*forth, ("seed", forth[-1][1]), *back]
+
+
+def test_drawing_a_function_adds_no_call_of_ours():
+    def scaled(x):
+        for _ in range(2):
+            x = x * 2.0
+        return x
+
+    def product(x):
+        kept.append(scaled(x) * scaled(x))
+        return kept[-1]
+
+    kept = []
+    drawn, plain = [
+        {v.title for v in way(product, af.Variable(2.0, name="x")).nodes}
+        for way in (af.draw, lambda f, x: af.draw(f(x)))
+    ]  # fmt: skip
+    assert drawn == plain
+    for node in kept:
+        place = node.grad_fn.place
+        while place is not None:
+            assert not place.code.co_filename.startswith(OWN), place.code
+            place = place.parent
