@@ -14,13 +14,8 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
-<<<<<<< HEAD
-from .places import Activation
-from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
-=======
 from .places import LATER, Activation
-from .source import COUNT, RETURNED, Expression, Place, Target, find, is_path, written
->>>>>>> 21ff3eda2bd4f472f39f98f93af7ff53cab779ce
+from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

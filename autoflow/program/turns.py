@@ -12,17 +12,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-<<<<<<< HEAD
 from .names import FRAMES, caller_of
-from .places import Activation
-from .source import COMPREHENSIONS, Loop, called, find, is_module, is_within, span_of, start_of, written
-from .watch import DROPPED, LATER
-=======
-from .names import COMPREHENSIONS, FRAMES, caller_of
 from .places import LATER, Activation
-from .source import Loop, called, find, is_module, is_within, span_of, start_of, written
+from .source import COMPREHENSIONS, Loop, called, find, is_module, is_within, span_of, start_of, written
 from .watch import DROPPED
->>>>>>> 21ff3eda2bd4f472f39f98f93af7ff53cab779ce
 
 Run = tuple[int, int, int]
 
