@@ -184,9 +184,9 @@ class Batch:
             ):  # fmt: skip
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
-                is_unchanged = pytree.watched(common)
+                is_unchanged = pytree.watched(common) if common else None
                 z = self.f(*args, **self.options)
-                if not is_unchanged():
+                if is_unchanged is not None and not is_unchanged():
                     layer.reason = layer.reason or f"an argument's container that changes in {definition_line(self.f)}"
         except Doubt as doubt:
             if doubt.layer is not layer:

@@ -358,7 +358,9 @@ class Walk:
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
-        words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
+        for record, text in self.taken_out:
+            if record is x:
+                words.append(f"no gradient through {clip(text, 30)}")
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):

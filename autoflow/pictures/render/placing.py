@@ -177,10 +177,13 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     or below the page then."""
     rank = ranks(len(drawn.nodes), [(e.source, e.target) for e in drawn.edges])
     made = cards(drawn)
-    piles = grouped(zip(rank, made, strict=True)).values()
+    room: dict[int, float] = {}
+    pile: dict[int, float] = {}
+    for r, card in zip(rank, made, strict=True):
+        room[r] = max(room.get(r, 0.0), card.width)
+        pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
-    wide = fsum([max([c.width for c in pile]) + GAP for pile in piles]) + frames
-    high = max([fsum([c.height + APART for c in pile]) for pile in piles]) + frames
+    wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
     if wide <= SURE[0] and high <= SURE[1]:
         return "right", 0.0
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
