@@ -98,7 +98,8 @@ def is_in_python(kind: Any) -> bool:
 
 def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     """A copy of an object, of that class, with all attributes changed, and its own methods bound to the copy."""
-    new, found = object.__new__(kind), {}
+    new: Any = object.__new__(kind)
+    found = {}
     for name, v in attributes(x).items():
         is_own = type(v) is MethodType and v.__self__ is x
         found[name] = MethodType(getattr(kind, v.__name__, v.__func__), new) if is_own else change(v)
@@ -405,7 +406,7 @@ class SciPysCopies(Copies):
 COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAKERS.items()})
 COPIES.held = []
 COPIES[id(np.lib.stride_tricks.sliding_window_view)] = windows
-COPIES[id(np.isscalar)] = lambda x: np.isscalar(x) or (isinstance(x, NodeRole) and x.ndim == 0)
+COPIES[id(np.isscalar)] = lambda x: np.isscalar(x) or (isinstance(x, NodeRole) and np.ndim(value_of(x)) == 0)
 COPIES |= {id(f): of_list(f) for f in (np.max, np.mean, np.min, np.prod, np.sum)}
 COPIES |= {
     id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))

@@ -296,7 +296,8 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
         if type(method).__name__ in IN_CLASSES and method is not vars(object).get(name):
             setattr(kind, name, checked(method, name))
         elif refused and isinstance(method, property):
-            setattr(kind, name, property(lambda self, get=method.fget: in_ours(get(self)), method.fset, method.fdel))
+            read: Any = lambda self, get=method.fget: in_ours(get(self))  # noqa: E731
+            setattr(kind, name, property(read, method.fset, method.fdel))
         elif refused and isinstance(method, (staticmethod, classmethod)):
             setattr(kind, name, staticmethod(on_nodes(getattr(base, name), f"{refused}.{name}")))
     return kind
@@ -310,14 +311,16 @@ def writable(x: Any) -> Any:
     return constant_from(x.copy()) if type(x) is np.ndarray and x.dtype.kind in "fc" else x
 
 
-@functools.cache
-def kind_of_mirrors(meta: type) -> type:
+def mirrors_of(meta: Any) -> type:
     """The class of our classes: what is an object of SciPy's class is one of ours."""
 
     def is_object(cls: Any, x: Any) -> bool:
         return meta.__instancecheck__(cls, x) or isinstance(x, vars(cls).get("mirrored", ()))
 
     return type(meta.__name__, (meta,), {"__instancecheck__": is_object})
+
+
+kind_of_mirrors: Any = functools.cache(mirrors_of)  # a class has one such
 
 
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
