@@ -406,7 +406,6 @@ class SciPysCopies(Copies):
 COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAKERS.items()})
 COPIES.held = []
 COPIES[id(np.lib.stride_tricks.sliding_window_view)] = windows
-COPIES[id(np.isscalar)] = lambda x: np.isscalar(x) or (isinstance(x, NodeRole) and np.ndim(value_of(x)) == 0)
 COPIES |= {id(f): of_list(f) for f in (np.max, np.mean, np.min, np.prod, np.sum)}
 COPIES |= {
     id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))

@@ -1,7 +1,6 @@
 """What keywords, layouts and objects of SciPy's do beside nodes: its values and a slope, or an error."""
 
 import importlib
-import itertools
 import sys
 from pathlib import Path
 
@@ -132,21 +131,6 @@ def test_whole_numbers_are_scipys(name, args, output):
     """They have no slope; SciPy rounds some and cuts others."""
     found = getattr(ndimage, name)(af.Variable(IMAGE), *args, output=output)
     np.testing.assert_array_equal(found, getattr(scipy.ndimage, name)(IMAGE, *args, output=output))
-
-
-def test_results_have_scipys_structure():
-    labels = np.arange(30).reshape(5, 6) % 3
-    for name, index in itertools.product(("extrema", "maximum_position", "center_of_mass"), (None, 1, [1, 2])):
-
-        def call(m, x, name=name, index=index):
-            return getattr(m.ndimage, name)(x, labels, index)
-
-        outcome(call, IMAGE)
-        try:
-            found = call(importlib.import_module("autoflow.scipy"), af.Variable(IMAGE))
-        except NoRuleError:
-            continue
-        assert np.shape(found[-1]) == np.shape(call(scipy, IMAGE)[-1])
 
 
 def test_keywords_of_integrals_are_scipys_without_nodes():
