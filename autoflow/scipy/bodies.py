@@ -91,9 +91,19 @@ def in_copies(x: Any) -> Any:
     return x
 
 
+def is_in_python(kind: Any) -> bool:
+    """Are its objects made in Python, with attributes that are all there is of them?"""
+    return kind.__new__ is object.__new__ or type(kind.__new__) is FunctionType
+
+
 def replaced(x: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """A copy of an object, of that class, with all attributes changed."""
-    return with_attributes(object.__new__(kind), {name: change(v) for name, v in attributes(x).items()})
+    """A copy of an object, of that class, with all attributes changed, and its own methods bound to the copy."""
+    new: Any = object.__new__(kind)
+    found = {}
+    for name, v in attributes(x).items():
+        is_own = type(v) is MethodType and v.__self__ is x
+        found[name] = MethodType(getattr(kind, v.__name__, v.__func__), new) if is_own else change(v)
+    return with_attributes(new, found)
 
 
 def attributes(x: Any) -> dict[str, Any]:
@@ -130,6 +140,7 @@ def keeper(name: str) -> Callable[..., Any]:
         if not kept_in(a) or (isinstance(a, np.ndarray) and not isinstance(a, NodeRole)):
             return theirs(a, dtype, *args, **options)
         x = keep(a, dtype, **options)
+        x = np.transpose(np.transpose(x).copy()) if options.get("order") == "F" else x
         if hasattr(value := value_of(x), "takes_primitives"):
             SEEN.array = weakref.ref(value)
         elif name == "ascontiguousarray" and not value.flags.c_contiguous:
@@ -358,7 +369,7 @@ class SciPysCopies(Copies):
                 if x.__qualname__ in AGAIN:
                     self[id(x)] = AGAIN[x.__qualname__](x, self[id(x)])
         elif isinstance(x, type):
-            if home.startswith("scipy.") and not issubclass(x, KEPT):
+            if home.startswith("scipy.") and not issubclass(x, KEPT) and is_in_python(x):
                 self.add_class(x)
         elif is_in_c(x, home):
             self[id(x)] = with_memory(x)

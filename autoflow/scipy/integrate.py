@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import NoRuleError
 from ..base.lazy import publish
 from ..extending.function import Function
 from ..implicit.linear import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
@@ -66,9 +67,6 @@ def odeint(
     >>> round(float(model["rate"].grad), 6)  # y(2) = exp(2 rate), so dy/drate = 2 exp(-1)
     0.735759
     """
-    unknown = set(options) - {"rtol", "atol", "mxstep", "mxhnil", "hmax", "hmin", "h0", "mxordn", "mxords"}
-    if unknown:
-        raise TypeError(f"af.integrate.odeint does not know {', '.join(sorted(unknown))}: use scipy.integrate.odeint")
     arrays, put = taken_apart(args if isinstance(args, tuple) else (args,))
 
     def slope(y: Array, t: Any, *values: Array) -> Any:
@@ -81,7 +79,16 @@ def odeint(
     problem = Ivp(slope, solve)
     start, first, *plain = plain_arrays([y0, t, *arrays])
     refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
+    if unknown := set(options) - {"rtol", "atol", "mxstep", "mxhnil", "hmax", "hmin", "h0", "mxordn", "mxords"}:
+        refuse_options("odeint", unknown, [y0, t, *arrays])
+        return solve(problem, start, first, plain)
     return Trajectory.apply(y0, t, *arrays, problem=problem)
+
+
+def refuse_options(name: str, unknown: Any, arrays: list[Any]) -> None:
+    """Raise NoRuleError if something here has a gradient, which what these options give would not have."""
+    if has_gradient(arrays):
+        raise NoRuleError(f"scipy.integrate.{name} of a node does not know {', '.join(sorted(unknown))}=")
 
 
 class Trajectory(Function):
@@ -148,12 +155,11 @@ def solve_ivp(
     >>> round(float(g.grad), 6)
     -0.4
     """
-    unknown = set(options) - TOLERANCES - OTHERS
-    if unknown:
-        raise TypeError(f"af.integrate.solve_ivp does not know {', '.join(sorted(unknown))}: use SciPy's")
     arrays, put = taken_apart(() if args is None else args if isinstance(args, tuple) else (args,))
     t0, t1 = [real_array(t, "t_span") for t in t_span]
     y0 = real_array(y0, "y0")
+    if unknown := set(options) - TOLERANCES - OTHERS:
+        refuse_options("solve_ivp", unknown, [t0, t1, y0, t_eval, *arrays])
     problem = Ivp(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
@@ -299,14 +305,14 @@ class EventTimes(Function):
 
 
 def quad(
-    func: Callable[..., Any], a: Any, b: Any, args: Any = (), *, epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
-    limit: int = 50, points: Any = None,
+    func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any
 ) -> tuple[Any, float]:  # fmt: skip
     """∫ func(x, *args) dx from a to b, and an estimate of its error, as scipy.integrate.quad.
 
     a, b are numbers, or ±np.inf; func gives one number for one x. Gradients flow to a, b and all floats in ``args`` (in
-    lists, dicts and so on); other nodes that func uses are refused (LostGradientError). ``points``: where func has
-    kinks, which must not depend on the parameters.
+    lists, dicts and so on); other nodes that func uses are refused (LostGradientError). ``options``: those of
+    scipy.integrate.quad; with gradients epsabs, epsrel, limit, and ``points``, where func has kinks, which must not
+    depend on the parameters.
 
     >>> import autoflow as af
     >>> width = af.Variable(2.0)
@@ -324,10 +330,12 @@ def quad(
     low, high, *plain = plain_arrays([a, b, *arrays])
     low, high = float(low), float(high)
     refuse_hidden(integrand(inside(low, high), *plain), "func of af.integrate.quad")
-    options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
-    z, error = scipy_integrate().quad(lambda x: float(value_of(integrand(x, *plain))), low, high, **options)
+    if unknown := set(options) - {"epsabs", "epsrel", "limit", "points"}:
+        refuse_options("quad", unknown, [a, b, *arrays])
+    found = scipy_integrate().quad(lambda x: value_of(integrand(x, *plain))[()], low, high, **options)
     if not has_gradient([a, b, *arrays]):
-        return z, error
+        return found
+    z, error = found
     return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=z), error
 
 

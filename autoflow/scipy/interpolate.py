@@ -39,6 +39,8 @@ def evaluate_polynomials(c: Array, x: Array, points: Array, nu: int, extrapolate
 
     Shapes: c (n, intervals, d), x (intervals + 1,), points and out (p,), (p, d).
     """
+    if nu < 0:
+        raise ValueError("Order of derivative cannot be negative")
     n, sign = c.shape[0], 1 if numbers_of(x)[-1] >= numbers_of(x)[0] else -1
     i = interval(sign * points, sign * x, 0, c.shape[1] - 1)
     s = (points - x[i])[:, None]
@@ -80,6 +82,8 @@ def bsplines(x: Array, t: Array, k: int, i: Array) -> Array:
 
 def evaluate_spline(t: Array, c: Array, k: int, x: Array, nu: int, extrapolate: bool) -> Array:
     """``_dierckx.evaluate_spline``. Shapes: c (n, d), x (p,) -> (p, d)."""
+    if nu < 0:
+        raise NotImplementedError(f"Cannot do derivative order nu= {nu}")
     c = c[: t.size - k - 1]  # those behind are 0, and belong to no spline
     first, last = t[k], t[c.shape[0]]
     for _ in range(min(nu, k + 1)):  # the derivative is a spline of the next lower degree

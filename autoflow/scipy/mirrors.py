@@ -22,7 +22,8 @@ from ..backprop.second_runs import reachable
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package
 from ..base.modes import modes
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import NodeRole, constant_from, value_of
+from . import bodies
 from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
 from .proofs import ADVICE, check_proof, leaves, numbers, remedy
 
@@ -193,7 +194,8 @@ def on_nodes(theirs: Any, name: str) -> Any:
         if modes().recording:
             given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
             if is_ours([*given, named]):
-                check_proof(theirs, name, given, named)
+                if check_proof(theirs, name, given, named) == "plain":
+                    return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
                 return COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
         return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
 
@@ -260,18 +262,25 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                     with_attributes(self, attributes(theirs))
                     return self if z is theirs else in_ours(z)
                 z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
-                return value_of(z) if isinstance(z, NodeRole) else z
+                return value_of(z).copy()[()] if isinstance(z, NodeRole) else z
             if refused and modes().recording:
                 copied = COPIES.find(base)
-                if copied is base or name == "__init__" or not is_in_python(base):
+                if copied is base or name in ("__init__", *WRITES) or not bodies.is_in_python(base):
                     raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
                 return getattr(replaced(self, proved_methods(copied), lambda v: v), name)(*args, **options)
             if prove and name != "__init__" and modes().recording:
                 check_proof(getattr(base, name), f"{base.__module__}.{base.__name__}.{name}", [self, *args], options)
+            if name in WRITES:
+                with_attributes(self, {word: writable(v) for word, v in attributes(self).items()})
             z = method(self, *args, **options)
-            made = name == "__init__"  # objects made of nodes hold nodes
-            parts = list(leaves(self if made and type(self) is kind else z))
-            if modes().recording and parts and not prove and not is_ours(parts):
+            changed = name in WRITES or (name == "__init__" and type(self) is kind)  # what is made of nodes holds nodes
+            parts = list(leaves(self if changed else z))
+            if (
+                modes().recording
+                and not prove
+                and not is_ours(parts)
+                and (parts or (z is None and name != "__init__" and is_ours([args, options])))
+            ):
                 raise NoRuleError(f"{kind.__name__}.{name} has no derivative here (it gives numbers alone): {ADVICE}")
             return z
 
@@ -286,14 +295,32 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
             continue
         if type(method).__name__ in IN_CLASSES and method is not vars(object).get(name):
             setattr(kind, name, checked(method, name))
+        elif refused and isinstance(method, property):
+            read: Any = lambda self, get=method.fget: in_ours(get(self))  # noqa: E731
+            setattr(kind, name, property(read, method.fset, method.fdel))
         elif refused and isinstance(method, (staticmethod, classmethod)):
             setattr(kind, name, staticmethod(on_nodes(getattr(base, name), f"{refused}.{name}")))
     return kind
 
 
-def is_in_python(kind: Any) -> bool:
-    """Are its objects made in Python, with attributes that are all there is of them?"""
-    return kind.__new__ is object.__new__ or type(kind.__new__) is types.FunctionType
+WRITES = "__setitem__", "setdiag"  # methods that write into their object
+
+
+def writable(x: Any) -> Any:
+    """An array of floating-point numbers as one that nodes can be written into; anything else as it is."""
+    return constant_from(x.copy()) if type(x) is np.ndarray and x.dtype.kind in "fc" else x
+
+
+def mirrors_of(meta: Any) -> type:
+    """The class of our classes: what is an object of SciPy's class is one of ours."""
+
+    def is_object(cls: Any, x: Any) -> bool:
+        return meta.__instancecheck__(cls, x) or isinstance(x, vars(cls).get("mirrored", ()))
+
+    return type(meta.__name__, (meta,), {"__instancecheck__": is_object})
+
+
+kind_of_mirrors: Any = functools.cache(mirrors_of)  # a class has one such
 
 
 IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrapper_descriptor"  # types of methods
@@ -302,14 +329,14 @@ IN_CLASSES = "function", "cython_function_or_method", "method_descriptor", "wrap
 def refusing_class(kind: Any, name: str) -> type:
     """A class derived from one of SciPy's that says no to nodes."""
     try:
-        made = never_lost(type(kind)(kind.__name__, (kind,), {}), name)
+        made = never_lost(kind_of_mirrors(type(kind))(kind.__name__, (kind,), {"mirrored": kind}), name)
     except TypeError:  # it may have no classes derived from it
         return kind
 
     def new(cls: type, *args: Any, **options: Any) -> Any:
         """With nodes, an object of the copied class, whose methods are proved; a class may also choose another."""
         chooses = type(kind.__new__) is types.FunctionType
-        if cls is made and (chooses or (is_in_python(kind) and modes().recording and is_ours([args, options]))):
+        if cls is made and (chooses or (bodies.is_in_python(kind) and modes().recording and is_ours([args, options]))):
             z = on_nodes(kind, name)(*args, **options)
             return replaced(z, proved_methods(type(z)), lambda v: v) if is_copy(z) else z
         return object.__new__(cls) if kind.__new__ is object.__new__ else kind.__new__(cls, *args, **options)

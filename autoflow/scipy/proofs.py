@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop.passes import run_pass
 from ..base.errors import NoRuleError
 from ..base.modes import switched
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
+from ..table.bodies import kept_in
 from ..transforms.shadow import checked_run
-from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_ours, load_rules, replaced
+from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_lazy, is_ours, load_rules, replaced
 
-PROVED: set[Any] = set()  # functions and kinds of arguments
+PROVED: dict[Any, str] = {}  # functions and kinds of arguments -> "plain" or "code"
 MANY = 10_000  # of these are remembered
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
@@ -40,16 +42,17 @@ def remedy(name: str) -> str:
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""
 
 
-def check_proof(theirs: Any, name: str, args: Any, options: Any) -> None:
-    """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments."""
+def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
+    """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
+    the result has no floating-point numbers, so that there is no derivative to be lost."""
     if said := remedy(name):
         raise NoRuleError(f"{name} of a node has no derivative here: {said}")
     key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
     if key not in PROVED:
-        prove(theirs, name, args, options)
         if len(PROVED) > MANY:
             PROVED.clear()
-        PROVED.add(key)
+        PROVED[key] = prove(theirs, name, args, options)
+    return PROVED[key]
 
 
 def numbers(x: Any) -> Any:
@@ -90,8 +93,8 @@ def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
     return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y
 
 
-def prove(theirs: Any, name: str, args: Any, options: Any) -> None:
-    """Raise NoRuleError if a copy of the function loses a gradient."""
+def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
+    """Raise NoRuleError if a copy of the function loses a gradient, or gives other whole numbers."""
     load_rules()
     SEEN.array = None
     inputs: list[Any] = []
@@ -99,7 +102,7 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> None:
     def call(f: Any, wrap: Callable[[Any], Any]) -> list[Any]:
         change = numbers if f is theirs else in_copies
         given = [change(example(x, wrap)) for x in args]
-        return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()})))
+        return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()}), "fciub"))
 
     def variable(x: Any) -> Any:
         inputs.append(Variable(x))
@@ -114,14 +117,21 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> None:
         except TypeError:  # it wants an array of no dimensions
             expected = call(theirs, np.array)
         try:
+            if expected and not (is_kind("fc", *expected) or any(map(is_lazy, kept_in([*args, *options.values()])))):
+                return "plain"
             found = checked_run(lambda: call(COPIES.find(theirs), variable))
             if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
                 why = "its derivative is not that of its values"
                 if is_slope(found, inputs, lambda move: call(theirs, move)):
-                    return
+                    return "code"
         except Exception as error:
             why, cause = f"{type(error).__name__}: {error}".partition("\n")[0], error
     raise NoRuleError(f"{name} of a node has no derivative here ({why}): {ADVICE}") from cause
+
+
+def is_kind(kinds: str, *arrays: Any) -> bool:
+    """Are there numbers of these kinds of dtype?"""
+    return any([np.result_type(value_of(x)).kind in kinds for x in arrays])
 
 
 def has_values(x: Any, y: Any) -> bool:
@@ -150,9 +160,10 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
         left = iter(steps)
         return float(loss(call(lambda x: x + h * next(left))))
 
+    sent_to: dict[int, Any] = {}  # not x.grad: a result may also depend on nodes of the user's
     if gradient_target(total := loss(found)) is not None:
-        total.backward()
-    pairs = [(x.grad, step) for x, step in zip(inputs, steps, strict=True) if x.grad is not None]
+        sent_to = {id(x): g for x, g in run_pass(total)}
+    pairs = [(sent_to[id(x)], step) for x, step in zip(inputs, steps, strict=True) if id(x) in sent_to]
     sent = np.concatenate([[0.0], *[np.ravel(np.real(g) * step) for g, step in pairs]])
     middle, slope = float(value_of(total)), float(np.sum(sent))
     left, right = sorted([(middle - moved(-1e-6)) / 1e-6, (moved(1e-6) - middle) / 1e-6])
@@ -162,17 +173,20 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     return bool(left - slack <= slope <= right + slack)
 
 
-def leaves(x: Any) -> Iterator[Any]:
-    """The floating-point numbers in a result: in containers, and in attributes of objects. p-values are numbers."""
-    if isinstance(x, (float, complex, np.generic, np.ndarray)):
-        if np.result_type(x).kind in "fc":
+def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:
+    """The floating-point numbers in a result: in containers, and in attributes of objects. p-values are numbers.
+
+    kinds : those of the dtypes that count.
+    """
+    if isinstance(x, (int, float, complex, np.generic, np.ndarray)):
+        if np.result_type(x).kind in kinds:
             yield x
         elif np.result_type(x).kind == "O":
-            yield from leaves(np.asarray(x).tolist())
+            yield from leaves(np.asarray(x).tolist(), kinds)
     elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and not isinstance(x, types.ModuleType)):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
         for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
             if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
-                yield from leaves(v)
+                yield from leaves(v, kinds)
     elif type(x).__module__.startswith("scipy.") and not callable(x):
         raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (its numbers are in C): {ADVICE}")

@@ -382,6 +382,7 @@ def test_classes_that_choose_another(name):
     args = ((2, 2), lambda x: 2 * x) if name == "LinearOperator" else ([1.0], [1.0, 0.5])
     made = getattr(ours, name)(*args)
     assert isinstance(made, type(getattr(theirs, name)(*args)))
+    assert isinstance(made, getattr(ours, name))
     if name == "LinearOperator":
         own = type("Own", (ours.LinearOperator,), {"_matvec": lambda self, x: 3 * x})(np.float64, (2, 2))
         np.testing.assert_array_equal([made @ np.ones(2), own @ np.ones(2)], [[2, 2], [3, 3]])

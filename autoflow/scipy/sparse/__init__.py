@@ -89,7 +89,7 @@ def moving(kernel: Any, place: int) -> Any:
 
 def coo_matvec(k: int, rows: Array, columns: Array, data: Array, x: Array, out: Array) -> None:
     """A x of elements in any order."""
-    out[...] = out + product(data, x, rows, columns, out.size)
+    out[...] = out + np.reshape(product(data, x, rows, columns, out.size), out.shape)
 
 
 def diagonals(m: int, n: int, k: int, size: int, offsets: Array) -> tuple[Array, Array, Array]:
@@ -104,7 +104,7 @@ def diagonals(m: int, n: int, k: int, size: int, offsets: Array) -> tuple[Array,
 def dia_matvec(m: int, n: int, k: int, size: int, offsets: Array, data: Array, x: Array, out: Array) -> None:
     """A x of diagonals."""
     i, rows, columns = diagonals(m, n, k, size, offsets)
-    out[...] = out + product(data[i, columns], x, rows, columns, m)
+    out[...] = out + np.reshape(product(data[i, columns], x, rows, columns, m), out.shape)
 
 
 def dia_tocoo(self: Any, copy: bool = False) -> Any:
@@ -116,7 +116,7 @@ def dia_tocoo(self: Any, copy: bool = False) -> Any:
 
 def todense(m: int, n: int, indptr: Array, indices: Array, data: Array, out: Array) -> None:
     """The matrix with all of its zeros. Elements at the same place are added."""
-    out[...] = out + put_back(data, (expanded(indptr), indices), (m, n))
+    out[...] = out + np.reshape(put_back(data, (expanded(indptr), indices), (m, n)), out.shape)
 
 
 def coo_toarray(self: Any, order: Any = None, out: Any = None) -> Any:

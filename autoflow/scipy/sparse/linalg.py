@@ -114,7 +114,7 @@ def iterative(name: str) -> Callable[..., Any]:
 def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803
     """The function that solves A x = b."""
     solve: Any = None if has_node([getattr(A, "data", A)]) else theirs.factorized(A)
-    return lambda b: spsolve(A, b) if solve is None or has_node([b]) else solve(b)
+    return lambda b: np.reshape(spsolve(A, b), np.shape(b)) if solve is None or has_node([b]) else solve(b)
 
 
 globals().update({name: iterative(name) for name in ITERATIVE})

@@ -16,11 +16,13 @@ from scipy.spatial import distance as theirs
 
 from ...base.errors import NoRuleError
 from ...batching.vmap import vmap
-from ...table.shapes import Array, as_array, numbers_of
+from ...table.indexing import put_back
+from ...table.shapes import Array, as_array, as_dtype, numbers_of
 from ..mirrors import mirrored
 
 METRICS = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon mahalanobis minkowski"
 METRICS += " seuclidean sqeuclidean"
+TAKES = {"minkowski": "p w", "mahalanobis": "VI", "seuclidean": "V", "jensenshannon": ""}  # keywords; of others: w
 __all__ = ["cdist", "pdist", "squareform"]
 
 
@@ -28,14 +30,19 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
     """The distance of all pairs of rows of two arrays: SciPy's function of two vectors, or the user's, mapped."""
     name = getattr(theirs._METRIC_ALIAS.get(metric), "canonical_name", metric)
     if not callable(metric):
+        if unknown := options.keys() - {*TAKES.get(name, "w").split()}:
+            raise NoRuleError(f"distances of nodes by the metric {name} do not know {', '.join(sorted(unknown))}=")
         if name not in METRICS.split() or (name in ("mahalanobis", "seuclidean") and not options):
             known = METRICS.replace(" ", ", ")
             raise NoRuleError(
                 f"the metric {metric!r} has no slopes, or needs V= or VI= for nodes: use one of {known}, or a function"
             )
         metric = getattr(sys.modules[__name__], name)
+        change: Any = lambda x: as_dtype(x, np.float64)  # noqa: E731 - as SciPy's functions in C do
+    else:
+        change = as_array
     each = vmap(functools.partial(metric, **options))
-    return lambda x, y: each(x, y) if len(x) else x[:, 0]
+    return lambda x, y: as_dtype(each(change(x), change(y)) if len(x) else x[:, 0], np.float64)
 
 
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", **options: Any) -> Any:  # noqa: N803
@@ -67,9 +74,8 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:  # noqa: 
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int((1 + np.sqrt(1 + 8 * x.shape[0])) / 2)
-    places = np.zeros((n, n), int)
-    places[np.triu_indices(n, 1)] = np.arange(x.shape[0])
-    return x[places + places.T] * (1 - np.eye(n, dtype=x.dtype))
+    upper = put_back(x, np.triu_indices(n, 1), (n, n))
+    return upper + upper.T
 
 
 __getattr__, __dir__ = mirrored(globals(), __all__)

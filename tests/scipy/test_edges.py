@@ -1,0 +1,190 @@
+"""What keywords, layouts and objects of SciPy's do beside nodes: its values and a slope, or an error."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+import scipy.integrate  # noqa: E402, F811
+import scipy.interpolate  # noqa: E402
+import scipy.ndimage  # noqa: E402
+import scipy.signal  # noqa: E402
+import scipy.sparse.linalg  # noqa: E402
+import scipy.spatial.distance  # noqa: E402
+
+import autoflow as af  # noqa: E402
+from autoflow.errors import NoRuleError  # noqa: E402
+from autoflow.scipy import integrate, interpolate, linalg, ndimage, signal, sparse  # noqa: E402
+from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402
+from autoflow.scipy.spatial import distance  # noqa: E402
+
+sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
+import make_scipy  # noqa: E402
+
+RNG = np.random.default_rng(0)
+SQUARE, IMAGE = RNG.uniform(0.5, 1.5, (4, 4)) * (RNG.random((4, 4)) < 0.6), RNG.uniform(0.5, 9.5, (5, 6))
+
+
+def outcome(call, x):
+    """What ``call(which, x)``, with ``which`` "scipy" or "autoflow.scipy", does with a node."""
+    importlib.import_module("autoflow.scipy.sparse.linalg")
+    ours, theirs = importlib.import_module("autoflow.scipy"), importlib.import_module("scipy")
+    return make_scipy.outcome(lambda v: call(theirs, v), lambda v: call(ours, v), x)
+
+
+def written(method, *args):
+    def write(a, x):
+        getattr(a, method)(*args[:-1], x[args[-1]]) if method == "__setitem__" else a.setdiag(x[args[-1]], *args[:-1])
+
+    return write
+
+
+ALL = slice(None)
+WRITES = [
+    written("__setitem__", (1, 2), 0), written("__setitem__", (0, 0), 1), written("__setitem__", (2, ALL), ALL),
+    written("__setitem__", ([0, 3, 1], [1, 1, 2]), slice(3)), written("setdiag", 0), written("setdiag", ALL),
+    written("setdiag", -1, slice(3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "csc_matrix", "dia_array", "lil_array", "coo_array"])
+@pytest.mark.filterwarnings("ignore")
+def test_nodes_are_written_into_matrices_of_numbers(kind):
+    found = set()
+    for write in WRITES:
+
+        def call(m, x, write=write):
+            a = getattr(m.sparse, kind)(SQUARE)
+            write(a, x)
+            return a.toarray()
+
+        found.add(outcome(call, RNG.uniform(0.5, 1.5, 4)))
+    assert "plain" not in found
+    assert kind[:3] not in ("csr", "csc") or found == {"gradient"}
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "csc_matrix", "coo_array", "dia_array"])
+@pytest.mark.parametrize("shape", [(4, 4), (4, 1), (1, 4), (3, 5)])
+def test_sums_with_dense_arrays_and_along_axes(kind, shape):
+    """In SciPy the kernels write into flat memory, which may be that of a column, or in Fortran's order."""
+    a = RNG.uniform(0.5, 1.5, shape)
+    for call in (
+        lambda m, x: getattr(m.sparse, kind)(a) + x, lambda m, x: x - getattr(m.sparse, kind)(a),
+        lambda m, x: getattr(m.sparse, kind)(x) + a, lambda m, x: getattr(m.sparse, kind)(x).sum(),
+        lambda m, x: getattr(m.sparse, kind)(x).mean(axis=1), lambda m, x: getattr(m.sparse, kind)(a) @ x.T,
+    ):  # fmt: skip
+        assert outcome(call, RNG.uniform(0.5, 1.5, shape)) in ("gradient", "refused")
+    diagonals = RNG.uniform(0.5, 1.5, (2, shape[1]))
+    assert outcome(lambda m, x: m.sparse.dia_array((x, [0, -1]), shape=shape).sum(), diagonals) == "gradient"
+
+
+def test_what_gives_nothing_for_a_node_is_refused():
+    """SciPy's product with a stack asks for the class of its operand, and falls through with a node."""
+    with pytest.raises(NoRuleError, match="__matmul__"):
+        sparse.coo_array(SQUARE) @ af.Variable(np.ones((2, 4, 2)))
+
+
+@pytest.mark.parametrize("name", ["T", "H"])
+@pytest.mark.parametrize("kind", ["csr_array", "lil_array"])
+def test_properties_of_objects_are_ours(name, kind):
+    def call(m, x):
+        return getattr(m.sparse.linalg.aslinearoperator(getattr(m.sparse, kind)(SQUARE)), name) @ x
+
+    assert outcome(call, np.ones(4)) in ("gradient", "refused")
+
+
+def test_isinstance():
+    a = sparse.csr_array(SQUARE)
+    assert isinstance(a, sparse.sparray)
+    assert not isinstance(a, sparse.spmatrix)
+    for system in (signal.lti([1.0], [1.0, 2.0]), signal.lti(af.Variable([1.0]), [1.0, 2.0])):
+        assert isinstance(system, signal.lti)
+        assert not isinstance(system, signal.dlti)
+    own = type("Own", (sparse_linalg.LinearOperator,), {})
+    assert not isinstance(sparse_linalg.aslinearoperator(SQUARE), own)
+
+
+KERNELS = "multiquadric inverse gaussian linear cubic quintic".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_proof_leaves_gradients_alone(kernel):
+    """The first call of a kind is proved; an object may hold methods that are bound to it."""
+    x, y, points = np.cumsum(RNG.uniform(0.3, 1.2, 6)), RNG.uniform(0.5, 1.5, 6), np.array([1.1, 2.3])
+    found = []
+    for _ in range(2):
+        v = af.Variable(x)
+        np.sum(interpolate.Rbf(v, y, function=kernel)(points)).backward()
+        found.append(v.grad)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("rotate", (30.0,)), ("shift", (0.7,)), ("zoom", (1.6,)), ("gaussian_filter", (1.0,)), ("uniform_filter", (3,)),
+    ("correlate", (np.ones((3, 3)) / 7,)), ("spline_filter", ()), ("sobel", ()),
+])  # fmt: skip
+@pytest.mark.parametrize("output", [int, bool, np.uint8])
+def test_whole_numbers_are_scipys(name, args, output):
+    """They have no slope; SciPy rounds some and cuts others."""
+    found = getattr(ndimage, name)(af.Variable(IMAGE), *args, output=output)
+    np.testing.assert_array_equal(found, getattr(scipy.ndimage, name)(IMAGE, *args, output=output))
+
+
+def test_keywords_of_integrals_are_scipys_without_nodes():
+    f = lambda t, y: -y  # noqa: E731
+    assert len(integrate.quad(np.sin, 0.0, 1.0, full_output=1)) == 3
+    assert integrate.quad(np.sin, 0.0, 1.0, weight="cos", wvar=2.0) == scipy.integrate.quad(
+        np.sin, 0.0, 1.0, weight="cos", wvar=2.0
+    )
+    assert "nst" in integrate.odeint(f, 1.0, [0.0, 1.0], full_output=True, tfirst=True)[1]
+    assert integrate.solve_ivp(f, (0.0, 1.0), [1.0], "BDF", jac_sparsity=[[1]]).success
+    for call in (
+        lambda v: integrate.quad(np.sin, 0.0, v, full_output=1),
+        lambda v: integrate.odeint(f, v, [0.0, 1.0], full_output=True),
+        lambda v: integrate.solve_ivp(f, (0.0, 1.0), [v], "BDF", jac_sparsity=[[1]]),
+    ):
+        with pytest.raises(NoRuleError, match=r"does not know (full_output|jac_sparsity)="):
+            call(af.Variable(1.0))
+
+
+@pytest.mark.parametrize(
+    "options", [{"out": np.zeros((2, 3))}, {"metric": "js", "base": 2.0}, {"metric": "cosine", "p": 3}]
+)
+def test_keywords_that_distances_do_not_know(options):
+    with pytest.raises(NoRuleError, match=r"do not know (out|base|p)="):
+        distance.cdist(af.Variable(np.ones((2, 4))), np.ones((3, 4)), **options)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (1, 2), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, int, bool])
+def test_distances_are_in_double_precision(n, m, dtype):
+    a, b, V = np.ones((n, 3), dtype), RNG.uniform(0.5, 1.5, (m, 3)), np.array([0.5, 0.7, 0.9])
+    for metric, options in (("euclidean", {}), ("seuclidean", {"V": V}), ("minkowski", {"p": 1.5})):
+        found = distance.cdist(a, af.Variable(b), metric, **options)
+        right = scipy.spatial.distance.cdist(a, b, metric, **options)
+        np.testing.assert_allclose(af.stop_gradient(found), right, rtol=1e-12)
+        assert found.dtype == right.dtype
+    assert distance.squareform(af.Variable(np.zeros(0))).shape == (1, 1)
+
+
+def test_eigenvectors_are_real_where_scipys_are(monkeypatch):
+    """NumPy 2.5 gives complex ones in any case."""
+    theirs = linalg.NP.linalg.eig
+    monkeypatch.setattr(linalg.NP.linalg, "eig", lambda x: [z.astype(complex) for z in theirs(x)])
+    for matrix, is_real in ((np.diag([1.0, 2.0]) + 0.1, True), (np.array([[0.0, 1.0], [-1.0, 0.0]]), False)):
+        vectors = linalg.eig(af.Variable(matrix))[1]
+        assert (vectors.dtype.kind == "f") == is_real
+        assert vectors.dtype == scipy.linalg.eig(matrix)[1].dtype
+
+
+@pytest.mark.parametrize("make", [
+    lambda m: m.CubicSpline(np.arange(4.0), np.arange(4.0)), lambda m: m.BSpline(np.arange(8.0), np.ones(4), 3),
+])  # fmt: skip
+def test_negative_orders_of_derivatives_are_scipys_errors(make):
+    with pytest.raises((ValueError, NotImplementedError)) as expected:
+        make(scipy.interpolate)(3.5, -1)
+    with pytest.raises(expected.type):
+        make(interpolate)(af.Variable(3.5), -1)
