@@ -108,7 +108,7 @@ class Numbers:
             return "not kept" if self.size else "no numbers"
         if self.rms and self.rms <= self.noise:
             return NOISE
-        if self.elements is not None and self.size:
+        if self.elements:
             say = self.word if self.noise else number
             return nest_words([say(v, digits) for v in self.elements], self.shape)
         if not self.size:

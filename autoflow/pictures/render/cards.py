@@ -98,7 +98,8 @@ class CardLine:
     @property
     def room(self) -> float:
         """The width that it needs."""
-        pieces = [s.room for s in (*self.left, *self.right)] + [image.room for image in self.images]
+        parts: tuple[StyledText | Cells, ...] = (*self.left, *self.right, *self.images)
+        pieces = [part.room for part in parts]
         air = AIR if self.left and self.right else 0.0
         return 2 * PAD + math.fsum(pieces) + SPACE * max(0, len(pieces) - 1) + air
 
