@@ -100,7 +100,7 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     for x in queue:
         for child in referents_of[type(x)](x):
             if referents_of[type(child)] is not constant and len(queue) < limit:
-                child = holder_of_state(child)
+                child = child.bit_generator if isinstance(child, np.random.Generator) else child
                 if id(child) not in seen:
                     seen.add(id(child))
                     queue.append(child)

@@ -60,7 +60,8 @@ class Snapshot:
         self.iterators: list[tuple[Any, Any]] = []
         self.left, self.is_whole = COPIED, True
         for x in second_runs.reachable(*roots):
-            NOTES[type(x)](self, x)
+            if (note := NOTES[type(x)]) is not None:
+                note(self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 
@@ -139,11 +140,11 @@ class Snapshot:
                 x.flags.writeable = True
 
 
-def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
-    """How a snapshot notes objects of a type."""
+def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
+    """How a snapshot notes objects of a type; None if they have nothing to note."""
     for kinds, write, read in REFILLED:
         if issubclass(kind, kinds):
-            return lambda s, x: s.keep(write, x, read(x))
+            return lambda s, x: s.writes.append((write, x, read(x)))
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
     if issubclass(kind, np.ndarray):
@@ -155,7 +156,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None]:
     if is_iterator(kind):
         return Snapshot.note_iterator
     if issubclass(kind, SILENT) or is_in_use(kind):
-        return lambda s, x: None
+        return None
     return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
 
 
@@ -190,7 +191,8 @@ class Trial(Snapshot):
         self.legacy = None if draws else memory_of(np.random.mtrand._rand._bit_generator)
         self.bytes = self.legacy and self.legacy.raw
         for x in found if draws else found[len(second_runs.OWN) :]:
-            NOTES[type(x)](self, x)
+            if (note := NOTES[type(x)]) is not None:
+                note(self, x)
 
     def restore(self) -> str:
         """Restore all states. Returns what had changed."""

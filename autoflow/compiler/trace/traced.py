@@ -129,7 +129,8 @@ class Traced(DuckArray):
 
     def dtype_of(self) -> Any:
         """That of the value; of a Python number that of an array of it."""
-        return self.expr.dtype if self.expr.dtype is not None else np.asarray(self.expr.sample).dtype
+        value = self.expr
+        return value.dtype if value.dtype is not None else np.asarray(value.sample).dtype
 
     shape = property(lambda self: self.expr.shape, DuckArray.told_of_shape)
     dtype = property(dtype_of, DuckArray.told_of_shape)
