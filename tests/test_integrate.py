@@ -10,7 +10,7 @@ import pytest
 from support import assert_close
 
 import autoflow as af
-from autoflow.errors import LostGradientError
+from autoflow.errors import LostGradientError, NoRuleError
 
 pytest.importorskip("scipy", reason="SciPy is not installed")
 from scipy import integrate as theirs
@@ -348,8 +348,10 @@ def test_quad_of_vectors_of_parameters_and_of_kinks():
     check(lambda c: af.integrate.quad(lambda x, c: np.abs(x - 0.5) * c, 0.0, 2.0, c, points=[0.5], limit=80)[0], 3.0)
     value, error = af.integrate.quad(np.sin, 0.0, 1.0)
     assert (value, error) == theirs.quad(np.sin, 0.0, 1.0)
-    with pytest.raises(TypeError, match="weight"):
-        af.integrate.quad(np.sin, 0.0, 1.0, weight="cos")
+    with_weight = {"weight": "cos", "wvar": 2.0}
+    assert af.integrate.quad(np.sin, 0.0, 1.0, **with_weight) == theirs.quad(np.sin, 0.0, 1.0, **with_weight)
+    with pytest.raises(NoRuleError, match="weight"):
+        af.integrate.quad(np.sin, 0.0, af.Variable(1.0), **with_weight)
 
 
 def test_fixed_quad():

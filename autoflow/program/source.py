@@ -348,14 +348,17 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
 
 
 def numbers_read(record: Any, slot: int) -> str:
-    """How a plain operand of a record came by numbers of nodes, and what to write instead."""
+    """How a plain operand of a record came by numbers of nodes, and what to write instead; empty where the program is
+    not known."""
     found = find(code_of(record), record.last) if getattr(record, "place", None) is not None else None
     own = found.operands()[slot : slot + 1] if found is not None else []
-    names = [assigned(x, found.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]  # type: ignore[union-attr]
+    if found is None or not own:
+        return ""
+    names = [assigned(x, found.source) for part in own for x in ast.walk(part) if isinstance(x, ast.Name)]
     calls = [x for part in (*own, *names) for x in ast.walk(part) if isinstance(x, ast.Call) and called(x) in READERS]
-    text = next(map(written, [*calls, *own]), "a plain operand")
+    text = written([*calls, *own][0])
     remedy = READERS[called(calls[0])] if calls else "NumPy's functions on nodes, af.zeros(...) or af.array([...])"
-    where = f"{found.text} ({found.place.where})" if found is not None else record.rule.name
+    where = f"{found.text} ({found.place.where})"
     return f"{text} has numbers of nodes only, and {where} computes with them. Take {remedy} to keep the history"
 
 

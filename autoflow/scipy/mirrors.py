@@ -262,7 +262,7 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                     with_attributes(self, attributes(theirs))
                     return self if z is theirs else in_ours(z)
                 z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
-                return value_of(z).copy()[()] if isinstance(z, NodeRole) else z
+                return value_of(z).copy() if isinstance(z, NodeRole) else z
             if refused and modes().recording:
                 copied = COPIES.find(base)
                 if copied is base or name in ("__init__", *WRITES) or not bodies.is_in_python(base):

@@ -392,15 +392,15 @@ def message(again: Callable[..., Any]) -> str:
     runs: tuple[list[Any], list[Any]] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
         listen = functools.partial(note_operation, run)
-        with contextlib.suppress(Exception):
+        with switched(source=True), contextlib.suppress(Exception):  # later calls of transforms keep no places
             again(shadow, keep=sys.maxsize, listeners=(listen,))
     cause = PAST_US
     for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
             plain = [j for j, parent in enumerate(record.parents) if parent is None]
             changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
-            if changed:
-                cause = f"{numbers_read(record, changed[0])}; or x.value, if only the numbers are meant."
+            if changed and (text := numbers_read(record, changed[0])):
+                cause = f"{text}; or x.value, if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
 

@@ -186,7 +186,7 @@ def sliders_pane():
         if rows.items() <= live.all_rows().items():
             return {"tape": html.safe_json(data)}
         page.reason = "a rule of yours takes part, and this page runs no JavaScript that it did not come with"
-    places = explore.elements(page)
+    places = page.places
     shown["moving"] = page, places
     inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in places]
     return {"inputs": inputs, "picture": page.picture.to_svg(), "reason": page.reason}

@@ -1,5 +1,6 @@
 """``af.compile``: the results of eager code, from a program that was recorded once; or a refusal."""
 
+import contextvars
 import copyreg
 import sys
 import threading
@@ -416,8 +417,12 @@ def test_changes_of_what_is_outside_are_refused():
         af.compile(lambda x: (kept.append(1), x)[1])(np.ones(2))
     with pytest.raises(CompileError, match=r"keeps 1 of the arrays|length of a list"):
         af.compile(lambda x: (kept.append(x * 2), x)[1])(np.ones(2))
+    assert not kept  # all is put back, but for what is in a ContextVar
+    elsewhere = contextvars.ContextVar("elsewhere")
+    with pytest.raises(CompileError, match="a ContextVar"):
+        af.compile(lambda x: (elsewhere.set(x * 2), x)[1])(np.ones(2))
     with pytest.raises(CompileError, match="an earlier recording"):
-        af.compile(lambda x: x * kept[-1])(np.ones(2))
+        af.compile(lambda x: x * elsewhere.get())(np.ones(2))
 
 
 def test_gradients_of_captured_variables_are_refused():

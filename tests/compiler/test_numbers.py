@@ -64,6 +64,8 @@ def random_numbers(seed):
 
     while len(steps) < 3 + seed % 9:
         function, operands = drawn()
+        if function is operator.pow and isinstance(operands[0], np.generic):
+            continue  # NumPy's number asks np.power, whose last bits are others (guarantees.md)
         try:
             new = function(*[looked_up(x, values) for x in operands])
         except (TypeError, ValueError, OverflowError, AttributeError):
