@@ -18,7 +18,7 @@ import numpy as np
 import autoflow as af
 from autoflow.nodes.nodes import Operation
 from autoflow.pictures.pages import html
-from autoflow.pictures.sliders import explore, live
+from autoflow.pictures.sliders import live
 
 NAME = "your program"
 ROWS = 12  # of the table
@@ -186,9 +186,8 @@ def sliders_pane():
         if rows.items() <= live.all_rows().items():
             return {"tape": html.safe_json(data)}
         page.reason = "a rule of yours takes part, and this page runs no JavaScript that it did not come with"
-    places = page.places
-    shown["moving"] = page, places
-    inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in places]
+    shown["moving"] = page
+    inputs = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for *_, s in page.places]
     return {"inputs": inputs, "picture": page.picture.to_svg(), "reason": page.reason}
 
 
@@ -199,10 +198,8 @@ def move(values):
     """The picture at other values of the sliders."""
     if shown["moving"] is None:  # the page has shown what the build drew
         pane("sliders")
-    page, places = shown["moving"]
     try:
-        picture = draw("_redraw(_page, _places, _values)", _redraw=explore.redraw, _page=page, _places=places,
-                       _values=list(values))  # fmt: skip
+        picture = draw("_page.picture_at(_values)", _page=shown["moving"], _values=list(values))
         return json.dumps({"picture": picture.to_svg(), "note": ""})
     except Exception as problem:
         return json.dumps({"picture": None, "note": described(problem)["text"]})

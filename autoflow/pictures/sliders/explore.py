@@ -95,6 +95,10 @@ class Explorer(MovingPage):
                 places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
         return places
 
+    def picture_at(self, values: Sequence[float]) -> Graph:
+        """The picture at other values of what moves."""
+        return graph(root_at(self, values), gradients=True, theme=self.picture.look.theme)
+
 
 def explore(f: Any, /, **ranges: Any) -> Explorer:
     """Sliders that move the inputs of a function, or of a recorded graph; values and gradients follow.
@@ -225,8 +229,7 @@ def widget(page: Explorer) -> Any:
     def draw(change: Any) -> None:
         try:
             if change["name"] == "values":
-                root, theme = root_at(page, made.values), page.picture.look.theme
-                picture = graph(root, gradients=True, theme=theme)
+                picture = page.picture_at(made.values)
                 made.picture, made.point, made.note = picture.to_svg(), point(page, picture, made.values), ""
             fixed = tuple([x for k, x in enumerate(made.values) if k not in made.axes])
             if made.point and known[0] != (tuple(made.axes), fixed):  # it does not change with the axes' own sliders
