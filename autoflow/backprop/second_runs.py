@@ -191,8 +191,8 @@ def is_foreign(module: str | None) -> bool:
 
 
 def is_users(x: Any) -> bool:
-    """Is a function or class written by the user?"""
-    return not is_foreign(x.__module__)
+    """Is a function or class written by the user? (Of some classes __module__ is an attribute of their objects.)"""
+    return type(x.__module__) is str and not is_foreign(x.__module__)
 
 
 def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:

@@ -132,12 +132,12 @@ def orphan_numbers(x: Any) -> Array:
 
 def history_lost(x: Any) -> LostGradientError:
     """The error for such an array."""
-    kind, frame = type(x).__name__.replace("View", "Operation"), versions.user_frame()
+    kind, frame = type(x).__name__.replace("View", "Operation"), versions.user_frame("numpy")
     text, line = text_of(Cut("", frame.f_code, frame.f_lasti, "it"))
     return LostGradientError(
-        f"NumPy made this {kind} of shape {x.shape} from a node without telling us, as plain.dot(node) and "
-        f"np.array(node, subok=True) do, so its history is lost: {text}{line} uses it. Write plain @ node or the node "
-        f"itself, or np.array(x) for a plain copy."
+        f"NumPy made this {kind} of shape {x.shape} from a node without telling us, as plain.dot(node), np.vectorize "
+        f"and np.array(node, subok=True) do, so its history is lost: {text}{line} uses it. Write plain @ node or the "
+        f"node itself, or np.array(x) for a plain copy."
     )
 
 
