@@ -260,8 +260,9 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                 z = (method if refused else getattr(base, name))(theirs, *given, **named)
                 if refused or not any([hasattr(v, "__dict__") for v in attributes(theirs).values()]):
                     with_attributes(self, attributes(theirs))
-                    return self if z is theirs else in_ours(z)
-                z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
+                    z = self if z is theirs else in_ours(z)
+                else:
+                    z = method(self, *args, **options)  # the copy: it holds other objects, which may be given nodes
                 return value_of(z).copy() if isinstance(z, NodeRole) else z
             if refused and modes().recording:
                 copied = COPIES.find(base)
