@@ -192,7 +192,8 @@ def is_foreign(module: str | None) -> bool:
 
 def is_users(x: Any) -> bool:
     """Is a function or class written by the user? (Of some classes __module__ is an attribute of their objects.)"""
-    return type(x.__module__) is str and not is_foreign(x.__module__)
+    module = x.__module__
+    return (module is None or type(module) is str) and not is_foreign(module)
 
 
 def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:
