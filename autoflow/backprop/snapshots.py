@@ -216,7 +216,7 @@ def referents_of_users(kind: type) -> second_runs.Referents:
 
 def is_open(kind: type) -> bool:
     """Is all that an object of this type refers to the user's?"""
-    return not str(kind.__module__).startswith("autoflow.") or kind.__module__.startswith("autoflow.nn.")
+    return not str(kind.__module__).startswith("autoflow.") or str(kind.__module__).startswith("autoflow.nn.")
 
 
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
@@ -254,7 +254,7 @@ def memory_of(bits: Any) -> Any:
 def is_in_use(kind: type) -> bool:
     """Is this an object that others may change meanwhile (a thread, pool, lock or queue), or another of Python's
     library?"""
-    return any([cls.__module__.partition(".")[0] in BUSY for cls in kind.__mro__]) or (
+    return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__]) or (
         second_runs.of_library(kind.__module__) and not second_runs.holds(kind)
     )
 
@@ -387,7 +387,7 @@ REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
 
 def slots_of(kind: type) -> list[str]:
     """The slots of the user's classes that instances of ``kind`` have."""
-    found = [vars(cls).get("__slots__", ()) for cls in kind.__mro__ if cls.__module__.partition(".")[0] != "builtins"]
+    found = [vars(cls).get("__slots__", ()) for cls in kind.__mro__ if str(cls.__module__).partition(".")[0] != "builtins"]
     names = [name for slots in found for name in ((slots,) if isinstance(slots, str) else slots)]
     return [name for name in names if not (name.startswith("__"))]
 
