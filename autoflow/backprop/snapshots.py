@@ -387,7 +387,9 @@ REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
 
 def slots_of(kind: type) -> list[str]:
     """The slots of the user's classes that instances of ``kind`` have."""
-    found = [vars(cls).get("__slots__", ()) for cls in kind.__mro__ if str(cls.__module__).partition(".")[0] != "builtins"]
+    found = [
+        vars(cls).get("__slots__", ()) for cls in kind.__mro__ if str(cls.__module__).partition(".")[0] != "builtins"
+    ]
     names = [name for slots in found for name in ((slots,) if isinstance(slots, str) else slots)]
     return [name for name in names if not (name.startswith("__"))]
 
