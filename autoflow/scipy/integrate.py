@@ -88,7 +88,8 @@ def odeint(
 def refuse_options(name: str, unknown: Any, arrays: list[Any]) -> None:
     """Raise NoRuleError if something here has a gradient, which what these options give would not have."""
     if has_gradient(arrays):
-        raise NoRuleError(f"scipy.integrate.{name} of a node does not know {', '.join(sorted(unknown))}=")
+        said = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(unknown))}="
+        raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
 
 
 class Trajectory(Function):

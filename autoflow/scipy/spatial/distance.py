@@ -31,7 +31,8 @@ def of_metric(metric: Any, options: dict[str, Any]) -> Callable[[Array, Array], 
     name = getattr(theirs._METRIC_ALIAS.get(metric), "canonical_name", metric)
     if not callable(metric):
         if unknown := options.keys() - {*TAKES.get(name, "w").split()}:
-            raise NoRuleError(f"distances of nodes by the metric {name} do not know {', '.join(sorted(unknown))}=")
+            said = f"distances of nodes by the metric {name} do not know {', '.join(sorted(unknown))}="
+            raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
         if name not in METRICS.split() or (name in ("mahalanobis", "seuclidean") and not options):
             known = METRICS.replace(" ", ", ")
             raise NoRuleError(
