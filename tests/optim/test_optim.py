@@ -183,20 +183,25 @@ def test_single_precision_stays_and_learns(name, options):
 
 @every_case
 def test_nothing_is_allocated(name, options):
-    """In place: the same memory, and no array of the size of the parameter in between. (It is so large that what other
-    threads of a test run allocate meanwhile, some 100 KB, is small beside it.)"""
+    """In place: the same memory, and no array of the size of the parameter in between. (The least of three steps: what
+    other threads of a test run allocate meanwhile comes in one.)"""
     w = af.Variable(np.ones((1000, 1000)))
     memory = w.value.ctypes.data
     optimiser = getattr(optim, name)([w], **options)
     w.grad = np.full((1000, 1000), 0.1)
     before = w.grad.copy()
     optimiser.step()
+    peaks = []
     tracemalloc.start()
     try:
-        optimiser.step()
-        assert tracemalloc.get_traced_memory()[1] < 0.05 * w.value.nbytes
+        for _ in range(3):
+            tracemalloc.reset_peak()
+            held, _ = tracemalloc.get_traced_memory()
+            optimiser.step()
+            peaks.append(tracemalloc.get_traced_memory()[1] - held)
     finally:
         tracemalloc.stop()
+    assert min(peaks) < 0.05 * w.value.nbytes
     assert w.value.ctypes.data == memory
     assert np.array_equal(w.grad, before)
 
