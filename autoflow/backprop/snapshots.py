@@ -121,9 +121,16 @@ class Snapshot:
         compared.)"""
         return any([position_of(x) != place for x, place in self.iterators])
 
-    def restore(self) -> str:
-        """Restore all states. Returns what had changed, or "" if nothing had."""
-        changed = [kind_of(place) for write, place, state in self.writes if write(place, state)]
+    def differs(self, other: Snapshot) -> bool:
+        """Does a snapshot of the same roots hold something else? (Running numbers of names do not count.)"""
+        pairs = zip(self.writes, other.writes, strict=False)
+        return len(self.writes) != len(other.writes) or not all(
+            [write is second and same_state(state, now) for (write, _, state), (second, _, now) in pairs]
+        )
+
+    def restore(self, only_names: bool = False) -> str:
+        """Restore all states, or the running numbers of names only. Returns what had changed, or "" if nothing had."""
+        changed = [kind_of(place) for write, place, state in self.writes if not only_names and write(place, state)]
         for kind, state in self.kinds.items():
             put_back_count(kind, state)
         return changed[0] if changed else ""
@@ -138,6 +145,19 @@ class Snapshot:
         finally:
             for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
                 x.flags.writeable = True
+
+
+def same_state(a: Any, b: Any) -> bool:
+    """Are two notes of one place the same?"""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and same_bytes(a, b)
+    if type(a) is type(b) is dict:
+        return len(a) == len(b) and all([j is k and same_state(a[j], b[k]) for j, k in zip(a, b, strict=True)])
+    if type(a) is type(b) and isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all([same_state(x, y) for x, y in zip(a, b, strict=True)])
+    return type(a) is type(b) and isinstance(a, (int, float, str)) and a == b
 
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
@@ -194,9 +214,9 @@ class Trial(Snapshot):
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
-    def restore(self) -> str:
+    def restore(self, only_names: bool = False) -> str:
         """Restore all states. Returns what had changed."""
-        changed = super().restore()
+        changed = super().restore(only_names)
         if self.legacy is not None and self.legacy.raw != self.bytes:
             self.legacy.raw = self.bytes
             return "random generator"

@@ -175,6 +175,7 @@ TRAVELLING = (
     "safe_masking",
     "autocast",
     "anomaly",
+    "shadow",
 )  # modes that a task takes along
 COMPILED: OrderedDict[bytes, Callable[..., Any]] = OrderedDict()  # of this process, by the digest of the program
 KEPT = 16

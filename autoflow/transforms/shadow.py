@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 import time
 import types
 import warnings
@@ -29,7 +30,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
 from ..backprop.second_runs import is_users, named_objects, names_in, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, others_run, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
@@ -44,6 +45,8 @@ Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
+ALONE: list[threading.Event] = []  # the proofs that put things back now
+PATIENCE = 0.1  # seconds that calls by other threads wait for one of them
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
@@ -71,7 +74,8 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While another thread runs such
-    a function there is no proof, since what it changes would be put back; the next call is looked at.
+    a function, or code of the user's while f changes what it reaches, there is no proof, since what the other changes
+    would be put back; the next call is looked at.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -81,16 +85,20 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result
+    for done in ALONE:
+        done.wait(PATIENCE)
+        done.set()  # if it is not done yet, it may be waiting for us
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
-    if None in counts and not any([frame.f_code is CODE for frame in frames_of_others()]):
+    if None in counts and not others_prove():
         others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
         ends: list[int] = []  # of each run
         if len(proofs) > MOST:
             proofs.clear()
-        result = checked_run(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
-        proofs[kind] = {*counts, ends[0] - start} - {None}
+        result, looked = proof_of(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
+        if looked:
+            proofs[kind] = {*counts, ends[0] - start} - {None}
         return result
     result = run()
     if None not in counts and now() - start not in counts and len(counts) < COUNTS:
@@ -98,7 +106,9 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     return result
 
 
-CODE = proved_run.__code__
+def others_prove() -> bool:
+    """Is another thread in such a call?"""
+    return any([frame.f_code is proved_run.__code__ for frame in frames_of_others()])
 
 
 def proofs_of(f: Any) -> Proofs:
@@ -241,6 +251,11 @@ def checked_run(run: Run, *roots: Any) -> Any:
     Traceback (most recent call last):
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
+    return proof_of(run, *roots)[0]
+
+
+def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
+    """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile."""
     roots = roots or (run,)
     before = Snapshot(*roots)
     began, busy = time.perf_counter(), busy_time()
@@ -250,13 +265,16 @@ def checked_run(run: Run, *roots: Any) -> Any:
                else "keeps much memory" if size_of_graph(result) > LARGEST
                else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
-        return result
+        return result, True
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
     alike = functools.partial(same, rounding=not is_on_host(result))
     after = Snapshot(*roots)
+    shared = others_prove() or others_run()
+    if shared and (before.large or before.differs(after)):
+        return result, False
 
     def again(shadow: int, **changes: Any) -> list[Any]:
-        before.restore()
+        before.restore(shared)
         with switched(**{"listeners": (), **changes}, shadow=shadow):
             result, found = gathered(run)
         numbers = numbers_with_gradient(result)
@@ -269,27 +287,36 @@ def checked_run(run: Run, *roots: Any) -> Any:
             return again(shadow)
         return None
 
-    try:
-        with silence(), warnings.catch_warnings(record=True), before.locked():
-            if (found := numbers(OTHER)) is not None and alike(expected, found):
-                return result
-            # On memory of its own a product may go another way through a library, and have other last bits.
-            repeated = numbers(TRUE)
-            if found is not None and alike(found, repeated):
-                return result
-            if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
-                return result  # it gives another one each time
-            # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
-            # it is an exact one, as much as before.
-            near = [numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
-            choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
-            if not choice and any([x is not None for x in near]):
-                raise LostGradientError(message(again))
-    finally:
-        after.restore()
+    with alone(lambda: after.restore(shared)), silence(), warnings.catch_warnings(record=True), before.locked():
+        if (found := numbers(OTHER)) is not None and alike(expected, found):
+            return result, True
+        # On memory of its own a product may go another way through a library, and have other last bits.
+        repeated = numbers(TRUE)
+        if found is not None and alike(found, repeated):
+            return result, True
+        if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
+            return result, True  # it gives another one each time
+        # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
+        # it is an exact one, as much as before.
+        near = [numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
+        choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
+        if not choice and any([x is not None for x in near]):
+            raise LostGradientError(message(again))
     if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
         unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
-    return result
+    return result, True
+
+
+@contextlib.contextmanager
+def alone(put_back: Callable[[], Any]) -> Iterator[None]:
+    """A block at the end of which things are put back: calls by other threads wait for it, though not for ever."""
+    ALONE.append(done := threading.Event())
+    try:
+        yield
+    finally:
+        put_back()
+        ALONE.remove(done)
+        done.set()
 
 
 def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:

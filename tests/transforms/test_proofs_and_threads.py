@@ -1,0 +1,162 @@
+"""A proof runs a function again and puts back what it changed, but never what another thread has changed meanwhile."""
+
+import contextlib
+import sys
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn, optim
+from autoflow.train import fit
+
+X = np.array([1.0, 2.0, 3.0])
+CHANGES = {  # what another thread changes, how, and how much has come of it
+    "list": (list, lambda x: x.append(1), len),
+    "deque": (deque, lambda x: x.append(1), len),
+    "dict": (dict, lambda x: x.update({len(x): 1}), len),
+    "set": (set, lambda x: x.add(len(x)), len),
+    "attribute": (lambda: SimpleNamespace(n=0), lambda x: setattr(x, "n", x.n + 1), lambda x: x.n),
+    "array": (lambda: np.zeros(1), lambda x: np.add(x, 1, out=x), lambda x: int(x[0])),
+    "large array": (lambda: np.zeros(2**23 + 1), lambda x: np.add(x[:1], 1, out=x[:1]), lambda x: int(x[0])),
+}
+TRANSFORMS = {
+    "grad": lambda f: af.grad(f)(X),
+    "jacobian": lambda f: af.jacobian(f)(X),
+    "jvp": lambda f: af.jvp(f, (X,), (X,)),
+    "vjp": lambda f: af.vjp(f, X),
+    "hessian": lambda f: af.hessian(f)(X),
+}
+
+
+class Other:
+    """A thread of the user's that makes one change each time it is asked to, and waits in the user's code meanwhile."""
+
+    def __init__(self, change):
+        self.asked, self.done, self.made, self.change = threading.Event(), threading.Event(), 0, change
+        self.thread = threading.Thread(target=self.work, daemon=True)
+
+    def work(self):
+        while self.asked.wait() and self.change is not None:
+            self.asked.clear()
+            self.change()
+            self.made += 1
+            self.done.set()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.change = None
+        self.asked.set()
+        self.thread.join()
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("kind", CHANGES)
+def test_changes_by_another_thread_stay(kind, transform):
+    make, change, count = CHANGES[kind]
+    x = make()
+
+    def ask(asked, done):  # at each run of f there is one change
+        done.clear()
+        asked.set()
+        done.wait(10)
+
+    with Other(lambda: change(x)) as other:
+        asked, done = other.asked, other.done
+
+        def f(v):
+            ask(asked, done)
+            return np.sum(v**3) + 0 * (x is None)
+
+        for k in range(3):
+            TRANSFORMS[transform](lambda v, k=k: f(v * (k + 1)))
+        made = other.made
+    assert count(x) == made >= 3
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_numbers_are_seen_beside_a_thread_that_waits(writes):
+    """As long as nothing is to be put back; and again as soon as the other thread is gone."""
+    calls = []
+
+    def f(v):
+        if writes:
+            calls.append(1)
+        return np.sum(np.full(3, np.sum(v)) * v[0]) + np.sum(v)
+
+    with Other(None), pytest.raises(af.errors.LostGradientError) if not writes else contextlib.nullcontext():
+        af.grad(f)(X)
+    with pytest.raises(af.errors.LostGradientError):
+        af.grad(f)(X)
+    assert len(calls) == 2 * writes
+
+
+def test_another_thread_waits_while_things_are_put_back():
+    log, second = [], threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # its thread is there, and waits in Python's library
+
+        def beside(v):
+            log.append("beside")
+            return np.sum(v * v)
+
+        def f(v):
+            log.append("f")
+            if second.is_set():
+                futures.append(pool.submit(af.grad(beside), X))
+                threading.Event().wait(0.02)
+            second.set()
+            return np.sum(v * v)
+
+        futures = deque()  # what f appends here is put back, too; the pool waits for its tasks at its end
+        af.grad(f)(X)
+    assert log == ["f", "beside"]
+
+
+def test_a_function_that_waits_for_other_threads_is_proved():
+    seen = []
+    with ThreadPoolExecutor(1) as pool:
+
+        def f(v):
+            seen.append(1)
+            g = pool.submit(af.grad(lambda u: np.sum(u**3)), X).result()
+            return np.sum(np.full(3, np.sum(v)) * v[0]) + np.sum(v * g)
+
+        with pytest.raises(af.errors.LostGradientError):
+            af.grad(f)(X)
+    assert len(seen) == 1
+
+
+def test_numbers_read_by_workers_are_seen():
+    def f(w, x):
+        return np.sum(np.full(3, np.sum(w * x)) * w[0]) + np.sum(w * x)
+
+    with ThreadPoolExecutor(2) as pool:
+        parts = af.data_parallel(f, over="x", workers=pool, chunks=2)
+        with pytest.raises(af.errors.LostGradientError):
+            af.value_and_grad(parts)(X, np.ones((4, 3)))
+
+
+def test_threads_that_train_one_model_do_not_disturb_each_other():
+    """Each puts its parameters into the model while it computes."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            model = nn.Sequential(nn.Linear(2, 4, rng=rng), nn.tanh, nn.Linear(4, 2, rng=rng))
+            data, labels = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+            optimiser = optim.SGD(model, lr=0.1)
+            with ThreadPoolExecutor(3) as pool:
+                fit(model, data, labels, loss=nn.cross_entropy, optimiser=optimiser, rng=rng, epochs=1, batch_size=10,
+                    progress=False, workers=pool, chunks=5)  # fmt: skip
+            assert {type(p) for p in model.parameters()} == {af.Variable}
+    finally:
+        sys.setswitchinterval(interval)
