@@ -33,7 +33,7 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
-from ..base.numbering import KINDS, Kind
+from ..base.numbering import Kind, kinds
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -62,7 +62,7 @@ class Snapshot:
         for x in second_runs.reachable(*roots):
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-        counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
+        counts = {kind: getattr(kind.tick, "__self__", None) for kind in kinds()}
         self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
 
     def note_iterator(self, x: Any) -> None:

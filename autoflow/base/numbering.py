@@ -12,7 +12,7 @@ from itertools import count
 
 CREATION = count(1)
 now: Callable[[], int] = CREATION.__next__
-KINDS: weakref.WeakSet[Kind] = weakref.WeakSet()
+KINDS: weakref.WeakValueDictionary[int, Kind] = weakref.WeakValueDictionary()
 
 
 class Kind:
@@ -24,11 +24,16 @@ class Kind:
     def __init__(self, name: str) -> None:
         self.name = name
         self.begin_at(0)
-        KINDS.add(self)
+        KINDS[id(self)] = self
 
     def begin_at(self, number: int) -> None:
         """Let the running numbers go on at ``number``."""
         self.tick = count(number).__next__
+
+
+def kinds() -> list[Kind]:
+    """All kinds that are alive; other threads may make new ones meanwhile."""
+    return [kind for ref in KINDS.valuerefs() if (kind := ref()) is not None]
 
 
 def reset() -> None:
@@ -39,7 +44,7 @@ def reset() -> None:
     >>> af.Variable(1.0).name, af.Variable(1.0).name
     ('var_0', 'var_1')
     """
-    for kind in list(KINDS):
+    for kind in kinds():
         kind.begin_at(0)
 
 

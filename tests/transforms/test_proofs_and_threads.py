@@ -12,6 +12,7 @@ import pytest
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.base.numbering import Kind, kinds
 from autoflow.train import fit
 
 X = np.array([1.0, 2.0, 3.0])
@@ -160,3 +161,17 @@ def test_threads_that_train_one_model_do_not_disturb_each_other():
             assert {type(p) for p in model.parameters()} == {af.Variable}
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_names_of_new_kinds_may_be_made_meanwhile():
+    made, interval = [], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=lambda: made.extend([Kind(f"kind {k}") for k in range(5_000)]))
+    try:
+        thread.start()
+        while thread.is_alive():
+            kinds()  # raises nothing
+    finally:
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert {*made} <= {*kinds()}
