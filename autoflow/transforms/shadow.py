@@ -206,7 +206,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if kind is dict:
         return [(x.get, key) for key in list(x)[:MANY]]
     if isinstance(x, type):
-        own = [(vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType]
+        own = [
+            (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
+        ]
         return [*own, *[(same_object, base) for base in x.__bases__]] if is_users(x) else []
     attributes = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())]]
     return [(same_object, kind), *attributes] if is_users(kind) or kind is types.SimpleNamespace else attributes
