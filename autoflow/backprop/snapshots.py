@@ -162,8 +162,8 @@ def same_state(a: Any, b: Any) -> bool:
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
     """How a snapshot notes objects of a type; None if they have nothing to note."""
-    for kinds, write, read in REFILLED:
-        if issubclass(kind, kinds):
+    for types_, write, read in REFILLED:
+        if issubclass(kind, types_):
             return lambda s, x: s.writes.append((write, x, read(x)))
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
