@@ -45,7 +45,7 @@ lint: $(VENV)/dev.stamp types  ## ruff and mypy
 types: $(VENV)/dev.stamp
 	$(PY) -m mypy
 
-nightly: $(VENV)/dev.stamp $(VENV)/types.stamp  ## the full sets, with a table of stages at the end
+nightly: $(VENV)/dev.stamp $(VENV)/nightly.stamp  ## the full sets, with a table of stages at the end
 	.ci/nightly $(VENV)
 
 peers:  ## gradients and optimisers beside PyTorch, JAX, autograd and MyGrad, on the CPU; lists what cannot be had

@@ -238,7 +238,7 @@ def test_the_plugin_of_mypy_knows_functions_of_numpy(tmp_path):
 @pytest.mark.nightly
 def test_pyright_knows_the_types(tmp_path):
     if importlib.util.find_spec("basedpyright") is None:
-        pytest.skip("basedpyright is not installed (extra types)")
+        pytest.skip("basedpyright is not installed (extra nightly)")
     for name in CHECKED:
         (tmp_path / name).write_bytes((TYPED / name).read_bytes())
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT)]}))

@@ -100,7 +100,8 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     nodes: dict[Any, Any] = {}
     for r in order:
         if r in given or isinstance(r, VariableRole):
-            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), holder_name(r))
+            name = getattr(r, "_name", None) if isinstance(r, VariableRole) else holder_name(r)
+            nodes[r] = Variable(check_input(r, given[r]) if r in given else value_of(r), name)
             if hasattr(r, "_place"):
                 nodes[r]._place = r._place
         else:

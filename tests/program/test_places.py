@@ -305,6 +305,7 @@ def test_replays_copies_and_pickles():
     y = x * x
     again, _ = record_again(y, {x: 3.0})
     assert line_of(again.grad_fn) == line_of(y.grad_fn)
+    assert "① x  Variable = 3" in str(again.graph())
     assert float(pickle.loads(pickle.dumps(y))) == 4.0
     assert float(copy.deepcopy(x)) == 2.0
     place = Naming([y.grad_fn]).place(y.grad_fn)
