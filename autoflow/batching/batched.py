@@ -78,6 +78,11 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
     return layer, held
 
 
+def native(dtype: Any) -> Any:
+    """The dtype in the byte order of this machine, which NumPy's numbers have."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 def sample(x: Any) -> Any:
     """A plain array of the shape and dtype, for questions about these; no memory."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if hasattr(x, "batch_layer") else x
@@ -354,8 +359,9 @@ class Batched(DuckArray):
 
     # -- facts
 
-    shape = property(lambda self: self.inner.shape[self.mapped :], DuckArray.told_of_shape)  # of one example
-    dtype = property(lambda self: self.inner.dtype, DuckArray.told_of_shape)
+    told = DuckArray.told_of_shape
+    shape = property(lambda self: self.inner.shape[self.mapped :], told)  # of one example
+    dtype = property(lambda self: native(self.inner.dtype) if self.is_number else self.inner.dtype, told)
 
     # For our own code, as all that follows: questions about memory.
     strides = private("strides", lambda x: x.inner.strides[x.mapped :])

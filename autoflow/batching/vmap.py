@@ -25,7 +25,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, strides_of, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, remember
 
@@ -309,11 +309,11 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         inner = in_order_of_stack(inner)
     inner = np.moveaxis(inner, 0, axis) if axis else inner
     if type(inner) is not np.ndarray:
-        return np.copy(inner) if inner.dtype.isnative else inner.astype(inner.dtype.newbyteorder("="))
+        return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:
         seen.add(id(inner))
         return inner
-    return np.array(inner, inner.dtype.newbyteorder("="), subok=False)
+    return np.array(inner, native(inner.dtype), subok=False)
 
 
 def in_order_of_stack(inner: Array) -> Array:
