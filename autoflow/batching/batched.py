@@ -312,6 +312,10 @@ class Batched(DuckArray):
         inner = without_history(value_of(self.inner))
         return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
+    def for_leaf(self) -> Any:
+        """What a new Variable or Constant holds: of one that the user makes, the numbers."""
+        return self if is_ours(4) else self.without_history()
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else self.refuse_number("the length of a number")
 

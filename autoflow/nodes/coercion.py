@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.duck_arrays import is_ours
 from ..backends.registry import NODE_TYPES, Array, array_type
 from ..base.errors import LOST, DataError, LostGradientError, MixedArraysError, NoRuleError
 from ..base.modes import modes
@@ -201,8 +200,8 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
         return value.copy(order="K") if copy else value
     if type(value) not in NODE_TYPES and array_type(value) is not None and hasattr(value, "family"):
         value = value.value  # a node: its numbers
-    elif hasattr(value, "batch_layer") and not is_ours(3):
-        value = value.without_history()  # the same of a batch that hides nodes
+    elif hasattr(value, "batch_layer"):
+        value = value.for_leaf()
     array = plain_array(value)
     target = array.dtype if dtype is None else np.dtype(dtype)
     if target.kind in WHY:

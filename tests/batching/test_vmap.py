@@ -694,7 +694,7 @@ OBJECTS = {
 def test_objects_that_hide_an_array_are_no_results(name, wrap):
     """They are other objects for each example: the loop could not stack them either."""
     x = X if wrap is not af.vmap else X[None]
-    with pytest.raises(InputError, match="not stacked .* differs between examples"):
+    with pytest.raises(InputError, match=r"not stacked .* differs between examples"):
         wrap(af.vmap(OBJECTS[name], loop="allow"))(x)
     kept = SimpleNamespace()
     assert wrap(af.vmap(lambda x: (kept, x)))(x)[0] is kept
