@@ -188,7 +188,8 @@ def is_foreign(module: str | None) -> bool:
         return True
     root = sys.modules.get(str(module).partition(".")[0])
     file = getattr(root, "__file__", None) or " ".join(getattr(root, "__path__", ()))
-    return "site-packages" in file or "dist-packages" in file  # the second is where Debian puts them
+    # The user's script is, even if a tool that is installed runs it. Debian has the second folder.
+    return module != "__main__" and ("site-packages" in file or "dist-packages" in file)
 
 
 def is_users(x: Any) -> bool:

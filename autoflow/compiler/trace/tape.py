@@ -61,8 +61,7 @@ def holds(x: Any, kind: type) -> bool:
 
 
 SAME_ORDER, PERMUTING = of_kind("shapes"), of_kind("permutes")
-PLAIN = (np.ndarray, np.generic)
-ARRAYS = (*PLAIN, *NUMBERS)
+ARRAYS = (np.ndarray, np.generic, *NUMBERS)
 ARRAY_OPTIONS = frozenset({"where", "weights", "prepend", "append", "initial", "x", "default", "min", "max"})
 
 
@@ -152,7 +151,7 @@ class Tape:
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
-        elif not isinstance(x.held, PLAIN) and any([getattr(a.dtype, "hasobject", False) for a in value.args]):
+        elif not isinstance(x.held, np.ndarray) and any([getattr(a.dtype, "hasobject", False) for a in value.args]):
             raise CompileError(
                 f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
                 f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
