@@ -35,7 +35,7 @@ def variable(
     >>> af.variable(2, name="x")
     2.0  Variable x
     """
-    return Variable(value, name, dtype=dtype, copy=copy, requires_grad=requires_grad)
+    return Variable(without_history(value), name, dtype=dtype, copy=copy, requires_grad=requires_grad)
 
 
 def constant(value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Constant:
@@ -45,7 +45,7 @@ def constant(value: Any, name: str | None = None, *, dtype: Any = None, copy: bo
     >>> af.constant(2, name="c")
     2  Constant c int64
     """
-    return Constant(value, name, dtype=dtype, copy=copy)
+    return Constant(without_history(value), name, dtype=dtype, copy=copy)
 
 
 @overload

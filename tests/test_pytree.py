@@ -198,3 +198,71 @@ def test_an_array_that_is_a_dataclass_is_a_leaf():
 
     stored = Stored((2, 3), np.dtype(float))
     assert pytree.tree_leaves([stored, 1.0])[0] is stored
+
+
+CALLS = {
+    "grad": lambda f, a: af.grad(f)(a),
+    "value_and_grad": lambda f, a: af.value_and_grad(f)(a),
+    "vjp": lambda f, a: af.vjp(f, a),
+    "linearize": lambda f, a: af.linearize(f, a),
+    "jacobian": lambda f, a: af.jacobian(f)(a),
+    "hessian": lambda f, a: af.hessian(f)(a),
+    "vmap": lambda f, a: af.vmap(f)(a),
+    "compile": lambda f, a: af.compile(f)(a),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("change", ["append", "insert", "clear", "setdefault", "update"])
+def test_functions_of_functions_keep_the_containers_of_their_arguments(name, change):
+    """What a function does to the list or dict is done to one of its own; af.compile refuses it."""
+    x = np.ones((2, 2))
+    given = [x] if hasattr([], change) and change != "clear" else {"w": x}
+    new = {"append": (1.0,), "insert": (0, 1.0), "clear": (), "setdefault": ("n", 1.0), "update": ({"n": 1.0},)}
+
+    def f(tree):
+        w = tree[0] if isinstance(tree, list) else tree["w"]
+        getattr(tree, change)(*new[change])
+        return np.sum(w**2)
+
+    if name == "compile":
+        with pytest.raises(af.errors.CompileError, match="changes a list, dict or object among its arguments"):
+            CALLS[name](f, given)
+    else:
+        CALLS[name](f, given)
+    assert len(given) == 1
+    assert (given[0] if isinstance(given, list) else given["w"]) is x
+    af.checkpoint(f)(given)
+    assert len(given) == (0 if change == "clear" else 2)
+
+
+CHANGES = {
+    "clear": lambda p: [p.pop("w"), p.clear()][0],
+    "pop": lambda p: p.pop("w"),
+    "popitem": lambda p: [*reversed([p.popitem(), p.popitem()])][0][1],
+    "replace": lambda p: [p["w"], p.update(w=p["w"] * 3.0)][0],
+    "replace and read": lambda p: [p.update(w=p["w"] * 1.0), p["w"]][1],
+    "swap": lambda p: [p["w"], p.update(w=p["v"], v=p["w"])][0],
+    "add": lambda p: [p["w"], p.update(n=p["w"] * 2.0)][0],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_gradients_come_in_the_containers_that_were_given(change):
+    """Also if the function changes them."""
+    w, v = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+
+    def f(p):
+        return np.sum(CHANGES[change](p) ** 3)
+
+    def seen(z):
+        return {name: np.asarray(x).tolist() for name, x in z.items()}
+
+    given, slope = {"w": w, "v": v}, {"w": (3 * w**2).tolist(), "v": [0.0, 0.0]}
+    assert seen(af.grad(f)(given)) == seen(af.value_and_grad(f)(given)[1]) == slope
+    assert seen(af.vjp(f, given)[1](1.0)[0]) == seen(af.jacobian(f)(given)) == slope
+    assert float(af.jvp(f, (given,), ({"w": v, "v": w},))[1]) == float(np.sum(3 * w**2 * v))
+    assert seen(af.hvp(f, given, {"w": v, "v": w})) == {"w": (6 * w * v).tolist(), "v": [0.0, 0.0]}
+    assert seen(af.hessian(f)(given)["w"])["w"] == np.diag(6 * w).tolist()
+    many = af.vmap(af.grad(f))({"w": np.stack([w, v]), "v": np.stack([v, w])})
+    assert seen(many) == {"w": (3 * np.stack([w, v]) ** 2).tolist(), "v": np.zeros((2, 2)).tolist()}

@@ -200,10 +200,6 @@ class DuckArray:
         """As in NumPy."""
         return NP.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
-    def ravel(self, order: Any = "C") -> Any:
-        """As in NumPy."""
-        return NP.ravel(self, order=order)
-
     def conjugate(self) -> Any:
         """As in NumPy."""
         return NP.conjugate(self) if self.dtype.kind == "c" else self

@@ -30,6 +30,7 @@ from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.places import Activation
+from ..table.bodies import names_in
 
 # ---------------------------------------------------------------- random states: what a second run draws
 
@@ -187,7 +188,8 @@ def is_foreign(module: str | None) -> bool:
         return True
     root = sys.modules.get(str(module).partition(".")[0])
     file = getattr(root, "__file__", None) or " ".join(getattr(root, "__path__", ()))
-    return "site-packages" in file or "dist-packages" in file  # the second is where Debian puts them
+    # The user's script is, even if a tool that is installed runs it. Debian has the second folder.
+    return module != "__main__" and ("site-packages" in file or "dist-packages" in file)
 
 
 def is_users(x: Any) -> bool:
@@ -203,12 +205,6 @@ def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             yield from named_objects(vars(value), names - {name})
-
-
-@functools.lru_cache(maxsize=4096)
-def names_in(code: types.CodeType) -> frozenset[str]:
-    """The globals and attributes that a function may read, and those of functions inside it."""
-    return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def codes_of(*roots: Any) -> list[types.CodeType]:

@@ -78,6 +78,11 @@ def whose_turn(*parts: Any) -> tuple[Any, bool]:
     return layer, held
 
 
+def native(dtype: Any) -> Any:
+    """The dtype in the byte order of this machine, which NumPy's numbers have."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 def sample(x: Any) -> Any:
     """A plain array of the shape and dtype, for questions about these; no memory."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if hasattr(x, "batch_layer") else x
@@ -307,6 +312,10 @@ class Batched(DuckArray):
         inner = without_history(value_of(self.inner))
         return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
+    def for_leaf(self) -> Any:
+        """What a new Variable or Constant holds: of one that the user makes, the numbers."""
+        return self if is_ours(4) else self.without_history()
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else self.refuse_number("the length of a number")
 
@@ -354,8 +363,9 @@ class Batched(DuckArray):
 
     # -- facts
 
-    shape = property(lambda self: self.inner.shape[self.mapped :], DuckArray.told_of_shape)  # of one example
-    dtype = property(lambda self: self.inner.dtype, DuckArray.told_of_shape)
+    told = DuckArray.told_of_shape
+    shape = property(lambda self: self.inner.shape[self.mapped :], told)  # of one example
+    dtype = property(lambda self: native(self.inner.dtype) if self.is_number else self.inner.dtype, told)
 
     # For our own code, as all that follows: questions about memory.
     strides = private("strides", lambda x: x.inner.strides[x.mapped :])

@@ -150,13 +150,13 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
         return False
     for z, x, axis in zip(found, single, axes, strict=True):
         if not is_stacked(z) or not is_stacked(x):
-            if not is_same(z, x) and type(z) is not type(x):
+            if not is_same(z, x):
                 return False
             continue
         z, x = value_of(z), value_of(x)
         if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
             continue  # recorded by somebody else
-        z = z if axis is None else np.moveaxis(z, axis, 0)[0]
+        z = z if axis is None else np.moveaxis(z, axis, 0)[0, ...]
         if np.shape(z) != np.shape(x) or z.dtype != np.result_type(x).newbyteorder("=") or not close(z, x):
             return False
     return True

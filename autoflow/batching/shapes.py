@@ -27,7 +27,7 @@ from ..table.facts import of_kind
 from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
-from .batched import Batched, Layer, one_behind_another, open_layer, wrap_batched
+from .batched import Batched, Layer, one_behind_another, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
@@ -218,21 +218,14 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 
-@batched(np.squeeze)
-def squeeze(layer: Layer, a: Any, axis: Any = None) -> Any:
-    """The batch stays, also if there is one example."""
-    inner = a.inner
-    ones = [k for k in range(1, inner.ndim) if inner.shape[k] == 1]
-    return wrap_batched(
-        np.squeeze(inner, tuple(ones) if axis is None else shift_axes(axis, inner.ndim - 1)), layer, view_of=a
+def with_other_axes(function: Any) -> Form:
+    """The form of a function that adds or drops axes of length 1."""
+    return lambda layer, a, *args, **options: wrap_batched(
+        a.inner.reshape((layer.size, *function(sample(a), *args, **options).shape)), layer, view_of=a
     )
 
 
-@batched(np.expand_dims)
-def expand_dims(layer: Layer, a: Any, axis: Any) -> Any:
-    """New axes behind the batch."""
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    return wrap_batched(np.expand_dims(a.inner, shift_axes(axes, a.ndim + len(axes))), layer, view_of=a)
+FORMS[np.squeeze], FORMS[np.expand_dims] = with_other_axes(np.squeeze), with_other_axes(np.expand_dims)
 
 
 @batched(np.broadcast_to, broadcast_view)

@@ -7,7 +7,6 @@ of a batch: which axis of each argument, how long it is, what goes in and what c
 from __future__ import annotations
 
 import inspect
-import sys
 import traceback
 import types
 import warnings
@@ -24,8 +23,9 @@ from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
-from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, open_layer, strides_of, users_line
+from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
 from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, remember
 
@@ -121,15 +121,9 @@ class BatchFunction(FunctionOfFunction):
         """A LoopWarning, once."""
         if self.how["loop"] == "warn" and what not in SAID:
             SAID.add(what)
-            warnings.warn(text, LoopWarning, stacklevel=user_level())
-
-
-def user_level() -> int:
-    """How many calls up the user's code is, for a warning."""
-    frame, level = sys._getframe(1), 0
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("autoflow."):
-        frame, level = frame.f_back, level + 1
-    return level
+            frame = user_frame()
+            place = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
+            warnings.warn_explicit(text, LoopWarning, *place)
 
 
 class Batch:
@@ -309,11 +303,11 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         inner = in_order_of_stack(inner)
     inner = np.moveaxis(inner, 0, axis) if axis else inner
     if type(inner) is not np.ndarray:
-        return np.copy(inner) if inner.dtype.isnative else inner.astype(inner.dtype.newbyteorder("="))
+        return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:
         seen.add(id(inner))
         return inner
-    return np.array(inner, inner.dtype.newbyteorder("="), subok=False)
+    return np.array(inner, native(inner.dtype), subok=False)
 
 
 def in_order_of_stack(inner: Array) -> Array:

@@ -163,7 +163,9 @@ class Trace:
             records = [*map(gradient_target, leaves)]
             positional, named = list(args), dict(options)
             for p, tree in zip(places, arguments, strict=True):
-                (named if isinstance(p, str) else positional)[p] = tree
+                # The containers that f may change are not those of the answer.
+                own = tree if isinstance(tree, NodeRole) else pytree.tree_map(lambda x: x, tree)
+                (named if isinstance(p, str) else positional)[p] = own
             return f(*positional, **named), arguments, leaves, records
 
         # Places are for those who look: later calls of a transform do without.

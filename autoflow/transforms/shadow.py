@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
-from ..backprop.second_runs import is_users, named_objects, names_in, reachable
+from ..backprop.second_runs import is_users, named_objects, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, others_run, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -40,6 +40,7 @@ from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, v
 from ..nodes.records import ancestors
 from ..nodes.versions import caller
 from ..program.source import numbers_read
+from ..table.bodies import names_in
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads

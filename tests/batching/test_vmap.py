@@ -3,9 +3,11 @@
 import re
 import threading
 import warnings
+from collections import deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -659,6 +661,10 @@ STOPPED = {
     "of a derivative": lambda a: af.grad(lambda b: np.sum(b**3) * np.sum(af.stop_gradient(b)))(a),
     "value": lambda a: af.grad(lambda b: np.sum(b**3 * b.value))(a),
     "detach": lambda a: af.grad(lambda b: np.sum((b * b).detach() * b**2))(a),
+    **{
+        make.__name__: lambda a, make=make: a * make(a) + a * make(np.sin(a))
+        for make in (af.Constant, af.Variable, af.constant, af.variable)
+    },
 }
 
 
@@ -670,3 +676,35 @@ def test_gradients_stop_for_those_outside_of_vmap_too(name):
     nested = af.grad(lambda v: np.sum(af.vmap(af.vmap(f))(v.reshape(3, 2, 1)) ** 2))(x)
     by_hand = af.grad(lambda v: np.sum(np.stack([f(a) for a in v.reshape(6, 1)]) ** 2))(x)
     np.testing.assert_allclose(nested, by_hand, rtol=1e-12)
+
+
+OBJECTS = {
+    "a deque": lambda x: deque([x]),
+    "a namespace": lambda x: SimpleNamespace(a=x),
+    "a function": lambda x: lambda: x,
+    "a generator": lambda x: (v for v in x),
+    "an iterator": iter,
+    "a method": lambda x: x.sum,
+    "an object in a list": lambda x: [x, SimpleNamespace(a=x)],
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("wrap", [lambda f: f, af.vmap], ids=["alone", "nested"])
+def test_objects_that_hide_an_array_are_no_results(name, wrap):
+    """They are other objects for each example: the loop could not stack them either."""
+    x = X if wrap is not af.vmap else X[None]
+    with pytest.raises(InputError, match=r"not stacked .* differs between examples"):
+        wrap(af.vmap(OBJECTS[name], loop="allow"))(x)
+    kept = SimpleNamespace()
+    assert wrap(af.vmap(lambda x: (kept, x)))(x)[0] is kept
+
+
+@pytest.mark.parametrize("text", ["x[0].dtype", "x.sum().dtype", "x.dtype", "x[1:].dtype", "(x * 2)[0].dtype"])
+def test_numbers_have_the_byte_order_of_this_machine(text):
+    scope = {"np": np}
+    exec(f"def f(x):\n return x * (2 if ({text}).isnative else 3)", scope)
+    swapped = X.astype(">f8")
+    np.testing.assert_array_equal(af.vmap(scope["f"])(swapped), np.stack([scope["f"](x) for x in swapped]))
+    g = af.vmap(lambda v: v * (2 if v.dtype.isnative else 3))
+    np.testing.assert_array_equal(g(swapped[:, 0]), X[:, 0] * 2)

@@ -173,3 +173,16 @@ def test_an_argument_that_is_returned_is_the_argument():
     box, other = Box(1), Box(2)
     compiled = af.compile(lambda x, box: (x * 2, box))
     assert [compiled(X, b)[1] for b in (box, other, box)] == [box, other, box]
+
+
+OBJECTS = ["a.sum()", "np.add.reduce(a)", "np.multiply.reduce(a, 0)", "np.max(a)", "a @ a", "a.cumsum()[0]", "a[0] * 2"]
+
+
+@pytest.mark.parametrize("text", OBJECTS)
+def test_objects_of_an_array_of_objects_are_no_numbers(text):
+    """``a.sum()`` is a Python number there, and no array: a program cannot give it, fallback=True does."""
+    f = eval(f"lambda x: (lambda a: {text})(x.astype(object))", {"np": np})
+    with pytest.raises(CompileError):
+        af.compile(f)(X)
+    compiled = af.compile(f, fallback=True)
+    assert [type(compiled(x)) for x in (X, X, X + 1)] == [type(f(X))] * 3

@@ -151,6 +151,11 @@ class Tape:
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
+        elif not isinstance(x.held, np.ndarray) and any([getattr(a.dtype, "hasobject", False) for a in value.args]):
+            raise CompileError(
+                f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
+                f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
+            )
         self.alive.append(ref(x))
         if view_of is not None:
             x.seen, x.viewed = view_of.expr, take
