@@ -3,12 +3,10 @@
 import base64
 import json
 import math
-import os
 import re
 import sys
 import zlib
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -410,13 +408,6 @@ const label = () => plot().getAttribute('aria-label');
 """
 
 
-def keep(page, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        page.screenshot(Path(folder) / f"{name}.png")
-
-
 def opened(browser, tmp_path, explorer, **options):
     page = browser.open(explorer.save(tmp_path / "page.html"), **options)
     page.run(HELPERS + "0")
@@ -445,7 +436,7 @@ def test_over_one_input_there_is_the_curve_and_its_tangent(tmp_path, browser):
     assert np.allclose(np.polyval(scale, xs**3 - 3 * xs), points[:, 1], atol=0.02)
     x0, y0, x1, y1 = ends(page, ".tangent")
     assert (y1 - y0) / (x1 - x0) * line[0] / scale[0] == pytest.approx(-2.25, abs=1e-3)
-    keep(page, "curve")
+    page.keep("curve")
     assert page.problems() == []
 
 
@@ -473,7 +464,7 @@ def test_over_two_inputs_there_are_contours_and_the_gradient(tmp_path, browser):
     assert np.ptp(ring) < 0.02 * ring.mean()
     page.run("const up = r().querySelector('[aria-label=upwards]'); up.value = -1; up.onchange()")
     assert page.run("[count('.level'), count('.curve')]") == [0, 1]
-    keep(page, "contours")
+    page.keep("contours")
 
 
 @pytest.mark.browser
@@ -565,7 +556,7 @@ def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
     assert page.run("document.documentElement.scrollWidth <= 800")
     outside = "getComputedStyle(r().querySelector('.picture svg .gradient')).strokeWidth"
     assert page.run(outside) == "1px"  # the style of the plot does not reach the picture
-    keep(page, f"explore_{'dark' if dark else 'light'}")
+    page.keep(f"explore_{'dark' if dark else 'light'}")
 
 
 @pytest.mark.browser

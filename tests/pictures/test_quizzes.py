@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -172,13 +170,6 @@ const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k;
 browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
-def keep(one, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        one.screenshot(Path(folder) / f"{name}.png")
-
-
 class TestInABrowser:
     pytestmark = browser_test
 
@@ -201,7 +192,7 @@ class TestInABrowser:
         assert one.run("score()") == f"{count} of {count} right"
         one.run("buttons()[1].click()")
         assert one.run("caption()").endswith(f"{count} of {count} right at the first try")
-        keep(one, "quiz_end")
+        one.keep("quiz_end")
 
     def test_wrong_answers_and_those_that_were_shown_do_not_count(self, show):
         one = show(shared()[0].quiz().to_html())
@@ -288,7 +279,7 @@ class TestInABrowser:
         assert one.run("[seen('local'), seen('sent')]") == [[], []]
         one.run("answer('1'); answer('-1')")
         assert one.run("seen('local')") == ["×1", "×−1"]
-        keep(one, "predict")
+        one.keep("predict")
         one.run("box(0).click(); slide(0)")
         after = one.run(f"[{picture}, document.querySelector('details').hidden]")
         assert after == before
@@ -357,4 +348,4 @@ class TestInABrowser:
         one = show(lesson()[0].quiz().to_html(), width=800, dark=dark)
         one.run("buttons()[1].click()")
         assert one.run("document.documentElement.scrollWidth") <= 800
-        keep(one, f"quiz_{'dark' if dark else 'light'}")
+        one.keep(f"quiz_{'dark' if dark else 'light'}")
