@@ -37,16 +37,6 @@ def test_mypy_is_strict():
     assert settings()["mypy"]["files"] == "autoflow"
 
 
-def test_the_extras_are_there():
-    promised = "gpu gpu-test scipy draw widget notebooks docs bench dev"
-    assert set(promised.split()) <= set(settings()["options.extras_require"])
-
-
-def test_only_numpy_and_graphviz_are_required():
-    required = settings()["options"]["install_requires"].split()
-    assert [re.split(r"\W", line)[0] for line in required] == ["numpy", "graphviz"]
-
-
 def test_the_package_is_marked_as_typed():
     assert (ROOT / "autoflow" / "py.typed").exists()
     assert "py.typed" in settings()["options.package_data"]["autoflow"]

@@ -10,6 +10,7 @@ import types
 import numpy as np
 import pytest
 from checks import gradients, same
+from support import every_pair
 
 import autoflow as af
 from autoflow.backprop.checkpointing import checkpoint, checkpointing
@@ -162,16 +163,13 @@ def written_into():
     }  # fmt: skip
 
 
+PLACES = "argument", "option", "closure", "nested", "balanced", "after create_graph"
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", written_into())
-@pytest.mark.parametrize("place", ["argument", "option", "closure", "nested", "balanced", "after create_graph"])
-def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, place):
+@pytest.mark.parametrize(("kind", "place", "n"), every_pair(written_into(), PLACES, [5, 500, N]))
+def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, place, n):
     """Generated: the gradient is that of the values of the first run, or there is an error. Never another number."""
-    for n in (5, 500, N):
-        check_overwritten(kind, n, place)
-
-
-def check_overwritten(kind, n, place):
     make, f, change = written_into()[kind]
     numbers = np.full(n, 2.0)
     x = af.Variable(np.linspace(3.0, 4.0, n))
