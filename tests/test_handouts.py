@@ -200,11 +200,6 @@ KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "PageUp": 33, "PageDown": 34}
 AT = "Reveal.getIndices().h"
 
 
-def words(text):
-    """What is to be read of some HTML or text, without the words that a continued slide repeats."""
-    return re.sub(r"\W+", "", re.sub(r"<[^>]+>", "", text))
-
-
 @marked(by_night)
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_slides_of_a_lesson_fit_the_wall(path, on_the_wall):

@@ -257,21 +257,6 @@ def test_the_engine_imports_neither_numpy_nor_anything_of_ours() -> None:
 # -- what a user sees of it ------------------------------------------------------------------------------------------
 
 
-def test_a_second_backward_adds_exactly_once() -> None:
-    x = af.Variable([1.0, 2.0])
-    a = np.exp(x)
-    z = (a * a).sum()
-    z.backward()
-    once, middle = x.grad.copy(), a.grad.copy()
-    z.backward()
-    assert np.array_equal(x.grad, once + once)
-    assert np.array_equal(a.grad, middle), "an operation shows the gradient of the last pass"
-    x.zero_grad()
-    assert x.grad is None
-    z.backward()
-    assert np.array_equal(x.grad, once)
-
-
 def test_two_losses_on_a_shared_part_give_the_sum() -> None:
     x = af.Variable([1.0, 2.0])
     shared = np.tanh(x) * x
