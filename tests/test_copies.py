@@ -99,15 +99,20 @@ def test_many_are_found():
 
 
 @pytest.mark.filterwarnings("ignore:numpy.core is deprecated:DeprecationWarning")  # pickle looks into every module
-@pytest.mark.parametrize("name", [*PUBLIC, *MADE])
-def test_it_can_be_copied_and_pickled(name):
-    x = PUBLIC.get(name, MADE.get(name))
-    copy.copy(x)
-    copy.deepcopy(x)
-    again = pickle.loads(pickle.dumps(x))
-    assert type(again) is type(x) or isinstance(x, np.ndarray)
-    if name in PUBLIC and (inspect.isroutine(x) or inspect.isclass(x)):
-        assert again is x
+@pytest.mark.parametrize("home", [*MODULES, None])
+def test_it_can_be_copied_and_pickled(home):
+    for name, x in MADE.items() if home is None else PUBLIC.items():
+        if home is None or name.rpartition(".")[0] == home:
+            try:
+                copy.copy(x)
+                copy.deepcopy(x)
+                again = pickle.loads(pickle.dumps(x))
+            except Exception as error:
+                error.add_note(name)
+                raise
+            assert type(again) is type(x) or isinstance(x, np.ndarray), name
+            if home and (inspect.isroutine(x) or inspect.isclass(x)):
+                assert again is x, name
 
 
 @pytest.mark.parametrize("name", MADE)

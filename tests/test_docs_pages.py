@@ -49,11 +49,6 @@ def differences(code, names):
     return found
 
 
-def test_every_page_is_there():
-    names = ["from-autograd", "from-burn", "from-cpp", "from-genesis", "from-jax", "from-mygrad", "from-pytorch"]
-    assert [page.stem for page in PAGES] == names
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_two_columns(page):
     rows = ROW.findall(page.read_text(encoding="utf-8"))

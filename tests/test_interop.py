@@ -402,16 +402,6 @@ def test_save_and_load(tmp_path, x, z, recorded):
     np.testing.assert_array_equal(np.fromfile(tmp_path / "z.bin"), z.value)
 
 
-@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
-def test_copies(twin, x, z):
-    v, c = twin(x), twin(z)
-    assert (type(v), v.name) == (af.Variable, "x")
-    assert v.requires_grad
-    assert v is not x
-    np.testing.assert_array_equal(v.value, x.value)
-    np.testing.assert_array_equal(np.asarray(c), z.value)
-
-
 # -- masked arrays, and what NumPy makes of nodes in C ---------------------------------------------------------------
 
 

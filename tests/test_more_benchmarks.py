@@ -93,13 +93,6 @@ def test_compiled_agrees(make):
     compare.agree(more.step_of("compiled", work)(), more.step_of("autoflow", work)())
 
 
-@KINDS
-def test_loops_agree(make):
-    pytest.importorskip("llvmlite")
-    work = more.with_value(tiny(make))
-    compare.agree(more.step_of("llvm", work)(), more.step_of("autoflow", work)())
-
-
 @pytest.mark.peers
 @pytest.mark.parametrize("implementation", PEERS)
 @KINDS

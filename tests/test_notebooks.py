@@ -254,8 +254,7 @@ def opened(browser, lab, name):
         assert time.monotonic() < end, "the notebook does not open, or its formulas stay as they are"
         time.sleep(0.2)
     seen = see(page)
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        page.screenshot(Path(folder) / f"lab_{name}.png")
+    page.keep(f"lab_{name}")
     yield page, seen
     page.call("Page.close")
 

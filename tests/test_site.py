@@ -92,14 +92,6 @@ def open_page(browser):
         page.call("Page.close")
 
 
-def keep(page, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        time.sleep(0.5)
-        page.screenshot(Path(folder) / f"{name}.png")
-
-
 def link(code):
     import base64
 
@@ -260,7 +252,7 @@ def test_every_example_runs_as_it_was_drawn(whole, site, open_page):
             assert page.in_view(there), (name, tab)
         page.run("document.getElementById('tab-graph').click()")
     assert page.complaints() == []
-    keep(page, "last_example")
+    page.keep("last_example")
 
 
 @marked(by_night)
@@ -355,7 +347,7 @@ def test_sizes_and_themes(site, open_page, width, dark):
     background = page.run("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(17, 22, 28)" if dark else "rgb(255, 255, 255)")
     assert page.in_view("getComputedStyle(document.documentElement).backgroundColor") == background
-    keep(page, f"front_{width}_{'dark' if dark else 'light'}")
+    page.keep(f"front_{width}_{'dark' if dark else 'light'}")
 
 
 OTHERS = {"index.html", "api/index.html", "drawing.html"}  # this leads to another at once, that waits for a drawing
@@ -453,7 +445,7 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
     assert page.run(WAITING) == 0
     hosts = {url.split("/")[2] for url in page.requests() if url.startswith(("http", "ws"))}
     assert hosts == {site.split("/")[2]}
-    keep(page, name.removesuffix(".ipynb"))
+    page.keep(name.removesuffix(".ipynb"))
     page.call("Page.close")
 
 
@@ -470,7 +462,7 @@ def test_every_lesson_runs_in_its_page(whole, site, browser, name):
     assert page.run(said) == "Done"
     hosts = {url.split("/")[2] for url in page.requests() if url.startswith("http")}
     assert hosts == {site.split("/")[2]}
-    keep(page, f"{name.removesuffix('.ipynb')}-page")
+    page.keep(f"{name.removesuffix('.ipynb')}-page")
     page.call("Page.close")
 
 

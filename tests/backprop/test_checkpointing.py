@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from checks import gradients, same
 
 import autoflow as af
 from autoflow.backprop.checkpointing import STRATEGIES, checkpoint, checkpointing
@@ -23,17 +24,6 @@ def parts(shape=(100, 64)):
     rng = np.random.default_rng(0)
     w, b = af.Variable(0.1 * rng.normal(size=(64, 64))), af.Variable(rng.normal(size=64))
     return af.Variable(rng.normal(size=shape)), w, b
-
-
-def gradients(f, *variables):
-    for v in variables:
-        v.zero_grad()
-    f().backward()
-    return [v.grad.copy() for v in variables]
-
-
-def same(a, b):
-    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 # -- checkpoint

@@ -257,36 +257,6 @@ def test_the_engine_imports_neither_numpy_nor_anything_of_ours() -> None:
 # -- what a user sees of it ------------------------------------------------------------------------------------------
 
 
-def test_order_on_nodes() -> None:
-    x = af.Variable(2.0)
-    a = x * x
-    (a + a * x).backward()
-    assert x.grad == 16.0
-
-
-def test_doubling_on_nodes_is_linear() -> None:
-    x = y = af.Variable(1.0)
-    for _ in range(1000):
-        y = y + y
-    y.backward()
-    assert x.grad == 2.0**1000
-
-
-def test_a_second_backward_adds_exactly_once() -> None:
-    x = af.Variable([1.0, 2.0])
-    a = np.exp(x)
-    z = (a * a).sum()
-    z.backward()
-    once, middle = x.grad.copy(), a.grad.copy()
-    z.backward()
-    assert np.array_equal(x.grad, once + once)
-    assert np.array_equal(a.grad, middle), "an operation shows the gradient of the last pass"
-    x.zero_grad()
-    assert x.grad is None
-    z.backward()
-    assert np.array_equal(x.grad, once)
-
-
 def test_two_losses_on_a_shared_part_give_the_sum() -> None:
     x = af.Variable([1.0, 2.0])
     shared = np.tanh(x) * x
@@ -301,33 +271,6 @@ def test_two_losses_on_a_shared_part_give_the_sum() -> None:
     x.zero_grad()
     (first + second).backward()
     assert np.allclose(x.grad, together, rtol=1e-14)
-
-
-def test_equal_names_do_not_mix_nodes() -> None:
-    x, y = af.Variable(2.0, name="w"), af.Variable(3.0, name="w")
-    a, b = x * y, x + y
-    a.name = b.name = "w"
-    (a * b).backward()
-    assert (x.grad, y.grad) == (3.0 * 5.0 + 6.0, 2.0 * 5.0 + 6.0)
-
-
-def test_reset_during_a_live_graph_harms_nothing() -> None:
-    x = af.Variable(2.0)
-    a = x * x
-    af.reset()
-    y = af.Variable(3.0)
-    b = a * y  # multiply_0 once more
-    af.reset()
-    assert {a.name, b.name} == {"multiply_0"}
-    assert y.name == "var_0"
-    b.backward()
-    assert (x.grad, y.grad) == (12.0, 4.0)
-
-
-def test_equal_values_and_equal_hashes_do_not_mix_nodes() -> None:
-    x, y = af.Variable(1.0), af.Variable(1.0)
-    (x * 2.0 + y * 3.0).backward()
-    assert (x.grad, y.grad) == (2.0, 3.0)
 
 
 # -- depth -----------------------------------------------------------------------------------------------------------
@@ -660,17 +603,6 @@ def test_graphs_are_freed_without_the_garbage_collector(no_gc: None) -> None:
     del z, loss
     assert middle() is None
     assert alive() is None
-
-
-def test_values_that_no_derivative_needs_are_freed_at_once(no_gc: None) -> None:
-    x = af.Variable(np.ones(5000))
-    a = x + 1.0
-    freed = weakref.ref(a.value)
-    z = a + 1.0
-    del a
-    assert freed() is None, "a sum does not need its operands"
-    z.backward()
-    assert x.grad.sum() == 5000
 
 
 def test_passes_make_no_reference_cycles(no_gc: None) -> None:

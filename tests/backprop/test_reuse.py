@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from processes import alone
 from programs import random_program
+from support import NIGHTLY
 
 import autoflow as af
 from autoflow.backprop import opening
@@ -31,7 +32,7 @@ def results(f, arrays):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(0, 400, 50))
+@pytest.mark.parametrize("first", range(0, 400 if NIGHTLY else 200, 50))
 def test_random_programs(first, monkeypatch):
     """Bit for bit, and the arguments stay what they were."""
     for seed in range(first, first + 50):

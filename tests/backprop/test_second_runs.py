@@ -9,23 +9,14 @@ import types
 
 import numpy as np
 import pytest
+from checks import gradients, same
+from support import every_pair
 
 import autoflow as af
 from autoflow.backprop.checkpointing import checkpoint, checkpointing
 from autoflow.errors import StaleValueError
 
 N = 5000  # more than af.options.keep
-
-
-def gradients(f, *variables):
-    for v in variables:
-        v.zero_grad()
-    f().backward()
-    return [v.grad.copy() for v in variables]
-
-
-def same(a, b):
-    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 OUTSIDE = np.random.default_rng(5)
@@ -172,11 +163,12 @@ def written_into():
     }  # fmt: skip
 
 
+PLACES = "argument", "option", "closure", "nested", "balanced", "after create_graph"
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", written_into())
-@pytest.mark.parametrize("n", [5, 500, N])
-@pytest.mark.parametrize("place", ["argument", "option", "closure", "nested", "balanced", "after create_graph"])
-def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, n, place):
+@pytest.mark.parametrize(("kind", "place", "n"), every_pair(written_into(), PLACES, [5, 500, N]))
+def test_whatever_is_overwritten_is_noticed_or_was_copied(kind, place, n):
     """Generated: the gradient is that of the values of the first run, or there is an error. Never another number."""
     make, f, change = written_into()[kind]
     numbers = np.full(n, 2.0)

@@ -51,31 +51,6 @@ def no_calls():
 # -- right results ---------------------------------------------------------------------------------------------------
 
 
-def test_functions_of_arrays():
-    def f(x, y):
-        return np.tanh(x @ y) + x.sum(axis=1, keepdims=True)
-
-    c = af.compile(f)
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        x, y = rng.standard_normal((4, 3)), rng.standard_normal((3, 5))
-        equal(c(x, y), f(x, y))
-
-
-def test_gradients():
-    def f(w, x):
-        return ((np.tanh(x @ w) - 1.0) ** 2).mean()
-
-    rng = np.random.default_rng(0)
-    for transform in (af.grad, af.value_and_grad, lambda f: af.grad(f, (0, 1))):
-        eager = transform(f)
-        c = af.compile(eager)
-        for _ in range(3):
-            w, x = rng.standard_normal((3, 2)), rng.standard_normal((4, 3))
-            for a, b in zip(eager(w, x), c(w, x), strict=True):
-                equal(a, b)
-
-
 def test_second_derivatives_products_and_jacobians():
     def f(x):
         return np.sum(np.tanh(x) ** 3)
@@ -189,21 +164,6 @@ def test_networks():
         for p in model.parameters():
             p.assign(p.value * 0.9)  # in place: seen at the next call
     assert len(CALLS) == 1
-
-
-def test_writing_into_arrays_of_its_own():
-    def f(x):
-        z = np.zeros_like(x)
-        z[1:] = x[:-1] * 2
-        z += 1.0
-        np.multiply(z, x, out=z)
-        return z, z.sum()
-
-    c = af.compile(f)
-    for k in range(3):
-        x = np.arange(4.0) + k
-        for a, b in zip(f(x), c(x), strict=True):
-            equal(np.asarray(a), b)
 
 
 def test_python_numbers_are_part_of_the_signature():
@@ -331,17 +291,6 @@ def test_values_that_python_asks_for(f, what):
     assert str(eager) == str(fallen)
 
 
-def test_what_is_known_is_not_refused():
-    def f(x):
-        assert len(x) == 3
-        assert x.ndim == 1
-        assert np.shape(x) == (3,)
-        assert x is not None
-        return sum(x) / x.size + np.zeros(x.shape).sum()
-
-    assert af.compile(f)(np.arange(3.0)) == 1.0
-
-
 def test_fallback_runs_eagerly_every_time():
     c = compiled_counting(lambda x: x if x.sum() > 0 else -x, fallback=True)
     assert c(np.array([-1.0])) == 1.0
@@ -387,6 +336,8 @@ GENERATOR = np.random.default_rng(0)
 def test_random_numbers_are_refused(draw):
     with pytest.raises(CompileError, match=r"draws random numbers.*pass them as an argument"):
         af.compile(lambda x: x * draw(3))(np.ones(3))
+    with pytest.raises(CompileError, match="random numbers"):
+        af.compile(lambda x, rng: x + rng.normal(size=3))(np.ones(3), np.random.default_rng(0))
 
 
 def test_dropout_is_refused_in_training_and_compiled_otherwise():
@@ -455,24 +406,6 @@ def test_writes_that_would_happen_once_are_refused():
     ):
         with pytest.raises(CompileError, match=r"array that was made outside"):
             af.compile(write)(x)
-
-
-def test_writes_into_what_the_function_has_made():
-    def through_a_view(x):
-        z = x * 2
-        part = z[1:]
-        part += 1.0
-        return z
-
-    def into_a_node(x):
-        z = af.Variable(x) * 2
-        z += 1.0
-        return z
-
-    for f in (through_a_view, into_a_node):
-        compiled = af.compile(f)
-        for x in (np.ones(3), np.arange(3.0)):
-            equal(np.asarray(compiled(x)), np.asarray(f(x)))
 
 
 COPIES = {  # what gives a new array in NumPy, even where the numbers are those of its argument
@@ -659,44 +592,6 @@ def test_arrays_that_change_between_calls(watch):
     assert len(CALLS) == (16 if watch else 11)
 
 
-def test_closures_and_attributes_are_guarded():
-    class Model:
-        def __init__(self):
-            self.layers = [{"w": np.ones(2)}]
-            self.rate = self._private = 0.5
-
-        def __call__(self, x):
-            return x * self.layers[0]["w"] * self.rate * self._private / 0.5
-
-    model = Model()
-    c = af.compile(model)
-    x = np.ones(2)
-    equal(c(x), np.full(2, 0.5))
-    model.layers[0]["w"] = np.full(2, 3.0)
-    equal(c(x), np.full(2, 1.5))
-    model.rate = 1.0
-    equal(c(x), np.full(2, 3.0))
-    model._private = 1.0
-    equal(c(x), np.full(2, 6.0))
-    model.layers = [{"w": np.zeros(2)}]
-    equal(c(x), np.zeros(2))
-
-    def closure():
-        w = np.ones(2)
-
-        def change(new):
-            nonlocal w
-            w = new
-
-        return lambda x: x * w, change
-
-    f, change = closure()
-    c = af.compile(af.grad(lambda x: f(x).sum()))
-    equal(c(x), np.ones(2))
-    change(np.full(2, 4.0))
-    equal(c(x), np.full(2, 4.0))
-
-
 def test_methods_and_models_as_arguments():
     class Model:
         __slots__ = ("rate", "w")
@@ -788,47 +683,6 @@ def test_what_an_array_decides_is_decided_anew(case, kind):
             equal(a, getattr(b, "value", b))
 
 
-STATE = SimpleNamespace(values=[1.0], table={1: 2.0}, act=np.tanh, pair=(1.0,), scalar=np.float64(2.0))
-
-
-def helper(x):
-    return x * 1.0
-
-
-class Settings:
-    rate = 2.0
-
-
-@pytest.mark.parametrize(
-    ("f", "change"),
-    [
-        (lambda x: x * STATE.values[0], lambda: STATE.values.__setitem__(0, 3.0)),
-        (lambda x: sum(x * v for v in STATE.values), lambda: STATE.values.append(5.0)),
-        (lambda x: x * len(STATE.values), lambda: STATE.values.append(5.0)),
-        (lambda x: x * STATE.table[1], lambda: STATE.table.__setitem__(1, 3.0)),
-        (lambda x: sum(x * v for v in STATE.table.values()), lambda: STATE.table.__setitem__(2, 7.0)),
-        (lambda x: STATE.act(x), lambda: setattr(STATE, "act", np.cos)),
-        (lambda x: x * STATE.pair[0], lambda: setattr(STATE, "pair", (4.0,))),
-        (lambda x: x * STATE.scalar, lambda: setattr(STATE, "scalar", np.float64(5.0))),
-        (lambda x: helper(x), lambda: globals().__setitem__("helper", lambda x: x * 9.0)),
-        (lambda x: x * Settings.rate, lambda: setattr(Settings, "rate", 6.0)),
-        (lambda x: x * support.SETTING, lambda: setattr(support, "SETTING", 8.0)),
-    ],
-)
-def test_whatever_is_rebound_or_grows_is_noticed(f, change, monkeypatch):
-    monkeypatch.setattr(support, "SETTING", 1.0, raising=False)
-    monkeypatch.setitem(globals(), "helper", helper)
-    monkeypatch.setattr(Settings, "rate", 2.0)
-    fresh = {"values": [1.0], "table": {1: 2.0}, "act": np.tanh, "pair": (1.0,), "scalar": np.float64(2.0)}
-    for name, value in fresh.items():
-        monkeypatch.setattr(STATE, name, value)
-    c, x = af.compile(f), np.arange(3.0) + 1.0
-    equal(c(x), np.asarray(f(x)))
-    equal(c(x), np.asarray(f(x)))
-    change()
-    equal(c(x), np.asarray(f(x)))
-
-
 RATE = 2.0
 
 
@@ -872,20 +726,6 @@ def test_whatever_methods_find_is_noticed(f, change, monkeypatch):
         equal(c(x), np.asarray(f(x)))
     change()
     equal(c(x), np.asarray(f(x)))
-
-
-def test_random_numbers_of_arguments_and_methods_are_refused():
-    class Noisy:
-        rng = np.random.default_rng(0)
-
-        def __call__(self, x):
-            return x + self.rng.normal(size=3)
-
-    noisy = Noisy()
-    with pytest.raises(CompileError, match="random numbers"):
-        af.compile(lambda x, rng: x + rng.normal(size=3))(np.ones(3), np.random.default_rng(0))
-    with pytest.raises(CompileError, match="random numbers"):
-        af.compile(lambda x: noisy(x))(np.ones(3))
 
 
 def test_nothing_is_recorded_again_for_nothing(monkeypatch):

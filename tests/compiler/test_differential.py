@@ -337,7 +337,7 @@ def cases(first, step):
 def test_generated_programs(first, engine, record_property):
     count = refused = 0
     wrong = []
-    by_night, by_day = {"numpy": (4, 15), "llvm": (7, 49)}[engine]  # every pair; else prime to the number of forms
+    by_night, by_day = {"numpy": (4, 29), "llvm": (7, 97)}[engine]  # every pair; else prime to the number of forms
     step = by_night if NIGHTLY else by_day
     with np.errstate(all="ignore"):
         for call, form, dtype, layout, order in cases(first, step):

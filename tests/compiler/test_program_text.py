@@ -11,12 +11,12 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, VARIANT_CALLS
 from live_models import MODELS, model
+from processes import in_node
 from row_examples import examples_of
 from support import rows, values_of
 
@@ -27,14 +27,6 @@ if importlib.util.find_spec("scipy"):  # these have rows, too
     for module in ("fft", "sparse.linalg"):
         importlib.import_module(f"autoflow.scipy.{module}")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-
-
-def in_node(script):
-    """What a script says as JSON, in which NaN and infinities are text."""
-    tail = "console.log(JSON.stringify(RESULT, (k, x) => typeof x === 'number' && !isFinite(x) ? String(x) : x));"
-    done = subprocess.run(["node", "-"], input=script + tail, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def numbers(x):
@@ -89,11 +81,10 @@ def program_of_call(each):
             return None
 
 
-def every_program(count):
-    for row in rows(scipys=False):
-        for example in examples_of(row)[:count]:
-            if (found := program_of_row(row, example)) is not None:
-                yield row, *found
+@pytest.fixture(scope="module")
+def programs_of_rows():
+    found = [(row, program_of_row(row, each)) for row in rows(scipys=False) for each in examples_of(row)[:3]]
+    return [(row, *program) for row, program in found if program is not None]
 
 
 def node_run(programs):
@@ -130,9 +121,9 @@ NO_JAVASCRIPT = {
 
 
 @pytest.mark.slow
-def test_rows_as_numpy_source():
+def test_rows_as_numpy_source(programs_of_rows):
     refused, tried = set(), 0
-    for row, program, values, expected in every_program(3):
+    for row, program, values, expected in programs_of_rows:
         try:
             f = run_text(program)
         except CompileError:
@@ -152,9 +143,9 @@ def test_rows_as_numpy_source():
 
 @needs_node
 @pytest.mark.slow
-def test_rows_as_javascript():
+def test_rows_as_javascript(programs_of_rows):
     refused, programs, wanted = set(), [], {}
-    for k, (row, program, values, expected) in enumerate(every_program(3)):
+    for k, (row, program, values, expected) in enumerate(programs_of_rows):
         try:
             programs.append((f"{row.name} {k}", program.to_javascript(), values))
             wanted[f"{row.name} {k}"] = expected

@@ -334,20 +334,6 @@ def test_threads_share_a_graph():
     np.testing.assert_allclose(x.grad, 8 * 4 * x.value**3)
 
 
-def test_create_operation_and_grad_fn():
-    x = af.Variable(3.0)
-    z = af.Operation.create_node(9.0, "my_square", x)
-    with pytest.raises(af.errors.LostGradientError, match="no rule called 'my_square'"):
-        z.backward()
-    z.grad_fn = lambda g: (g * 6.0, None)
-    with pytest.raises(GradientShapeError, match="returned 2 gradients for 1 operands"):
-        z.backward()
-    z.grad_fn = lambda g: g * 6.0
-    z.backward()
-    assert x.grad == 6.0
-    assert af.Operation.create_node(6.0, "multiply", x, 2.0).grad_fn(1.0) == (2.0, None)
-
-
 # -- primitives and rows
 
 

@@ -8,7 +8,7 @@ import pytest
 import autoflow as af
 from autoflow.errors import StaleValueError
 
-COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 1500
+COUNT = 5000 if os.environ.get("AUTOFLOW_NIGHTLY") else 800
 
 
 STEPS = [  # of two arrays u and v, a number a, and the list of all arrays

@@ -37,15 +37,15 @@ def test_wrong_answers_are_called_wrong_and_told_why(lesson, name):
         assert not check(**{name: answer})
 
 
-@pytest.mark.parametrize(("lesson", "name"), ALL)
-def test_right_answers_are_called_right(lesson, name):
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_right_answers_are_called_right(lesson):
     """Those that are values. Answers that are functions are run behind their notebook (``test_lessons.py``)."""
-    question = questions_of(lesson)[name]
-    if not callable(question.right):
-        marks = checker(lesson)(**{name: question.right})
-        assert marks
-        assert str(marks).endswith("is right")
-    assert question.hint.endswith((".", "?"))
+    for name, question in questions_of(lesson).items():
+        if not callable(question.right):
+            marks = checker(lesson)(**{name: question.right})
+            assert marks, name
+            assert str(marks).endswith("is right")
+        assert question.hint.endswith((".", "?")), name
 
 
 READING = """

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,12 +59,6 @@ def processor_time(one, work):
 def page_of(name, **options):
     loss, predict, params, data, lr = model(name)
     return af.live(loss, params, data, predict, **{"lr": lr, **options})
-
-
-def keep(one, name):
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        one.screenshot(Path(folder) / f"{name}.png")
 
 
 def trained(name, rule, momentum=0.0):
@@ -140,7 +133,7 @@ class TestInBrowser:
         assert one.run("getComputedStyle(document.body).backgroundColor") == f"rgb{tuple(bytes.fromhex(ground[1:]))}"
         wide = one.run("[root.querySelector('.graph svg').getBoundingClientRect().width, $('graph').clientWidth]")
         assert wide[0] <= max(wide[1], 440)
-        keep(one, f"live_{width}_{'dark' if dark else 'light'}")
+        one.keep(f"live_{width}_{'dark' if dark else 'light'}")
 
     @pytest.mark.nightly
     def test_names_of_the_source_are_on_the_cards_and_their_line_is_marked(self, show):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from support import NIGHTLY
 
 import autoflow as af
 from autoflow import nn, optim
@@ -66,7 +67,7 @@ def named(plan, path=""):
     return [leaf for key, part in parts.items() for leaf in named(part, f"{path}.{key}")]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(150 if NIGHTLY else 50))
 def test_each_parameter_is_named_trained_and_saved_or_the_model_is_refused(seed, tmp_path):
     rng, numbers = np.random.default_rng(seed), itertools.count(1)
     plan = "part", {str(KEYS[k]): drawn(rng, 3, numbers) for k in rng.choice(12, 3, replace=False)}

@@ -3,10 +3,8 @@
 ``AUTOFLOW_SHOTS=folder pytest tests/pictures/test_browser.py`` leaves screenshots there, to be looked at.
 """
 
-import os
 import re
 import time
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -54,13 +52,6 @@ def test_a_page_cuts_nothing_off(show):
     assert high / wide == pytest.approx(given[1] / given[0], rel=1e-3)
 
 
-def keep(one, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        one.screenshot(Path(folder) / f"{name}.png")
-
-
 def test_stepping_to_the_end_gives_the_gradients_of_backward(show):
     a5, variables = lesson()
     stepper = a5.step()
@@ -75,7 +66,7 @@ def test_stepping_to_the_end_gives_the_gradients_of_backward(show):
                 assert f"= {p.sent.text(4)}" in one.run(f"sent({step.node})")
             assert one.run("[...r().querySelectorAll('.act')].map((e) => +e.dataset.node)") == [step.node]
         if k in (0, 6, 13, 17):
-            keep(one, f"step{k:02}")
+            one.keep(f"step{k:02}")
         one.run("buttons()[1].click()")
     for v in variables:
         (node,) = [n for n in stepper.graph.nodes if n.title == v.name]
@@ -91,7 +82,7 @@ def test_the_last_frame_is_the_static_picture(show):
         after = one.run("new XMLSerializer().serializeToString(r().querySelector('svg'))")
         assert before != after
         assert canonical(after) == canonical(thing.to_svg())
-        keep(one, f"end{len(thing.nodes)}")
+        one.keep(f"end{len(thing.nodes)}")
 
 
 def canonical(text):
@@ -168,7 +159,7 @@ def test_predict_first(show):
             continue
         assert one.run("caption()").startswith(step.question)
         assert one.run(f"sent({step.node})") == []
-        keep(one, "predict")
+        one.keep("predict")
         one.run("buttons()[1].click()")
         assert one.run("caption()") == step.caption
     assert one.run("buttons()[1].disabled") is True
@@ -200,7 +191,7 @@ def test_light_and_dark(show):
         one.media(dark=dark)
         assert one.run(ground) == rgb(theme["bg"])
         assert one.run(around) == rgb(theme["bg"])
-        keep(one, f"{'dark' if dark else 'light'}")
+        one.keep(f"{'dark' if dark else 'light'}")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +217,7 @@ def test_a_fixed_theme_stays(show):
     assert one.run("getComputedStyle(r().querySelector('.bg')).fill") == rgb(DARK["bg"])
     assert one.run("getComputedStyle(r().querySelector('.page')).backgroundColor") == rgb(DARK["bg"])
     one.run("slide(0)")
-    keep(one, "fixed_dark")
+    one.keep("fixed_dark")
 
 
 @pytest.mark.nightly
@@ -265,7 +256,7 @@ def test_arrays(show):
         one.run(f"slide({k})")
         assert one.run("caption()") == stepper[k].caption
         if k in (8, len(stepper) - 1):
-            keep(one, f"arrays{k:02}")
+            one.keep(f"arrays{k:02}")
 
 
 def test_boxes_fold_and_open_on_a_click(show):
@@ -285,7 +276,7 @@ def test_boxes_fold_and_open_on_a_click(show):
     assert one.run(cards) == whole - 3  # two Variables and two operations became one card
     assert sorted(one.run(heads)) == ["hidden", "output"]
     assert one.run("getComputedStyle(r().querySelector('.bar')).display") == "flex"
-    keep(one, "folded")
+    one.keep("folded")
     one.run(click.format("output"))
     assert one.run(cards) == 2
     assert one.run(press.format("output") + ".getAttribute('aria-expanded')") == "false"
@@ -337,7 +328,7 @@ def test_steps_go_on_while_boxes_are_folded(show):
         elif step.phase == "backward":
             assert arrows == len(crossing)
         if step.title == "(h*w2)**2" or k == len(steps) // 2:
-            keep(one, f"folded{k}")
+            one.keep(f"folded{k}")
     one.run("slide(7)")
     before = one.run("caption()")
     one.run("r().querySelector('[data-node].sco').onclick()")
@@ -387,7 +378,7 @@ def test_search(show):
     one.run(f"({find})('SIN')")
     assert one.run(found) == ["sin(a2)", "a3"]  # a3 has it as an operand
     assert one.run("r().querySelectorAll('.missed').length") > 3
-    keep(one, "search")
+    one.keep("search")
     one.run("r().querySelector('[type=search]').focus()")
     one.press("Enter")
     assert one.run("r().querySelectorAll('.aside').length") > 0
@@ -437,7 +428,7 @@ def test_a_click_on_a_card_lights_the_ways_from_it(show):
         if e.source in on:
             on.add(e.target)
     assert dark == {v.id for v in g.drawn.nodes} - on
-    keep(one, "paths")
+    one.keep("paths")
     one.run(click)
     assert one.run("r().querySelectorAll('.aside').length") == 0
 
@@ -487,7 +478,7 @@ def test_the_active_card_is_in_view_and_the_controls_stay(show):
         assert one.run("r().querySelector('.act').getBoundingClientRect().top") >= below - 1  # not behind them
         moved = max(moved, one.run("scrollY"))
     assert moved > 300
-    keep(one, "tall")
+    one.keep("tall")
 
 
 @pytest.mark.nightly
@@ -559,5 +550,5 @@ def test_a_wide_picture_scrolls_and_a_button_fits_it(show):
     assert one.run(f"{button}.textContent") == "Full size"
     one.run(f"{button}.click()")
     assert one.run(wide) is True
-    keep(one, "wide")
+    one.keep("wide")
     assert show(shared()[0].step().to_html(), width=1300).run("buttons().length") == 3

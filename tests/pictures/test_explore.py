@@ -3,17 +3,14 @@
 import base64
 import json
 import math
-import os
 import re
-import shutil
-import subprocess
 import sys
 import zlib
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import in_node
 from support import rows
 
 import autoflow as af
@@ -22,7 +19,6 @@ from autoflow.forward.replay import record_again
 from autoflow.pictures.sliders.explore import Explorer, explore
 from autoflow.pictures.sliders.live import Slider, as_javascript, jsonable, mark, script
 
-NODE = shutil.which("node")
 POINTS = 20
 OPTIONS = {"i0_derivative": {"order": 1}, "round": {"decimals": 1}, "angle": {"deg": True}}
 
@@ -56,46 +52,42 @@ def options_of(row):
     return [given.get(name, default) for name, default in zip(row.names, row.defaults, strict=True)][row.operands :]
 
 
-def comparison(cases, end):
-    """JavaScript that computes all rows at their points."""
+def comparison(cases):
+    """JavaScript that computes all rows at their points, as RESULT."""
     table = ",".join([f"{json.dumps(row.name)}:{as_javascript(row)}" for row in JAVASCRIPT])
     return f"""{script()}
-        const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
+        const ROWS = {{{table}}}, cases = {json.dumps(cases)}, RESULT = {{}};
         for (const [name, [points, options]] of Object.entries(cases))
-            answer[name] = points.map((point) => {{
+            RESULT[name] = points.map((point) => {{
                 const args = [...point, ...options], z = ROWS[name][0](...args);
                 return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))];
-            }});
-        {end}"""
+            }});"""
 
 
 def agree(row, points, answers):
     """What JavaScript computed is what Python computes."""
     for point, theirs in zip(points, answers, strict=True):
-        ours = python_side(row, point)
+        with np.errstate(all="ignore"):
+            ours = python_side(row, point)
         for mine, other in zip(ours, theirs, strict=True):
             if mine is not None:
-                assert math.isclose(mine, other, rel_tol=1e-12, abs_tol=1e-15), (row.name, point, ours, theirs)
+                close = math.isclose(mine, float(other), rel_tol=1e-12, abs_tol=1e-15)
+                assert close or (math.isnan(mine) and other == "NaN"), (row.name, point, ours, theirs)
 
 
 @pytest.fixture(scope="module")
 def javascript_side():
     """All rows at all points, in one run of node."""
-    if NODE is None:
-        pytest.skip("node is not installed")
-    cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
-    code = comparison(cases, "console.log(JSON.stringify(answer));")
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    points = {row: inputs_of(row) + EDGES.get(row.name, []) for row in JAVASCRIPT}
+    return in_node(comparison({row.name: [of_row, options_of(row)] for row, of_row in points.items()}))
 
 
 @pytest.mark.parametrize("row", JAVASCRIPT, ids=lambda row: row.name)
 def test_a_row_means_the_same_in_javascript(row, javascript_side):
-    agree(row, inputs_of(row), javascript_side[row.name])
+    agree(row, inputs_of(row) + EDGES.get(row.name, []), javascript_side[row.name])
 
 
-EDGES = {
+EDGES = {  # and kinks
     "maximum": [(1.0, 1.0), (-1.0, 2.0)],
     "minimum": [(1.0, 1.0), (-1.0, 2.0)],
     "absolute": [(0.0,), (-3.0,)],
@@ -118,31 +110,8 @@ EDGES = {
 }
 
 
-def test_kinks_and_edges_mean_the_same_in_javascript(monkeypatch):
-    if NODE is None:
-        pytest.skip("node is not installed")
-    chosen = [row for row in JAVASCRIPT if row.name in EDGES]
-    assert {row.name for row in chosen} == set(EDGES)
-    table = ",".join([f"{json.dumps(row.name)}:{as_javascript(row)}" for row in chosen])
-    cases = {row.name: [EDGES[row.name], options_of(row)] for row in chosen}
-    code = f"""{script()}
-        const ROWS = {{{table}}}, cases = {json.dumps(cases)}, answer = {{}};
-        for (const [name, [points, options]] of Object.entries(cases))
-            answer[name] = points.map((point) => {{
-                const args = [...point, ...options], z = ROWS[name][0](...args);
-                return [z, ...ROWS[name].slice(1).map((pull) => pull(0.7, ...args, z))].map(String);
-            }});
-        console.log(JSON.stringify(answer));"""
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    for row in chosen:
-        for point, theirs in zip(EDGES[row.name], answer[row.name], strict=True):
-            with np.errstate(all="ignore"):
-                ours = python_side(row, point)
-            close = [math.isclose(a, float(b), rel_tol=1e-12, abs_tol=1e-14) or (math.isnan(a) and b == "NaN")
-                     for a, b in zip(ours, theirs, strict=True)]  # fmt: skip
-            assert all(close), (row.name, point, ours, theirs)
+def test_rows_with_kinks_have_javascript():
+    assert set(EDGES) <= {row.name for row in JAVASCRIPT}
 
 
 # Of the parts of a floating-point number nothing is drawn.
@@ -160,17 +129,13 @@ def test_the_rows_of_the_elementary_files_have_javascript():
 
 
 def test_numbers_are_printed_as_in_python():
-    if NODE is None:
-        pytest.skip("node is not installed")
     from autoflow.pictures.model.data import number
 
     rng = np.random.default_rng(1)
     values = [0.0, -0.0, 1.0, -2.0, 12345.0, 1e7, 0.1, -0.00001234, 99999.0, 123456.7, 0.00012345, 1e300, 999999.5]
     values += (rng.normal(size=200) * 10.0 ** rng.integers(-8, 9, 200)).tolist()
-    code = f"{script()}; console.log(JSON.stringify({json.dumps(values)}.map((v) => number(v, 4))))"
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    for value, theirs in zip(values, json.loads(done.stdout), strict=True):
+    shown = in_node(f"{script()}; const RESULT = {json.dumps(values)}.map((v) => number(v, 4))")
+    for value, theirs in zip(values, shown, strict=True):
         assert theirs == number(value, 4), value
 
 
@@ -420,8 +385,8 @@ def test_rows_mean_the_same_in_the_browser(tmp_path, browser):
     """The same comparison as with node, in the program that readers have."""
     cases = {row.name: [inputs_of(row), options_of(row)] for row in JAVASCRIPT}
     path = tmp_path / "page.html"
-    path.write_text(f"<!doctype html><script>{comparison(cases, 'window.answer = answer;')}</script>", encoding="utf-8")
-    answer = browser.open(path).run("JSON.parse(JSON.stringify(window.answer))")
+    path.write_text(f"<!doctype html><script>{comparison(cases)}</script>", encoding="utf-8")
+    answer = browser.open(path).run("JSON.parse(JSON.stringify(RESULT))")
     assert set(answer) == set(cases)
     for row in JAVASCRIPT:
         agree(row, inputs_of(row), answer[row.name])
@@ -441,13 +406,6 @@ const plot = () => r().querySelector('.plot > svg');
 const count = (what) => plot().querySelectorAll(what).length;
 const label = () => plot().getAttribute('aria-label');
 """
-
-
-def keep(page, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        page.screenshot(Path(folder) / f"{name}.png")
 
 
 def opened(browser, tmp_path, explorer, **options):
@@ -478,7 +436,7 @@ def test_over_one_input_there_is_the_curve_and_its_tangent(tmp_path, browser):
     assert np.allclose(np.polyval(scale, xs**3 - 3 * xs), points[:, 1], atol=0.02)
     x0, y0, x1, y1 = ends(page, ".tangent")
     assert (y1 - y0) / (x1 - x0) * line[0] / scale[0] == pytest.approx(-2.25, abs=1e-3)
-    keep(page, "curve")
+    page.keep("curve")
     assert page.problems() == []
 
 
@@ -506,7 +464,7 @@ def test_over_two_inputs_there_are_contours_and_the_gradient(tmp_path, browser):
     assert np.ptp(ring) < 0.02 * ring.mean()
     page.run("const up = r().querySelector('[aria-label=upwards]'); up.value = -1; up.onchange()")
     assert page.run("[count('.level'), count('.curve')]") == [0, 1]
-    keep(page, "contours")
+    page.keep("contours")
 
 
 @pytest.mark.browser
@@ -598,7 +556,7 @@ def test_colours_of_the_plot_are_those_of_the_theme(tmp_path, browser, dark):
     assert page.run("document.documentElement.scrollWidth <= 800")
     outside = "getComputedStyle(r().querySelector('.picture svg .gradient')).strokeWidth"
     assert page.run(outside) == "1px"  # the style of the plot does not reach the picture
-    keep(page, f"explore_{'dark' if dark else 'light'}")
+    page.keep(f"explore_{'dark' if dark else 'light'}")
 
 
 @pytest.mark.browser

@@ -4,12 +4,12 @@ import os
 import pickle
 import shutil
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from processes import alone
 
 import autoflow as af
 from autoflow.nodes.records import scope
@@ -325,14 +325,7 @@ def test_the_same_program_gives_the_same_bytes_in_every_process():
         "text = g.to_svg() + g.to_dot() + g.to_mermaid() + g.to_json() + str(g)\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in "12"
-    }  # fmt: skip
-    assert len(found) == 1
+    assert len({alone(code, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "12"}) == 1
 
 
 def layered(n, width=20, seed=0):

@@ -251,14 +251,6 @@ def test_pictures_of_the_readme_are_there_in_both_themes():
     assert make.network_folded(theme="dark").to_svg() == (root / "images/network_folded_dark.svg").read_text("utf-8")
 
 
-def test_every_lesson_is_in_the_table_of_the_readme():
-    root = Path(make.__file__).parent.parent
-    text = (root / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| \[.*?\]\((.*?)\)", text, re.MULTILINE) == [
-        f"notebooks/{path.name}" for path in sorted((root / "notebooks").glob("*.ipynb"))
-    ]
-
-
 def texts(svg):
     """All that can be read in a picture."""
     return [e.text for e in ElementTree.fromstring(svg).iter(f"{SVG}text")]

@@ -2,23 +2,18 @@
 
 import json
 import math
-import os
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from graphs import EVIL, lesson, shared
+from processes import in_node
 
 import autoflow as af
 from autoflow.pictures.model.steps import steps_of
 from autoflow.pictures.pages.html import answer_of, formula_choice, fragment, named_values, pack_file, sent_answer
 from autoflow.pictures.quizzes import LINE, Quiz, quiz
-
-NODE = shutil.which("node")
 
 # ------------------------------------------------------------------ answers
 
@@ -35,14 +30,10 @@ WRONG = [
 
 
 def test_answers_are_read_as_mathematics():
-    if NODE is None:
-        pytest.skip("node is not installed")
     asked = json.dumps([*ANSWERS, *WRONG])
     code = f"{pack_file('predict.js', 'autoflow.pictures.pages')}\nconst names = new Map([['a2', 1.5], ['α', 7]]);"
-    code += f"console.log(JSON.stringify({asked}.map((text) => String(evaluate(text, names)))))"
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    found = dict(zip([*ANSWERS, *WRONG], map(float, json.loads(done.stdout)), strict=True))
+    shown = in_node(f"{code} const RESULT = {asked}.map((text) => evaluate(text, names))")
+    found = dict(zip([*ANSWERS, *WRONG], map(float, shown), strict=True))
     for text, value in ANSWERS.items():
         assert math.isclose(found[text], value, rel_tol=1e-12), text
     assert [text for text in WRONG if not math.isnan(found[text])] == []
@@ -61,17 +52,13 @@ SHAPES = {"(32, 10)": True, "32 × 10": True, "32x10": True, "10, 32": False, "(
 
 
 def test_answers_are_judged():
-    if NODE is None:
-        pytest.skip("node is not installed")
     cases = [(text, {"entries": answer} if isinstance(answer, tuple) else answer) for text, answer in JUDGED]
     cases += [(text, {"choices": ["g", "g Wᵀ", "xᵀ g"], "right": 1}) for text in FORMULAS]
     cases += [(text, {"shape": [32, 10]}) for text in SHAPES]
     code = f"{pack_file('predict.js', 'autoflow.pictures.pages')}\nconst names = new Map([['a2', 1.5]]);"
-    code += f"console.log(JSON.stringify({json.dumps(cases)}.map(([text, answer]) => judge(text, answer, names))))"
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    judged = in_node(f"{code} const RESULT = {json.dumps(cases)}.map(([text, of]) => judge(text, of, names))")
     wanted = [*JUDGED.values(), *FORMULAS.values(), *SHAPES.values()]
-    for case, found, expected in zip(cases, json.loads(done.stdout), wanted, strict=True):
+    for case, found, expected in zip(cases, judged, wanted, strict=True):
         assert found == expected, case
 
 
@@ -183,13 +170,6 @@ const slide = (k) => { const s = r().querySelector('[type=range]'); s.value = k;
 browser_test = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
-def keep(one, name):
-    """A screenshot, if somebody wants to look at it."""
-    if folder := os.environ.get("AUTOFLOW_SHOTS"):
-        Path(folder).mkdir(exist_ok=True)
-        one.screenshot(Path(folder) / f"{name}.png")
-
-
 class TestInABrowser:
     pytestmark = browser_test
 
@@ -212,7 +192,7 @@ class TestInABrowser:
         assert one.run("score()") == f"{count} of {count} right"
         one.run("buttons()[1].click()")
         assert one.run("caption()").endswith(f"{count} of {count} right at the first try")
-        keep(one, "quiz_end")
+        one.keep("quiz_end")
 
     def test_wrong_answers_and_those_that_were_shown_do_not_count(self, show):
         one = show(shared()[0].quiz().to_html())
@@ -299,7 +279,7 @@ class TestInABrowser:
         assert one.run("[seen('local'), seen('sent')]") == [[], []]
         one.run("answer('1'); answer('-1')")
         assert one.run("seen('local')") == ["×1", "×−1"]
-        keep(one, "predict")
+        one.keep("predict")
         one.run("box(0).click(); slide(0)")
         after = one.run(f"[{picture}, document.querySelector('details').hidden]")
         assert after == before
@@ -368,4 +348,4 @@ class TestInABrowser:
         one = show(lesson()[0].quiz().to_html(), width=800, dark=dark)
         one.run("buttons()[1].click()")
         assert one.run("document.documentElement.scrollWidth") <= 800
-        keep(one, f"quiz_{'dark' if dark else 'light'}")
+        one.keep(f"quiz_{'dark' if dark else 'light'}")

@@ -3,14 +3,13 @@
 import dataclasses
 import os
 import pickle
-import subprocess
-import sys
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from graphs import lesson, shared
 from hypothesis import example as tried, given
+from processes import alone
 from support import Split
 
 import autoflow as af
@@ -221,11 +220,7 @@ def test_the_stepper_saves(tmp_path):
 
 def test_a_terminal_without_unicode():
     code = "import autoflow as af; x = af.Variable(3.0, name='x'); print((x * x).step())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, timeout=60,
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    assert b"1 x 3 = 3" in done.stdout
+    assert "1 x 3 = 3" in alone(code, env={**os.environ, "PYTHONIOENCODING": "ascii"})
 
 
 def test_names_of_users_stay_on_one_line():

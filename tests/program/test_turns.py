@@ -6,12 +6,12 @@ import linecache
 import os
 import random
 import re
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow.nodes.records import ancestors
@@ -323,8 +323,7 @@ def test_nothing_is_watched_unasked():
         "import sys, autoflow as af\nprint(sys.gettrace(), {*map(sys.monitoring.get_tool, range(6))} - {'coverage.py'})"
     )
     if sys.version_info >= (3, 12):
-        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert ran.stdout.strip() == "None {None}"
+        assert alone(program) == "None {None}\n"
 
 
 def test_loops_that_are_pythons_alone_are_not_watched_for_long():
@@ -362,8 +361,8 @@ def test_notebooks_are_watched_from_the_beginning():
         "s.run_cell('import autoflow as af; y = af.Variable(2.0)\\nfor t in range(2): y = y * 0.5');"
         "s.run_cell('for t in y.steps(): print(t)')"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ("t = 1, iteration 2 of 2" in ran.stdout) == (sys.version_info >= (3, 12)), ran.stdout
+    shown = alone(program)
+    assert ("t = 1, iteration 2 of 2" in shown) == (sys.version_info >= (3, 12)), shown
 
 
 def test_a_function_is_drawn_with_a_box_for_each_turn():

@@ -86,13 +86,8 @@ def check(f):
     return count
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_axes_out_of_range(name):
-    check(FUNCTIONS[name])
-
-
-def test_many_functions_are_asked():
-    """The calls reach them."""
+def test_axes_out_of_range():
+    """And the calls reach many functions."""
     asked = [name for name, f in FUNCTIONS.items() if check(f)]
     assert len(asked) > 80
     assert {"diff", "gradient", "apply_along_axis", "array_split", "trim_zeros", "trapezoid", "max", "fft",

@@ -361,19 +361,18 @@ UNARY = [
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("f", UNARY)
-@pytest.mark.parametrize("shape", [(), (2,)])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_derivatives_are_computed_in_the_precision_of_the_operand(f: Any, shape: tuple[int, ...], dtype: Any) -> None:
+def test_derivatives_are_computed_in_the_precision_of_the_operand(f: Any) -> None:
     """Not only stored in it: what the row sends has the dtype already, so no float64 array is made on the way."""
-    x = af.Variable(np.full(shape, 0.7), dtype=dtype)
-    z = f(x)
-    assert z.dtype == dtype
-    record = z.grad_fn
-    for vjp, parent in zip(record.rule.vjps, record.parents, strict=True):
-        if parent is not None:
-            assert vjp(np.ones(shape, dtype)[()], record.saved).dtype == dtype
-    af.backward(z, create_graph=True)
-    assert x.grad.dtype == dtype
+    for shape, dtype in (((), np.float16), ((2,), np.float16), ((), np.float32), ((2,), np.float32)):
+        x = af.Variable(np.full(shape, 0.7), dtype=dtype)
+        z = f(x)
+        assert z.dtype == dtype
+        record = z.grad_fn
+        for vjp, parent in zip(record.rule.vjps, record.parents, strict=True):
+            if parent is not None:
+                assert vjp(np.ones(shape, dtype)[()], record.saved).dtype == dtype
+        af.backward(z, create_graph=True)
+        assert x.grad.dtype == dtype
 
 
 @pytest.mark.parametrize("x0", [2.0 + 0j, -3.0 + 0j, 2.0 - 0.5j, 0.3 + 0j])

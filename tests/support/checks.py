@@ -51,3 +51,16 @@ def check(f, *xs, rtol=1e-7):
     for k, x in enumerate(leaves):
         numeric = central(lambda ys: float(along(slope(ys)[1])), xs, k)
         assert_close(x.grad, numeric, 10 * rtol, f"second, operand {k}")
+
+
+def gradients(f, *variables):
+    """Those of ``f()``, a node, alone."""
+    for v in variables:
+        v.zero_grad()
+    f().backward()
+    return [v.grad.copy() for v in variables]
+
+
+def same(a, b):
+    """Raise AssertionError if two lists of arrays differ."""
+    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))

@@ -210,6 +210,13 @@ class Page:
         Path(path).write_bytes(base64.b64decode(data))
         return Path(path)
 
+    def keep(self, name):
+        """A screenshot, if somebody wants to look at it: in the folder AUTOFLOW_SHOTS."""
+        if folder := os.environ.get("AUTOFLOW_SHOTS"):
+            Path(folder).mkdir(exist_ok=True)
+            time.sleep(0.5)
+            self.screenshot(Path(folder) / f"{name}.png")
+
     def problems(self):
         """Errors that the page reported, exceptions that nobody caught, and requests to the network, so far."""
         self.run("0")

@@ -1,9 +1,13 @@
-"""Programs in a Python of their own, for what this one has imported, forked or warmed already."""
+"""Programs in a Python of their own, for what this one has imported, forked or warmed already; and in JavaScript."""
 
+import json
+import shutil
 import subprocess
 import sys
 import textwrap
 from typing import Any
+
+import pytest
 
 
 def alone(code: str, *arguments: str, options: tuple[str, ...] = (), **how: Any) -> str:
@@ -12,3 +16,14 @@ def alone(code: str, *arguments: str, options: tuple[str, ...] = (), **how: Any)
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False, **how)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def in_node(script: str) -> Any:
+    """What a script in JavaScript calls ``RESULT``: as JSON, in which NaN and infinities are text."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    tail = ";console.log(JSON.stringify(RESULT, (k, x) => typeof x === 'number' && !isFinite(x) ? String(x) : x));"
+    how: dict[str, Any] = {"capture_output": True, "encoding": "utf-8", "timeout": 300, "check": False}
+    done = subprocess.run(["node", "-"], input=script + tail, **how)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -39,7 +39,6 @@ REASONS = {
         for name, shown in PACKAGES.items()
     },
     **{f"{program} is not installed": f"{program} is not installed" for program in PROGRAMS},
-    "by day: it runs at night": "runs with AUTOFLOW_NIGHTLY=1",
     "no GPU": "needs CuPy and a GPU|CuPy finds no GPU here",
     "for machines without a GPU": "there is a GPU: see .*",
     "chromium does not start": "chromium does not start: .*",

@@ -256,6 +256,14 @@ def combinations(axes: dict[str, Sequence[Any]], every: bool = NIGHTLY) -> Itera
         yield {name: values[i] for (name, values), i in zip(axes.items(), numbers, strict=True)}
 
 
+def every_pair(*axes: Any) -> list[tuple[Any, ...]]:
+    """Combinations of one value of each collection: by night all of them, by day as :func:`pairwise` has them."""
+    values = [list(axis) for axis in axes]
+    if NIGHTLY:
+        return list(itertools.product(*values))
+    return [tuple([axis[i] for axis, i in zip(values, k, strict=True)]) for k in pairwise(tuple(map(len, values)))]
+
+
 @lru_cache
 def pairwise(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Rows of numbers, the k-th below ``sizes[k]``, in which every pair of values of two columns stands together.

@@ -13,7 +13,6 @@ import warnings
 
 import numpy as np
 import pytest
-from support import NIGHTLY
 
 import autoflow as af
 from autoflow.errors import AutoflowError, UnprovedWarning
@@ -133,7 +132,7 @@ def test_the_gradient_is_right_or_there_is_an_error(first):
     check(first, list(FUNCTIONS)[::4])
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="runs with AUTOFLOW_NIGHTLY=1")
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(20))
 def test_of_all_functions(first):
     check(first, list(FUNCTIONS))

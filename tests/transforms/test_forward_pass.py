@@ -65,15 +65,17 @@ def as_numbers(t: Any, z: Any) -> Array:
 @pytest.mark.parametrize(("row", "dtypes"), EVERY, ids=[f"{row.name}-{dtypes}" for row, dtypes in EVERY])
 @pytest.mark.filterwarnings("ignore")
 def test_every_row_pushes_what_the_transposed_pass_says(row: Any, dtypes: str) -> None:
-    for f, xs in functions_of(row, dtypes):
+    for number, (f, xs) in enumerate(functions_of(row, dtypes)):
         ts = [direction(x, k) for k, x in enumerate(xs)]
         trace = Trace(f, tuple(range(len(xs))), tuple(xs), {})
         root = trace.z
         if not trace.reaches(root):
             continue
         forward = ForwardPass(trace, [root])
-        alone = [[t if j == k else None for j, t in enumerate(ts)] for k in range(len(ts))]
-        for given in [ts, *alone * (len(ts) > 1)]:
+        alone = [[t if j == k else None for j, t in enumerate(ts)] for k in range(len(ts)) if len(ts) > 1]
+        if not NIGHTLY:  # one of them in each example, in turn
+            alone = alone[number % len(ts) :][:1]
+        for given in [ts, *alone]:
             try:
                 theirs = as_numbers(transposed_graph(trace, root, given, False), root)
             except NoRuleError:  # not for complex numbers

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import every_pair
 
 import autoflow as af
 from autoflow.base.modes import OTHER, switched
@@ -135,10 +136,8 @@ SECOND = {
 JOINED = {"added": lambda v, lost: np.sum(v**4) + lost, "multiplied": lambda v, lost: np.sum(v**4) * lost}
 
 
-@pytest.mark.parametrize("name", SECOND)
-@pytest.mark.parametrize("joined", JOINED)
-@pytest.mark.parametrize("read", READ)
-def test_by_default_transforms_within_transforms_look_at_each_function(name: str, joined: str, read: str) -> None:
+@pytest.mark.parametrize(("name", "read", "joined"), every_pair(SECOND, READ, JOINED))
+def test_by_default_transforms_within_transforms_look_at_each_function(name: str, read: str, joined: str) -> None:
     """A number that is lost may be missing in the value of the inner function alone, and not in its gradient."""
     f = lambda v: JOINED[joined](v, np.sum(np.real(READ[read](v))))  # noqa: E731
     with af.options(prove="first"):
