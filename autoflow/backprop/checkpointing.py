@@ -26,7 +26,7 @@ from ..base.transformed import FunctionOfFunction
 from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
 from ..nodes import versions
 from ..nodes.coercion import plain_array
-from ..nodes.grads import add_gradients
+from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import COPY_BYTES, FreedArray
@@ -181,7 +181,7 @@ class Segment:
         root = joined(roots, seeds)
         open_record = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
         pairs = dict(engine.pull_back(root, Parts({}), open_record, add=add_gradients, stop=set(record.parents)))
-        return [pairs.get(source) for source in record.parents]
+        return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
 
 
 def _row(n: int) -> Rule:

@@ -43,6 +43,8 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
     """
     if any([x.dtype.char in "gG" for x in arrays]):
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
+    if arrays[0].ndim < 2:  # of numbers some functions of SciPy's make matrices, and sqrtm anything
+        raise NoRuleError("scipy.linalg of a node takes matrices: use np.atleast_2d(x)")
     try:
         import scipy.linalg
     except ImportError as error:
@@ -75,8 +77,6 @@ def sqrtm(A: Array) -> Node:  # noqa: N803
     array([[2., 0.],
            [0., 3.]])
     """
-    if A.ndim < 2:
-        raise NoRuleError("af.linalg.sqrtm of a node takes a square matrix")  # of a number SciPy gives anything
     scipy, (A,) = scipy_linalg(A)  # noqa: N806
     return scipy.sqrtm(A)
 

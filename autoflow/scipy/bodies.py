@@ -48,14 +48,23 @@ def load_rules() -> None:
             COPIES.update({id(getattr(theirs, name)): ours.apart(getattr(ours, name)) for name in ("eigh", "svd")})
     arrays, util, signal = [import_module(f"scipy.{name}") for name in ("_lib._array_api", "_lib._util", "signal")]
     COPIES[id(arrays.is_lazy_array)] = is_lazy
-    asks = COPIES.find(util._contains_nan)
-    COPIES[id(util._contains_nan)] = lambda x, *args, **how: not is_lazy(x) and asks(x, *args, **how)
+    asks, policy = COPIES.find(util._contains_nan), vars(import_module("scipy.stats._axis_nan_policy"))
+    COPIES[id(util._contains_nan)] = functools.partial(contains_nan, asks)
+    COPIES[id(policy)] = Space(policy, is_lazy_array=lambda x: False)  # else it leaves out axes
     COPIES[id(signal.get_window)] = signal.get_window  # for numbers, and its result must be read-only
 
 
 def is_lazy(x: Any) -> bool:
     """Has it no numbers that an ``if`` could ask for? (SciPy asks, and catches the error.)"""
     return type(value_of(x)) is not np.ndarray
+
+
+def contains_nan(asks: Any, x: Any, nan_policy: str = "propagate", **how: Any) -> bool:
+    """SciPy's function, which ``asks`` for numbers. What has none may have NaN, if SciPy has a way for that."""
+    may_have: bool = how.get("xp_omit_okay", False)
+    if is_lazy(x) and nan_policy not in ("propagate", "omit" if may_have else ""):
+        raise NoRuleError(f"nan_policy={nan_policy!r} asks for numbers, which here are not known one by one")
+    return may_have if is_lazy(x) else asks(x, nan_policy, **how)
 
 
 def is_ours(x: Any) -> bool:
@@ -237,8 +246,8 @@ BUILTINS |= {f.__name__: of_number(f, of_several(u)) for f, u in ((max, np.maxim
 class Space(dict[str, Any]):
     """The globals of copies: those of SciPy's module, copied when they are first used."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        super().__init__(__name__=__name__, __builtins__=BUILTINS)
+    def __init__(self, names: dict[str, Any], **ours: Any) -> None:
+        super().__init__(__name__=__name__, __builtins__=BUILTINS, **ours)
         self.names = names
 
     def __missing__(self, name: str) -> Any:

@@ -11,11 +11,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import _nd_image
+from scipy.ndimage import _measurements, _nd_image
 
 from ..base.errors import NoRuleError
 from ..table.shapes import Array, as_array, numbers_of
-from .bodies import stand_for
+from .bodies import COPIES, Library, Space, stand_for
 from .interpolate import bsplines
 from .mirrors import mirrored
 from .signal import convolution
@@ -123,4 +123,7 @@ stand_for(_nd_image, {
     "correlate": correlation, "correlate1d": correlation_along, "uniform_filter1d": mean_along,
     "spline_filter1d": spline_coefficients, "geometric_transform": transform, "zoom_shift": zoom_shift,
 })  # fmt: skip
+numpy: Any = Library(np)
+numpy.isscalar = lambda x: np.ndim(x) == 0  # a result there is one, or a list of several
+COPIES[id(vars(_measurements))] = Space(vars(_measurements), np=numpy)
 __getattr__, __dir__ = mirrored(globals())

@@ -37,6 +37,17 @@ def test_gradients_of_arguments_and_of_what_is_captured():
     same(plain, gradients(lambda: np.sum(checkpoint(lambda all: layer(*all))([x, w, b]) * x), x, w, b))
 
 
+@pytest.mark.parametrize("f", [np.fft.fft, lambda x: x * 2j, lambda x: np.fft.irfft(x + 1j), np.emath.sqrt])
+def test_a_real_argument_of_complex_functions_is_sent_the_real_part(f):
+    x, w = np.array([-1.0, 2.0, -3.0, 4.0]), np.arange(1.0, 7.0) * (1 - 2j)
+
+    def loss(x):
+        z = f(x)
+        return np.sum(np.real(z * w[: z.size]))
+
+    np.testing.assert_array_equal(af.grad(checkpoint(loss))(x), af.grad(loss)(x))
+
+
 def test_checkpoints_nest_and_run_twice_each():
     x, w, b = parts()
     runs = []

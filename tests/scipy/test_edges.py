@@ -189,3 +189,20 @@ def test_negative_orders_of_derivatives_are_scipys_errors(make):
         make(scipy.interpolate)(3.5, -1)
     with pytest.raises(expected.type):
         make(interpolate)(af.Variable(3.5), -1)
+
+
+@pytest.mark.parametrize("args", [(), (np.arange(30).reshape(5, 6) % 3,), (np.arange(30).reshape(5, 6) % 3, [1, 2])])
+@pytest.mark.parametrize("name", ["extrema", "maximum_position", "center_of_mass"])
+def test_places_lie_in_tuples_as_scipys_do(name, args):
+    """SciPy asks whether a number is a scalar."""
+    found, right = [getattr(m, name)(x, *args) for m, x in ((ndimage, af.Variable(IMAGE)), (scipy.ndimage, IMAGE))]
+    plain = [af.tree_map(lambda v: np.round(getattr(v, "value", v), 9).tolist(), z) for z in (found, right)]
+    assert repr(plain[0]) == repr(plain[1])
+
+
+@pytest.mark.parametrize("name", ["cholesky", "cho_factor", "expm", "logm", "sqrtm", "lu_factor"])
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_functions_of_a_matrix_refuse_numbers_and_vectors(name, shape):
+    """Of some of them SciPy's make matrices, whose derivatives would not fit."""
+    with pytest.raises(NoRuleError, match=r"takes matrices: use np\.atleast_2d"):
+        getattr(linalg, name)(af.Variable(np.full(shape, 0.7)))

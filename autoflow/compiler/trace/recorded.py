@@ -140,7 +140,7 @@ def run_once(
 ) -> tuple[Program, Any]:  # fmt: skip
     """The program, and what the function returned, with Places for arrays. ``around``: what calls f instead; it
     gets the tape, f, and f's arguments."""
-    tape = Tape(guards.named)
+    tape = Tape(guards.named, guards.contents)
     program = tape.program
     entered: dict[int, Any] = {}  # an array that is passed twice is one object
 
@@ -178,6 +178,7 @@ def run_once(
         entered.clear()
         del given, both, rebuilt, is_unchanged
     guards.check_unchanged()
+    tape.settle()
     check_nothing_stays(tape, waits)
     return program, tree
 

@@ -13,7 +13,7 @@ alone are listed in ``table/facts.py``; a function that is missing there is only
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Set
+from collections.abc import Callable, Container, Set
 from threading import get_ident
 from typing import Any
 from weakref import ref
@@ -21,10 +21,11 @@ from weakref import ref
 import numpy as np
 
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
+from ...backprop.second_runs import checksum
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import Nth, Value
+from ..matching import CAPTURED, Nth, Value
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting
 from .memory import set_items, write_down
@@ -107,8 +108,8 @@ def tape_here() -> Any:
 class Tape:
     """One recording: the program that grows, and the Traced arrays that look at it."""
 
-    def __init__(self, named: Set[str] = frozenset()) -> None:
-        """``named``: all names in the code that is recorded."""
+    def __init__(self, named: Set[str] = frozenset(), outside: Container[int] = ()) -> None:
+        """``named``: all names in the code that is recorded. ``outside``: the ids of arrays that it finds outside."""
         self.reason: Exception | None = None  # why it cannot be a program: see doubts.py
         self.settings = Reporting(named)
         self.program = Program()
@@ -116,6 +117,8 @@ class Tape:
         self.thread = get_ident()
         self.writes = 0  # into arrays of ours
         self.alive: list[Any] = []  # weak references to all arrays of ours
+        self.outside = outside
+        self.copies: dict[int, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 
     def doubt(self, error: Exception) -> BaseException:
         """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
@@ -143,7 +146,20 @@ class Tape:
         if not x.ndim and x.dtype.kind == "O":
             called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
             raise self.doubt(called)
-        return self.program.capture(x)
+        value = self.program.capture(x)
+        if id(x) not in self.outside:
+            was = self.copies.setdefault(value.number, (value, x.copy("K")))[1]
+            if checksum(was) != checksum(x):
+                self.settle()
+                return self.value(x)
+        return value
+
+    def settle(self) -> None:
+        """Let plain arrays that the function made, and wrote into after use, be in the program what they were then."""
+        for value, was in self.copies.values():
+            if checksum(was) != checksum(value.sample):
+                self.program.made.pop((CAPTURED, id(value.sample)), None)
+                value.sample = was
 
     def new_traced(self, value: Value, view_of: Traced | None = None, take: Any = None) -> Traced:
         """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""

@@ -1,0 +1,119 @@
+"""SciPy's functions under all transforms: forward mode, second order, vmap, compile and checkpoint agree with reverse
+mode, each beside the others.
+
+Each function that ``docs/scipy.md`` says gives gradients is called with the arguments of ``docs/make_scipy.py``, and
+those of ``stats`` along each axis as well; each array in turn is a node. What a transform refuses is no gradient.
+"""
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+import autoflow as af
+from autoflow.errors import AutoflowError
+
+sys.path.insert(0, str(Path(af.__file__).parent.parent / "docs"))
+sys.path.insert(0, str(Path(__file__).parent))
+import make_scipy
+from test_keywords import OPEN, differentiated
+
+# Points in an order that is drawn; a fit whose steps end where rounding says.
+LEFT_OUT = {*OPEN, "interpolate.barycentric_interpolate", "linalg.svd", "linalg.eig"}
+# By day the functions in which a mistake was found, and some of each way to write one.
+BY_DAY = {
+    "fft": ["fft", "irfft"], "integrate": ["romb"], "linalg": ["expm", "solve", "companion"], "signal": ["lfilter"],
+    "ndimage": ["convolve", "gaussian_filter"], "spatial.distance": ["cosine"], "interpolate": ["krogh_interpolate"],
+    "stats": ["f_oneway", "levene", "skew", "tvar", "bartlett"],
+}  # fmt: skip
+
+
+def close(found, expected, rtol=1e-7):
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.max(np.abs(expected), initial=1e-6))
+
+
+def transforms(loss, x, d):
+    """What each transform says, beside what reverse mode says."""
+    others = [x, x + 0.01 * d, x - 0.02 * d]
+    by_reverse = [af.grad(loss)(y) for y in others]
+    yield "forward", lambda: (af.jvp(loss, (x,), (d,))[1], np.sum(by_reverse[0] * d))
+    yield "checkpoint", lambda: (af.grad(af.checkpoint(loss))(x), by_reverse[0])
+    yield "vmap", lambda: (af.vmap(af.grad(loss))(np.stack(others)), np.stack(by_reverse))
+    compiled = af.compile(af.grad(loss))
+    yield "compile", lambda: (np.stack([compiled(y) for y in others]), np.stack(by_reverse))
+    yield "second", lambda: (af.hvp(loss, x, d), af.grad(lambda v: np.sum(af.grad(loss)(v) * d))(x))
+
+
+def calls(module, name, most):
+    """Up to ``most`` calls of a function that have a gradient by an argument: of one argument, and that argument."""
+    theirs, ours = [getattr(importlib.import_module(f"{home}.{module}"), name) for home in ("scipy", "autoflow.scipy")]
+    if isinstance(theirs, np.ufunc) or hasattr(theirs, "rvs") or make_scipy.takes_function(theirs):
+        return
+    found = list(make_scipy.calls(theirs, ours))
+    if module == "stats" and "axis" in inspect.signature(theirs).parameters:
+        x, y = make_scipy.draw(7, 3), make_scipy.draw(7, 3)
+        for axis, rest in ((0, ()), (0, (y,)), (1, (y,))):
+            found.append([lambda v, f=f, a=axis, rest=rest: f(v, *rest, axis=a) for f in (theirs, ours)] + [x])
+    right = 0
+    for f, g, x in reversed(found):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(make_scipy, "repeats", lambda *_: False)  # bits are what other tests ask for
+            try:
+                has_gradient = x.size > 1 and make_scipy.outcome(f, g, x, exact=False) == "gradient"
+            except AssertionError:
+                continue
+        if has_gradient:
+            yield g, x
+            right += 1
+            if right == most:
+                return
+
+
+def wrong(module, name, most=3):
+    """What is wrong in a function's calls, and how many transforms agree."""
+    found, right = [], 0
+    for g, x in calls(module, name, most):
+        rng = np.random.default_rng(0)
+        d, weights = rng.normal(size=x.shape), rng.normal(size=99)
+
+        def loss(v, g=g, weights=weights):
+            parts = make_scipy.parts(g(v))
+            return sum([np.sum(np.sin(np.real(z * w))) for z, w in zip(parts, weights, strict=False)])
+
+        with np.errstate(all="ignore"):
+            try:
+                if not np.all(np.isfinite(af.grad(loss)(x))):
+                    continue
+            except AutoflowError:
+                continue
+            for transform, both in transforms(loss, x, d):
+                try:
+                    close(*both(), 1e-5 if transform == "second" else 1e-7)
+                    right += 1
+                except AutoflowError:
+                    continue
+                except AssertionError as error:
+                    found.append(f"{module}.{name} {x.shape} {transform}: {' '.join(str(error).split())[:150]}")
+    return found, right
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", BY_DAY)
+def test_transforms(module):
+    found = [wrong(module, name, most=1) for name in BY_DAY[module]]
+    assert not any([errors for errors, _ in found]), found
+    assert all([right >= 4 for _, right in found]), found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.nightly
+@pytest.mark.parametrize("module", make_scipy.MODULES)
+def test_all_transforms(module):
+    names = [name for name in differentiated(module) if f"{module}.{name}" not in LEFT_OUT]
+    found = [error for name in names for error in wrong(module, name)[0]]
+    assert not found, "\n".join(found)
