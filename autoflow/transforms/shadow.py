@@ -46,7 +46,7 @@ Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
-ALONE: list[threading.Event] = []  # the proofs that put things back now
+ALONE: list[tuple[int, threading.Event]] = []  # the threads that put things back now, and when they have done so
 PATIENCE = 0.1  # seconds that calls by other threads wait for one of them
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
@@ -86,9 +86,10 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result
-    for done in ALONE:
-        done.wait(PATIENCE)
-        done.set()  # if it is not done yet, it may be waiting for us
+    for thread, done in ALONE:
+        if thread != threading.get_ident():
+            done.wait(PATIENCE)
+            done.set()  # if it is not done yet, it may be waiting for us
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
@@ -313,13 +314,14 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
 @contextlib.contextmanager
 def alone(put_back: Callable[[], Any]) -> Iterator[None]:
     """A block at the end of which things are put back: calls by other threads wait for it, though not for ever."""
-    ALONE.append(done := threading.Event())
+    done = threading.get_ident(), threading.Event()
+    ALONE.append(done)
     try:
         yield
     finally:
         put_back()
         ALONE.remove(done)
-        done.set()
+        done[1].set()
 
 
 def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:
