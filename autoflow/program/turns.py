@@ -6,7 +6,6 @@ That is known where the run was watched (``watch.py``), and nowhere else: places
 from __future__ import annotations
 
 import ast
-import builtins
 import dis
 import sys
 from collections.abc import Iterator
@@ -83,8 +82,8 @@ def is_direct(call: Activation) -> bool:
     function = found.node.func
     name = called(found.node) if isinstance(function, (ast.Name, ast.Attribute)) else ""
     by_name = name == call.code.co_name
-    is_foreign = hasattr(builtins, name) or is_module(function, found.source.imported)
-    return by_name or (call.code.co_name in ("__call__", "__init__", "<lambda>") and not is_foreign)
+    is_ours = not is_module(function, found.source.imported)
+    return by_name or (call.code.co_name in ("__call__", "__init__", "<lambda>") and is_ours)
 
 
 def own_loops(place: Activation, last: int) -> list[Loop]:
