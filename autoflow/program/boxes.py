@@ -7,7 +7,6 @@ later turn: "at least 3 turns".
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -149,8 +148,7 @@ class Boxes:
         path = self.program.object_path(call.owner) if call.owner is not None else None
         name, parent, found = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
-            is_property = found is not None and isinstance(found.node, ast.Attribute)
-            title = path + f".{name}" * (name != "__call__") + "(…)" * (not is_property)
+            title = path + f".{name}" * (name != "__call__") + "(…)" * (found is None or found.is_call)
         elif found is not None and found.is_call:
             title = self.program.with_object(found.text, parent)
             title = title if len(title) <= TITLE else f"{found.function}(…)"
