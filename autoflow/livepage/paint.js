@@ -87,7 +87,7 @@ function statistics(a) {
   for (let i = 0; i < a.length; i++) mean += a[i] / a.length;
   for (let i = 0; i < a.length; i++) { square += (a[i] - mean) ** 2; all += a[i] ** 2; }
   if (Math.abs(mean) < 1e-13 * Math.sqrt(all)) mean = 0;
-  return { mean, spread: Math.sqrt(square / a.length), rms: Math.sqrt(all / a.length) };
+  return { mean, spread: square < 1e-28 * all ? 0 : Math.sqrt(square / a.length), rms: Math.sqrt(all / a.length) };
 }
 
 // -- a canvas at the resolution of the screen

@@ -148,7 +148,7 @@ class Boxes:
         path = self.program.object_path(call.owner) if call.owner is not None else None
         name, parent, found = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
-            title = f"{path}(…)" if name == "__call__" else f"{path}.{name}(…)"
+            title = path + f".{name}" * (name != "__call__") + "(…)" * (found is None or found.is_call)
         elif found is not None and found.is_call:
             title = self.program.with_object(found.text, parent)
             title = title if len(title) <= TITLE else f"{found.function}(…)"

@@ -20,6 +20,7 @@ from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 DEEPEST = 20  # calls that a name is followed through
+OBJECTS = ("self", "cls")
 SHORT = 8  # characters of a value that a write is shown with
 ONE = (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Compare)  # of each, an execution is one record
 
@@ -86,7 +87,11 @@ class Naming:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
         found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "last") else None)
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
-        return found.operand_text(slot) if found is not None and fits else None
+        if found is None or not fits:
+            return None
+        if found.sequence:
+            return f"{found.sequence}[{slot}]" if is_one(record, found) else None
+        return found.operand_text(slot)
 
     def operand(self, record: Any, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
@@ -126,7 +131,7 @@ class Naming:
         made = self.objects.get(owner)
         if made is None or made.parent is None or depth > DEEPEST:
             return None
-        found = find(made.parent.code, made.call)
+        found = caller_of(made)
         return None if found is None else self.stored(found, made.parent, made.call, made.index, depth + 1)
 
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
@@ -178,7 +183,9 @@ class Naming:
                     break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
-                self.names[key] = text + str(numbers[key] + 1).translate(SUBSCRIPTS) if len(same) > 1 else text
+                is_told = len({numbers[k] for k in same}) == len(same)
+                number = (numbers[key] if is_told else same.index(key)) + 1
+                self.names[key] = text + str(number).translate(SUBSCRIPTS) if len(same) > 1 else text
 
     @cached_property
     def users(self) -> dict[int, list[tuple[Any, int]]]:
@@ -401,30 +408,38 @@ def target_text(target: Target, index: int | None = None) -> str | None:
 
 
 def caller_of(call: Activation) -> Expression | None:
-    """The expression that calls a function; None if it only hands the function on, as ``explore(loss, w=1.0)`` does, or
-    takes a value from a generator."""
+    """The expression that calls a function; None if it calls something else, which calls the function in its turn: one
+    of Python's own, as ``sum(items)`` does, what it hands the function to, as ``explore(loss, w=1.0)``, or what takes
+    the next value from a generator."""
     found = find(call.parent.code, call.call) if call.parent is not None else None
     if found is not None and isinstance(found.node, ast.Call):
-        if call.code.co_flags & LATER and found.function.rpartition(".")[2] != call.code.co_name:
-            return None  # what asks it for the next value
+        own = call.code.co_name
+        if found.called != own and (call.code.co_flags & LATER or found.is_pythons):
+            return None
         inside = [x for y in (*found.node.args, *found.node.keywords) for x in ast.walk(y)]
-        called = [x.func for x in inside if isinstance(x, ast.Call)]
+        functions = [x.func for x in inside if isinstance(x, ast.Call)]
         for x in inside:
-            name = getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>"))
-            if name == call.code.co_name and x not in called:
+            handed = getattr(x, "attr", getattr(x, "id", isinstance(x, ast.Lambda) and "<lambda>"))
+            if handed == own and x not in functions:
                 return None
     return found
 
 
 def argument(call: Activation, name: str) -> str | None:
-    """What the caller has given for a parameter: a name, an attribute or an item; else None."""
+    """What the caller has given for a parameter: a name, an attribute or an item; else None. By its place only if no
+    other is missing, unless the function is called by its name: a ``partial`` has given some before."""
     code, found = call.code, caller_of(call)
-    if found is None or not isinstance(found.node, ast.Call) or name not in code.co_varnames[: code.co_argcount]:
+    names = code.co_varnames[: code.co_argcount]
+    if found is None or not isinstance(found.node, ast.Call) or name not in names:
         return None
-    k = code.co_varnames.index(name) - (code.co_varnames[0] == "self")
-    args = found.node.args
-    given = args[k] if 0 <= k < len(args) and not any([isinstance(a, ast.Starred) for a in args]) else None
-    given = next((x.value for x in found.node.keywords if x.arg == name), given)
+    args, words = found.node.args, {x.arg: x.value for x in found.node.keywords}
+    is_bound, is_named = names[0] in OBJECTS, found.called in code.co_qualname.split(".")
+    if is_bound and args and written(args[0]) in OBJECTS:  # ``Base.forward(self, x)``
+        is_bound = is_named = False
+    is_full = None not in words and len(args) + len(words) == len(names) - is_bound
+    k = names.index(name) - is_bound
+    is_told = (is_full or is_named) and not any([isinstance(a, ast.Starred) for a in args])
+    given = words.get(name, args[k] if is_told and 0 <= k < len(args) else None)
     return written(given) if given is not None and is_path(given) else None
 
 

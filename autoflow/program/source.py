@@ -7,8 +7,10 @@ a cell that was run again, has no names rather than false ones. A file is parsed
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -274,6 +276,18 @@ class Expression:
         """The called function of a call."""
         return segment(self.source.lines, span_of(self.node.func))
 
+    @property
+    def called(self) -> str:
+        """The last name of the called function."""
+        return called(self.node)
+
+    @property
+    def is_pythons(self) -> bool:
+        """Does it call a function of Python's, as ``sum`` or ``functools.reduce``?"""
+        function = self.node.func
+        is_plain = isinstance(function, ast.Name) or is_module(function, self.source.imported)
+        return is_plain and any([hasattr(module, self.called) for module in (builtins, functools, itertools)])
+
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
         node = self.node
@@ -295,6 +309,12 @@ class Expression:
                     return [function.value, *args]
                 return args
         return []
+
+    @property
+    def sequence(self) -> str:
+        """In ``np.stack(rows)`` what the arrays are entries of; empty for other expressions."""
+        args = self.node.args if isinstance(self.node, ast.Call) and called(self.node) in SEQUENCES else ()
+        return written(args[0]) if args and is_path(args[0]) else ""
 
     def operand_text(self, slot: int) -> str | None:
         """The name of the operand of that number there, if that is a name, an attribute or an item."""
@@ -364,6 +384,9 @@ def numbers_read(record: Any, slot: int) -> str:
 
 COMPREHENSIONS = frozenset({"<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>"})
 STEPS = frozenset({"argmax", "argmin", "argsort", "astype", "count_nonzero", "searchsorted", "sign"})
+SEQUENCES = frozenset({
+    "block", "column_stack", "concat", "concatenate", "dstack", "hstack", "multi_dot", "stack", "vstack",
+})  # fmt: skip
 SHOWS = frozenset({"append", "print"})
 COUNTS = frozenset({"astype", "count_nonzero", "float", "mean", "sum", "where"})  # of truth values
 
@@ -579,7 +602,7 @@ def in_display(node: Any, display: Any, above: dict[Any, Any]) -> Target:
     if isinstance(whole[0], (ast.Tuple, ast.List)):
         targets = whole[0].elts
         fits = len(targets) == len(display.elts) and not any([isinstance(e, ast.Starred) for e in targets])
-        return [written(targets[place])] if fits and len(whole) == 1 else None
+        return one_target(targets[place]) if fits and len(whole) == 1 else None
     return [*whole, f"[{place}]"]
 
 

@@ -6,7 +6,6 @@ That is known where the run was watched (``watch.py``), and nowhere else: places
 from __future__ import annotations
 
 import ast
-import builtins
 import dis
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 from .names import FRAMES, caller_of
 from .places import LATER, Activation
-from .source import COMPREHENSIONS, Loop, called, find, is_module, is_within, span_of, start_of, written
+from .source import COMPREHENSIONS, Loop, find, is_module, is_within, span_of, start_of, written
 from .watch import DROPPED
 
 Run = tuple[int, int, int]
@@ -80,11 +79,9 @@ def is_direct(call: Activation) -> bool:
     found = caller_of(call)
     if found is None or not found.is_call:
         return call.code.co_name in COMPREHENSIONS
-    function = found.node.func
-    name = called(found.node) if isinstance(function, (ast.Name, ast.Attribute)) else ""
-    by_name = name == call.code.co_name
-    is_foreign = hasattr(builtins, name) or is_module(function, found.source.imported)
-    return by_name or (call.code.co_name in ("__call__", "__init__", "<lambda>") and not is_foreign)
+    is_ours = not is_module(found.node.func, found.source.imported)
+    own = call.code.co_name
+    return found.called == own or (own in ("__call__", "__init__", "<lambda>") and is_ours)
 
 
 def own_loops(place: Activation, last: int) -> list[Loop]:

@@ -5,6 +5,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -630,6 +631,19 @@ def test_a_page_is_one_text_that_only_runs_its_own_program(tmp_path):
     with af.options(static=True):
         assert {"image/png", "image/svg+xml"} & {*page._repr_mimebundle_()}
     assert "eval(" not in script()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_equal_numbers_have_no_spread():
+    """What rounding leaves of it is not shown; a spread that is there is."""
+    cells = [[c] * n for c in (0.1, 1.0, -3.7, 1e-9, 2e8) for n in range(1, 40)] + [[1.0, 1.0 + 1e-9], [0.0, 0.0]]
+    begin = script().index("function statistics")
+    source = script()[begin : script().index("\n}", begin)]
+    code = f"{source}\n}}\nconsole.log(JSON.stringify({cells}.map((a) => statistics(a).spread)))"
+    done = subprocess.run(["node", "-"], input=code, capture_output=True, text=True, check=True)
+    *none, small, zeros = json.loads(done.stdout)
+    assert not any([*none, zeros])
+    assert 4e-10 < small < 6e-10
 
 
 def test_labels_stay_and_shares_have_their_middle():

@@ -1,6 +1,7 @@
 """What the program calls nodes: targets, attributes, items, expressions. Never a name that is not the program's."""
 
 import asyncio
+import functools
 import os
 from pathlib import Path
 
@@ -272,6 +273,11 @@ CALLED_BACK = {  # what runs a function of the user's for its own purposes -> th
     "sum(sorted(map(lambda v: v * 4.0, xs), key=float))": ["x*4", "y*4"],
     "sum(each(*xs))": ["x*2", "y*2"],
     "asyncio.run(both(*xs))": ["x*3", "y*3"],
+    "sum(squares)": ["x*x", "y*y"],  # what was made before has the function's name no more
+    "functools.reduce(operator.add, squares)": ["x*x", "y*y"],
+    "add_up(squares)": ["x*x", "y*y"],
+    "sum(map(table['square'], xs))": ["x*x", "y*y"],
+    "max([next(squares), next(squares)], key=lambda v: float(v * 9.0))": ["y*y"],
 }
 
 
@@ -279,12 +285,113 @@ CALLED_BACK = {  # what runs a function of the user's for its own purposes -> th
 @pytest.mark.parametrize("form", ["out = {}", "out = 1.0 * {}"])
 def test_what_another_function_calls_has_not_the_name_of_its_result(form, call, tmp_path):
     file = tmp_path / "program.py"
-    file.write_text(f"import asyncio, functools, operator\n{form.format(call)}\n")
+    before = (
+        "from functools import partial, reduce\nadd_up = lambda a: reduce(operator.add, a)\ntable = {'square': square}"
+    )
+    lines = "import asyncio, functools, operator", before, "squares = map(square, xs)", form.format(call)
+    file.write_text("\n".join(lines) + "\n")
     names = globals() | {"xs": [af.Variable(2.0, name="x"), af.Variable(3.0, name="y")]}
     exec(compile(file.read_text(), file, "exec"), names)
     titles = [v.title for v in names["out"].graph(merge=False).nodes]
     assert [title for title in titles if title in CALLED_BACK[call]] == CALLED_BACK[call], titles
     assert len(set(titles)) == len(titles), titles
+
+
+class Taking:
+    """Two arrays, under names that no caller uses."""
+
+    def method(self, first, second, third=0.0):
+        return first * second
+
+    @classmethod
+    def of_class(cls, first, second):
+        return first * second
+
+    @staticmethod
+    def static(first, second):
+        return first * second
+
+    def __call__(self, first, second=None):
+        return first * (second if second is not None else 1.0)
+
+    @property
+    def double(self):
+        return A * X + X
+
+
+A, B, X = np.array([3.0, 4.0]), np.array([5.0, 6.0]), af.Variable(np.array([1.0, 2.0]), name="X")
+take = Taking()
+GIVEN = {  # how two arrays are given -> as what the product shows them; None: the names of the parameters will do
+    "take.method(A, X)": "A X", "take.method(X, B)": "X B", "Taking.method(take, A, X)": None,
+    "Taking.of_class(A, X)": "A X", "take.of_class(X, B)": "X B", "Taking.static(B, X)": "B X",
+    "take.method(second=A, first=X)": "X A", "take.method(*[A, X])": None, "take(A, X)": "A X",
+    "partial(take.method, A)(X)": None, "given(X)": None, "given(second=X)": None, "bound(A, X, 0.0)": "A X",
+    "partial(take, second=A)(X)": None, "twice(X)": None, "(lambda p, q: p * q)(A, X)": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", GIVEN)
+def test_an_operand_has_its_own_name_or_that_of_the_parameter(call, tmp_path):
+    """A ``partial`` gives its arguments first, and ``self`` may be given or not."""
+    file, names = tmp_path / "program.py", globals() | {"partial": functools.partial}
+    lines = "given = partial(take.method, A)", "bound = take.method", "twice = partial(partial(take.method), B)"
+    file.write_text("\n".join([*lines, f"out = 1.0 * {call}"]) + "\n")
+    exec(compile(file.read_text(), file, "exec"), names)
+    nodes = names["out"].graph(merge=False).nodes
+    values = {"X": X, "A": A, "B": B}
+    product = next(v for v in nodes if v.word == "multiply")
+    assert GIVEN[call] in (None, " ".join([row.title for row in product.operands]))
+    shown = {v.title: v.value.elements for v in nodes if v.title in values}
+    assert all([np.array_equal(elements, values[title]) for title, elements in shown.items()]), shown
+
+
+def test_entries_of_a_sequence_are_told_apart(tmp_path):
+    def entries(k):
+        return [np.tanh(X * n) for n in range(1, k)]
+
+    rows = entries(3)
+    for join in (np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack):
+        out = join(rows)
+        assert "rows" not in [v.title for v in out.graph(merge=False).nodes]
+    table = np.stack(rows)
+    out = np.concatenate(table)
+    assert [row.title for row in out.graph(merge=False).nodes[-1].operands] == ["table[0]", "table[1]"]
+
+
+def test_a_property_is_no_call():
+    class Scaled:
+        def __init__(self):
+            self.w = af.Variable(np.ones(2))
+
+        @property
+        def double(self):
+            return self.w * 2.0 + self.w
+
+        def triple(self):
+            return self.w * 3.0 + self.w
+
+    scaled = Scaled()
+    out = np.sin(scaled.double + scaled.triple())
+    records = [r for r in ancestors(out.grad_fn) if r.parents]
+    boxes = Boxes(Naming(list(ancestors(out.grad_fn))), records)
+    titles = {title for r in records for title, _ in boxes.around(r)}
+    assert titles == {"scaled.double", "scaled.triple(…)"}
+
+
+def test_leaves_of_several_calls_are_numbered_on():
+    def layer(n):
+        w = af.Variable(np.ones(n))
+        return lambda x: w * x
+
+    first, second = layer(2), layer(2)
+    out = second(first(1.0))
+    leaves = [v.title for v in out.graph(merge=False).nodes if v.word == "Variable"]
+    assert len(set(leaves)) == 2, leaves
+
+
+def test_targets_in_targets():
+    (a, (b, c)), d = (X * 2.0, (X * 3.0, X * 4.0)), X * 5.0
+    assert told(a, b, c, d) == ["a", "b", "c", "d"]
 
 
 def test_a_text_is_no_operand():
