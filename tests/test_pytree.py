@@ -239,7 +239,7 @@ def test_functions_of_functions_keep_the_containers_of_their_arguments(name, cha
 CHANGES = {
     "clear": lambda p: [p.pop("w"), p.clear()][0],
     "pop": lambda p: p.pop("w"),
-    "popitem": lambda p: (p.popitem(), p.popitem())[1][1],
+    "popitem": lambda p: dict([p.popitem(), p.popitem()])["w"],
     "replace": lambda p: [p["w"], p.update(w=p["w"] * 3.0)][0],
     "replace and read": lambda p: [p.update(w=p["w"] * 1.0), p["w"]][1],
     "swap": lambda p: [p["w"], p.update(w=p["v"], v=p["w"])][0],
