@@ -87,7 +87,7 @@ def tuple_like(x: Any, parts: list[Any]) -> Any:
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
     """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
-    order = {name: getattr(flags, name, name[0] == "c") for name in ("c_contiguous", "contiguous", "f_contiguous", "fnc")}
+    order = {k: getattr(flags, k, k[0] == "c") for k in ("c_contiguous", "contiguous", "f_contiguous", "fnc")}
     return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
 
 
