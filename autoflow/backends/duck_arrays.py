@@ -84,13 +84,10 @@ def tuple_like(x: Any, parts: list[Any]) -> Any:
     return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
 
 
-FLAGS = "c_contiguous", "contiguous", "f_contiguous", "fnc"
-
-
 def flags_of(x: Any, **known: bool) -> SimpleNamespace:
     """The flags of x's memory that rows and writes read."""
     flags = getattr(x, "flags", None)
-    order = {name: getattr(flags, name, name[0] == "c") for name in FLAGS}
+    order = {k: getattr(flags, k, k[0] == "c") for k in ("c_contiguous", "contiguous", "f_contiguous", "fnc")}
     return SimpleNamespace(**{"forc": False, "carray": False, "owndata": False, "writeable": True, **order, **known})
 
 

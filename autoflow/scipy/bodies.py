@@ -59,9 +59,9 @@ def is_lazy(x: Any) -> bool:
     return type(value_of(x)) is not np.ndarray
 
 
-def contains_nan(asks: Any, x: Any, nan_policy: str = "propagate", **how: Any) -> bool:
+def contains_nan(asks: Any, x: Any, nan_policy: str = "propagate", **how: Any) -> Any:
     """SciPy's function, which ``asks`` for numbers. What has none may have NaN, if SciPy has a way for that."""
-    may_have: bool = how.get("xp_omit_okay", False)
+    may_have = how.get("xp_omit_okay", False)
     if is_lazy(x) and nan_policy not in ("propagate", "omit" if may_have else ""):
         raise NoRuleError(f"nan_policy={nan_policy!r} asks for numbers, which here are not known one by one")
     return may_have if is_lazy(x) else asks(x, nan_policy, **how)

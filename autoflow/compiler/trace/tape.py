@@ -118,7 +118,7 @@ class Tape:
         self.writes = 0  # into arrays of ours
         self.alive: list[Any] = []  # weak references to all arrays of ours
         self.outside = outside
-        self.copies: dict[int, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
+        self.copies: dict[float, tuple[Value, Any]] = {}  # of other plain arrays, as they were when they were read
 
     def doubt(self, error: Exception) -> BaseException:
         """What to raise instead of ``error``; the recording fails, whatever the function does with it. When we are
