@@ -17,8 +17,10 @@ nothing that the function reaches.
 
 from __future__ import annotations
 
+import array
 import ctypes
 import functools
+import gc
 import logging
 import operator
 import sys
@@ -48,7 +50,6 @@ COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
-BUSY = {"threading", "_thread", "concurrent", "asyncio", "multiprocessing", "queue", "contextvars"}
 
 
 class Snapshot:
@@ -57,9 +58,10 @@ class Snapshot:
     def __init__(self, *roots: Any) -> None:
         self.writes: list[tuple[Callable[[Any, Any], bool], Any, Any]] = []  # how to put back, where, what
         self.large: list[np.ndarray] = []
-        self.iterators: list[tuple[Any, Any]] = []
-        self.left, self.is_whole = COPIED, True
-        for x in second_runs.reachable(*roots):
+        self.iterators: list[tuple[Any, Any, list[Any]]] = []
+        found = second_runs.reachable(*roots)
+        self.left, self.is_whole = COPIED, len(found) < second_runs.LIMIT
+        for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
         counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
@@ -68,7 +70,7 @@ class Snapshot:
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
-            self.iterators.append((x, position_of(x)))
+            self.iterators.append((x, position_of(x), gc.get_referents(x)))
 
     def note_attributes(self, x: Any, slots: list[str]) -> None:
         """Note the attributes of any other object."""
@@ -117,9 +119,15 @@ class Snapshot:
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
 
     def has_moved(self) -> bool:
-        """Has an iterator moved on since? (For iterators over iterators, such as ``zip``, the inner ones are
-        compared.)"""
-        return any([position_of(x) != place for x, place in self.iterators])
+        """Has an iterator moved on since? For iterators over iterators, such as ``zip``, the inner ones are compared;
+        another one whose position cannot be seen may have moved."""
+        for x, place, held in self.iterators:
+            if place is None and not any([hasattr(type(v), "__next__") for v in held]):
+                return True
+            referents = gc.get_referents(x)  # the variables of a generator
+            if position_of(x) != place or len(held) != len(referents) or any(map(operator.is_not, held, referents)):
+                return True
+        return False
 
     def restore(self) -> str:
         """Restore all states. Returns what had changed, or "" if nothing had."""
@@ -155,7 +163,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if second_runs.is_users(x) else None
     if is_iterator(kind):
         return Snapshot.note_iterator
-    if issubclass(kind, SILENT) or is_in_use(kind):
+    if issubclass(kind, SILENT) or second_runs.is_busy(kind):
         return None
     return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
 
@@ -251,19 +259,13 @@ def memory_of(bits: Any) -> Any:
     return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
-def is_in_use(kind: type) -> bool:
-    """Is this an object that others may change meanwhile (a thread, pool, lock or queue), or another of Python's
-    library?"""
-    return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__]) or (
-        second_runs.of_library(kind.__module__) and not second_runs.holds(kind)
-    )
-
-
 # -- one writer for each kind of thing; each says whether there was something to put back
 
 
 def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
     """Restore the numbers; an array that has become read-only has not been written into since."""
+    if x.size == state.size and x.shape != state.shape:
+        x.shape = state.shape
     if is_locked(x) or x.shape != state.shape or x.dtype != state.dtype:
         return False
     if not isinstance(x, np.ndarray):
@@ -318,13 +320,19 @@ def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
     """Restore the entries, in their order. A subclass may count its changes, so Python's own class's methods are
     used."""
     base: Any = OrderedDict if isinstance(x, OrderedDict) else dict  # has its order beside the entries
-    get = dict.__getitem__
-    if len(x) != len(state) or any([a is not b or get(x, a) is not state[b] for a, b in zip(x, state, strict=True)]):
+    now = entries(x)
+    if [*map(id, now), *map(id, now.values())] != [*map(id, state), *map(id, state.values())]:
         base.clear(x)
         for key, value in state.items():
             base.__setitem__(x, key, value)
         return True
     return False
+
+
+def entries(x: dict[Any, Any]) -> dict[Any, Any]:
+    """The entries of a dict, whatever its class makes of them."""
+    base: Any = OrderedDict if isinstance(x, OrderedDict) else dict
+    return dict(x if type(x) is dict else base.items(x))
 
 
 def refill_elements(x: Any, state: list[Any]) -> bool:
@@ -334,6 +342,21 @@ def refill_elements(x: Any, state: list[Any]) -> bool:
         (x.update if isinstance(x, set) else x.extend)(state)
         return True
     return False
+
+
+def refill_seeds(x: Any, state: dict[str, Any]) -> bool:
+    """Restore the number of those that were spawned."""
+    return x.state != state and x.__init__(**state) is None
+
+
+def refill_bytes(x: Any, state: bytes) -> bool:
+    """Restore the bytes of a buffer, and its length."""
+    if (now := bytes(x)) == state:
+        return False
+    if len(now) != len(state):
+        x[:] = array.array(getattr(x, "typecode", "B"), state)
+    memoryview(x).cast("B")[:] = state
+    return True
 
 
 def cell_value(x: types.CellType) -> Any:
@@ -377,21 +400,21 @@ def refill_slot(place: tuple[Any, str], state: Any) -> bool:
 
 # Kind of thing -> how to put its state back, and how to read it.
 REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
-    (dict, refill_mapping, dict),
-    ((list, deque, bytearray, set), refill_elements, list),
+    (dict, refill_mapping, entries),
+    ((list, deque, set), refill_elements, list),
+    ((bytearray, array.array, ctypes.Structure.__base__), refill_bytes, bytes),
     (types.CellType, refill_cell, cell_value),
     (second_runs.Globals, refill_names, second_runs.Globals.values),
     (second_runs.GENERATORS, second_runs.put_state, second_runs.state_of),
+    (np.random.SeedSequence, refill_seeds, operator.attrgetter("state")),
 ]
 
 
 def slots_of(kind: type) -> list[str]:
-    """The slots of the user's classes that instances of ``kind`` have."""
-    found = [
-        vars(cls).get("__slots__", ()) for cls in kind.__mro__ if str(cls.__module__).partition(".")[0] != "builtins"
-    ]
-    names = [name for slots in found for name in ((slots,) if isinstance(slots, str) else slots)]
-    return [name for name in names if not (name.startswith("__"))]
+    """The slots that objects of this type have; of the user's, the class as well, which may be replaced."""
+    classes = [cls for cls in kind.__mro__ if cls.__module__ != "builtins"]
+    names = [name for cls in classes for name, v in vars(cls).items() if type(v) is types.MemberDescriptorType]
+    return [*names, *(["__class__"] if second_runs.is_users(kind) else [])]
 
 
 def put_back_count(kind: Kind, state: str) -> None:
@@ -402,7 +425,8 @@ def put_back_count(kind: Kind, state: str) -> None:
 
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
-    return (kind.__module__ in ("builtins", "itertools", "_io") and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
+    in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")
+    return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
 def position_of(x: Any) -> Any:
@@ -415,6 +439,8 @@ def position_of(x: Any) -> Any:
         return x.qsize()
     if type(x).__name__ in ("count", "repeat"):
         return repr(x)
+    if isinstance(x, (np.nditer, np.flatiter, np.broadcast)):
+        return (x.finished or x.iterindex) if isinstance(x, np.nditer) else x.index
     left = operator.length_hint(x, -1)
     return None if left < 0 else left
 

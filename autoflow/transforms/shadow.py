@@ -22,7 +22,7 @@ import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
@@ -242,13 +242,13 @@ def checked_run(run: Run, *roots: Any) -> Any:
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
     roots = roots or (run,)
-    before = Snapshot(*roots)
+    before, context = Snapshot(*roots), copy_context()
     began, busy = time.perf_counter(), busy_time()
     result, inner = gathered(run)
     long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
     if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
                else "keeps much memory" if size_of_graph(result) > LARGEST
-               else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
+               else "reaches more than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
         return result
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
@@ -257,8 +257,8 @@ def checked_run(run: Run, *roots: Any) -> Any:
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore()
-        with switched(**{"listeners": (), **changes}, shadow=shadow):
-            result, found = gathered(run)
+        switches = switched(**{"listeners": (), **changes}, shadow=shadow)
+        result, found = context.copy().run(switches.call, gathered, run)
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
@@ -392,8 +392,8 @@ def message(again: Callable[..., Any]) -> str:
     runs: tuple[list[Any], list[Any]] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
         listen = functools.partial(note_operation, run)
-        with switched(source=True), contextlib.suppress(Exception):  # later calls of transforms keep no places
-            again(shadow, keep=sys.maxsize, listeners=(listen,))
+        with contextlib.suppress(Exception):  # later calls of transforms keep no places
+            again(shadow, keep=sys.maxsize, listeners=(listen,), source=True)
     cause = PAST_US
     for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
