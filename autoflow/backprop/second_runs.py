@@ -32,6 +32,7 @@ from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.places import Activation
+from ..table.bodies import names_in
 
 # ---------------------------------------------------------------- random states: what a second run draws
 
@@ -43,10 +44,7 @@ CONSTANTS = (
 )  # fmt: skip
 LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
 # Their objects are in use by other threads, or reach all of the interpreter.
-BUSY = {
-    "asyncio", "concurrent", "contextvars", "dask", "distributed", "logging", "multiprocessing", "queue", "socket",
-    "subprocess", "threading",
-}  # fmt: skip
+BUSY = {"asyncio", "concurrent", "dask", "distributed", "logging", "multiprocessing", "queue", "threading"}
 
 
 GENERATORS = (np.random.BitGenerator, np.random.RandomState, random.Random)  # what holds a state
@@ -55,11 +53,9 @@ OWN = (np.random.mtrand._rand, random._inst)  # those of np.random and random
 
 def state_of(generator: Any) -> Any:
     """The state of a random generator; None for ``random.SystemRandom``, which has no state."""
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state(legacy=False)
-    if isinstance(generator, random.Random):
-        return None if isinstance(generator, random.SystemRandom) else generator.getstate()
-    return generator.state
+    if isinstance(generator, random.SystemRandom):
+        return None
+    return generator.__getstate__() if isinstance(generator, GENERATORS[1:]) else generator.state
 
 
 def is_at(generator: Any, state: Any) -> bool:
@@ -71,10 +67,8 @@ def put_state(generator: Any, state: Any) -> bool:
     """Set a state back; was there another one?"""
     if is_at(generator, state):
         return False
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    elif isinstance(generator, random.Random):
-        generator.setstate(state)
+    if isinstance(generator, GENERATORS[1:]):
+        generator.__setstate__(state)
     else:
         generator.state = state
     return True
@@ -146,8 +140,10 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: (x.seed_seq,)
     if issubclass(kind, LEAVES) or (is_busy(kind) and of_library(kind.__module__)):
         return nothing
-    if issubclass(kind, (np.ndarray, threading.local)):
-        return lambda x: (getattr(x, "__dict__", None), *(x.ravel().tolist() if is_of_objects(x) else ()))
+    if issubclass(kind, threading.local):
+        return lambda x: (vars(x),)
+    if issubclass(kind, np.ndarray):
+        return lambda x: (getattr(x, "__dict__", None), *(x.ravel().tolist() if x.dtype.hasobject else ()))
     if issubclass(kind, types.FunctionType):
         return _of_function
     if issubclass(kind, type):
@@ -186,11 +182,6 @@ def _of_cache(x: Any) -> Iterable[Any]:
 REFERENTS = ByType(referents_by_type)
 
 
-def is_of_objects(x: Any) -> bool:
-    """Is this an array of Python's objects?"""
-    return isinstance(x, np.ndarray) and x.dtype.hasobject
-
-
 def is_busy(kind: type) -> bool:
     """Is this a type of objects that others may change meanwhile: a thread, pool, lock or queue?"""
     return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__])
@@ -225,12 +216,6 @@ def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             yield from named_objects(vars(value), names - {name})
-
-
-@functools.lru_cache(maxsize=4096)
-def names_in(code: types.CodeType) -> frozenset[str]:
-    """The globals and attributes that a function may read, and those of functions inside it."""
-    return frozenset(code.co_names).union(*[names_in(c) for c in code.co_consts if isinstance(c, types.CodeType)])
 
 
 def codes_of(*roots: Any) -> list[types.CodeType]:

@@ -10,9 +10,13 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
     random generators   their states
     default names       the running numbers in ``add_0``, ``add_1``
 
-An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved` says that one has moved on. What is
-not seen: files that the function opens, sockets, the state of libraries written in C, memory that is shared with
-nothing that the function reaches.
+Objects of Python's library, of NumPy and of other packages count like the user's; what other threads use
+(threads, pools, loggers) is left alone. An iterator, an open file and a queue cannot be put back:
+:meth:`Snapshot.has_moved` says that one has moved on, or that its position cannot be seen. What is not seen: files
+that the function opens, sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, the
+defaults of a function, an array that is read-only before and after or has another size, the state of libraries written
+in C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one) are put
+back by ``transforms/shadow.py``, where the second run has the context of the first.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
-from ..base.numbering import KINDS, Kind
+from ..base.numbering import KINDS
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -64,8 +68,7 @@ class Snapshot:
         for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-        counts = {kind: getattr(kind.tick, "__self__", None) for kind in list(KINDS)}
-        self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
+        self.kinds = {kind: repr(kind.tick.__self__) for kind in list(KINDS) if hasattr(kind.tick, "__self__")}
 
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
@@ -83,23 +86,22 @@ class Snapshot:
         """Remember how to put a state back."""
         self.writes.append((write, place, state))
 
-    def note_array(self, x: np.ndarray) -> None:
+    def note_array(self, x: Array) -> None:
         """Note the numbers of an array, or that it is too large for a copy."""
-        if not x.flags.writeable:
+        if is_locked(x):
             return
-        if x.nbytes <= self.left:
-            self.left -= x.nbytes
+        if self.has_room(x):
             self.keep(refill_array, x, x.copy(order="K"))
-        else:
+        elif isinstance(x, np.ndarray):
             self.large.append(x)
-
-    def note_device_array(self, x: Array) -> None:
-        """The same of an array of another library."""
-        if x.nbytes // ON_DEVICE <= self.left:
-            self.left -= x.nbytes // ON_DEVICE
-            self.keep(refill_array, x, x.copy(order="K"))
         else:
             self.is_whole = False
+
+    def has_room(self, x: Array) -> bool:
+        """Is there room for a copy? Then it is taken."""
+        size = x.nbytes if isinstance(x, np.ndarray) else x.nbytes // ON_DEVICE
+        self.left -= size if (has_room := size <= self.left) else 0
+        return has_room
 
     def note_node(self, x: Any) -> None:
         """Note the attributes of a node from outside that a pass or a write changes."""
@@ -108,32 +110,24 @@ class Snapshot:
         value = x._value
         if isinstance(x, OperationRole) or not is_array(type(value)):
             return
-        note, size = Snapshot.note_array, value.nbytes
-        if not isinstance(value, np.ndarray):
-            note, size = Snapshot.note_device_array, size // ON_DEVICE
-        if size > self.left:
-            note(self, value)
-        else:
-            self.left -= size
+        if self.has_room(value):
             log = versions.log_of(versions.owner_of(value))
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
+        else:
+            self.note_array(value)
 
     def has_moved(self) -> bool:
-        """Has an iterator moved on since? For iterators over iterators, such as ``zip``, the inner ones are compared;
-        another one whose position cannot be seen may have moved."""
-        for x, place, held in self.iterators:
-            if place is None and not any([hasattr(type(v), "__next__") for v in held]):
-                return True
-            referents = gc.get_referents(x)  # the variables of a generator
-            if position_of(x) != place or len(held) != len(referents) or any(map(operator.is_not, held, referents)):
-                return True
-        return False
+        """Has an iterator moved on since, or another variable of a generator? (For iterators over iterators, such
+        as ``zip``, the inner ones are compared.)"""
+        now = [(position_of(x), [*map(id, gc.get_referents(x))]) for x, *_ in self.iterators]
+        return now != [(place, [*map(id, held)]) for _, place, held in self.iterators]
 
     def restore(self) -> str:
         """Restore all states. Returns what had changed, or "" if nothing had."""
         changed = [kind_of(place) for write, place, state in self.writes if write(place, state)]
         for kind, state in self.kinds.items():
-            put_back_count(kind, state)
+            if repr(kind.tick.__self__) != state:  # type: ignore[attr-defined]
+                kind.begin_at(int(state.partition("(")[2].rstrip(")")))  # count(3)
         return changed[0] if changed else ""
 
     @contextmanager
@@ -155,10 +149,8 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
             return lambda s, x: s.writes.append((write, x, read(x)))
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
-    if issubclass(kind, np.ndarray):
+    if issubclass(kind, np.ndarray) or is_array(kind):
         return Snapshot.note_array
-    if is_array(kind):
-        return Snapshot.note_device_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if second_runs.is_users(x) else None
     if is_iterator(kind):
@@ -196,19 +188,11 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        self.legacy = None if draws else memory_of(np.random.mtrand._rand._bit_generator)
-        self.bytes = self.legacy and self.legacy.raw
+        if not draws and (memory := memory_of(np.random.mtrand._rand._bit_generator)) is not None:
+            self.keep(lambda x, state: refill_bytes(memory, state), np.random.mtrand._rand, bytes(memory))
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-
-    def restore(self) -> str:
-        """Restore all states. Returns what had changed."""
-        changed = super().restore()
-        if self.legacy is not None and self.legacy.raw != self.bytes:
-            self.legacy.raw = self.bytes
-            return "random generator"
-        return changed
 
 
 def referents_of_users(kind: type) -> second_runs.Referents:
@@ -316,37 +300,25 @@ def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
     return True
 
 
-def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
-    """Restore the entries, in their order. A subclass may count its changes, so Python's own class's methods are
-    used."""
-    base: Any = OrderedDict if isinstance(x, OrderedDict) else dict  # has its order beside the entries
-    now = entries(x)
-    if [*map(id, now), *map(id, now.values())] != [*map(id, state), *map(id, state.values())]:
-        base.clear(x)
-        for key, value in state.items():
-            base.__setitem__(x, key, value)
-        return True
-    return False
-
-
-def entries(x: dict[Any, Any]) -> dict[Any, Any]:
-    """The entries of a dict, whatever its class makes of them."""
-    base: Any = OrderedDict if isinstance(x, OrderedDict) else dict
-    return dict(x if type(x) is dict else base.items(x))
+def refill_mapping(x: dict[Any, Any], state: dict[Any, Any], base: Any = dict) -> bool:
+    """Restore the entries, in their order. A subclass may count its changes, so the methods of Python's own class are
+    used: an OrderedDict has its order beside the entries."""
+    now = dict(base.items(x))
+    if [*map(id, now), *map(id, now.values())] == [*map(id, state), *map(id, state.values())]:
+        return False
+    base.clear(x)
+    for key, value in state.items():
+        base.__setitem__(x, key, value)
+    return True
 
 
 def refill_elements(x: Any, state: list[Any]) -> bool:
     """Restore the elements of a list, a set, ..."""
-    if len(x) != len(state) or any([a is not b for a, b in zip(x, state, strict=True)]):
-        x.clear()
-        (x.update if isinstance(x, set) else x.extend)(state)
-        return True
-    return False
-
-
-def refill_seeds(x: Any, state: dict[str, Any]) -> bool:
-    """Restore the number of those that were spawned."""
-    return x.state != state and x.__init__(**state) is None
+    if [*map(id, x)] == [*map(id, state)]:
+        return False
+    x.clear()
+    (x.update if isinstance(x, set) else x.extend)(state)
+    return True
 
 
 def refill_bytes(x: Any, state: bytes) -> bool:
@@ -400,13 +372,14 @@ def refill_slot(place: tuple[Any, str], state: Any) -> bool:
 
 # Kind of thing -> how to put its state back, and how to read it.
 REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
-    (dict, refill_mapping, entries),
+    (OrderedDict, lambda x, s: refill_mapping(x, s, OrderedDict), lambda x: dict(OrderedDict.items(x))),
+    (dict, refill_mapping, lambda x: x.copy() if type(x) is dict else dict(dict.items(x))),
     ((list, deque, set), refill_elements, list),
     ((bytearray, array.array, ctypes.Structure.__base__), refill_bytes, bytes),
     (types.CellType, refill_cell, cell_value),
     (second_runs.Globals, refill_names, second_runs.Globals.values),
     (second_runs.GENERATORS, second_runs.put_state, second_runs.state_of),
-    (np.random.SeedSequence, refill_seeds, operator.attrgetter("state")),
+    (np.random.SeedSequence, lambda x, s: x.state != s and x.__init__(**s) is None, operator.attrgetter("state")),
 ]
 
 
@@ -417,12 +390,6 @@ def slots_of(kind: type) -> list[str]:
     return [*names, *(["__class__"] if second_runs.is_users(kind) else [])]
 
 
-def put_back_count(kind: Kind, state: str) -> None:
-    """Restore the running number of one kind of name: ``count(3)``."""
-    if repr(kind.tick.__self__) != state:  # type: ignore[attr-defined]
-        kind.begin_at(int(state.partition("(")[2].rstrip(")")))
-
-
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
     in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")
@@ -430,7 +397,8 @@ def is_iterator(kind: type) -> bool:
 
 
 def position_of(x: Any) -> Any:
-    """The position of an iterator: a value that changes when it moves on; None where it cannot be seen."""
+    """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
+    new object, which equals no other, where it cannot be seen."""
     if isinstance(x, types.GeneratorType):
         return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti
     if type(x).__module__ == "_io":
@@ -439,10 +407,9 @@ def position_of(x: Any) -> Any:
         return x.qsize()
     if type(x).__name__ in ("count", "repeat"):
         return repr(x)
-    if isinstance(x, (np.nditer, np.flatiter, np.broadcast)):
-        return (x.finished or x.iterindex) if isinstance(x, np.nditer) else x.index
-    left = operator.length_hint(x, -1)
-    return None if left < 0 else left
+    if hasattr(x, "__length_hint__"):
+        return x.__length_hint__()
+    return None if any([hasattr(type(v), "__next__") for v in gc.get_referents(x)]) else object()
 
 
 # -- output

@@ -185,9 +185,10 @@ def home_of(x: Any) -> str:
     return getattr(x, "__module__", None) or getattr(x, "__name__", None) or ""
 
 
-def names_in(code: CodeType) -> set[str]:
-    """All names that a function's code reads, also those of the functions inside it."""
-    return {*code.co_names}.union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
+@functools.lru_cache(4096)
+def names_in(code: CodeType) -> frozenset[str]:
+    """All globals and attributes that a function's code may read, also those of the functions inside it."""
+    return frozenset(code.co_names).union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 
 def run_own(*functions: Any, sequences: str = "", untouched: str = "", written: str = "") -> None:

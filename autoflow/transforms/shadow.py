@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
-from ..backprop.second_runs import is_users, named_objects, names_in, reachable
+from ..backprop.second_runs import is_users, named_objects, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -39,6 +39,7 @@ from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, v
 from ..nodes.records import ancestors
 from ..nodes.versions import caller
 from ..program.source import numbers_read
+from ..table.bodies import names_in
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -257,8 +258,7 @@ def checked_run(run: Run, *roots: Any) -> Any:
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore()
-        switches = switched(**{"listeners": (), **changes}, shadow=shadow)
-        result, found = context.copy().run(switches.call, gathered, run)
+        result, found = context.copy().run(switched(**{"listeners": (), **changes}, shadow=shadow).call, gathered, run)
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
@@ -391,9 +391,8 @@ def message(again: Callable[..., Any]) -> str:
     """The message, with what computes with such numbers first: the two runs are compared once more."""
     runs: tuple[list[Any], list[Any]] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
-        listen = functools.partial(note_operation, run)
         with contextlib.suppress(Exception):  # later calls of transforms keep no places
-            again(shadow, keep=sys.maxsize, listeners=(listen,), source=True)
+            again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
     cause = PAST_US
     for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
