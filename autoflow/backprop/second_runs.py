@@ -143,7 +143,7 @@ def referents_by_type(kind: type) -> Referents:
     if issubclass(kind, threading.local):
         return lambda x: (vars(x),)
     if issubclass(kind, np.ndarray):
-        return lambda x: (getattr(x, "__dict__", None), *(x.ravel().tolist() if x.dtype.hasobject else ()))
+        return lambda x: x.ravel().tolist() if x.dtype.hasobject else (getattr(x, "__dict__", None),)
     if issubclass(kind, types.FunctionType):
         return _of_function
     if issubclass(kind, type):
