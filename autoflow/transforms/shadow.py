@@ -308,7 +308,6 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
     proofs, kind = proofs_of(f), ("a call", *words, kind_of((args, options)))
-    makes = getattr(f, "__name__", "") == "__init__"
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 
@@ -317,7 +316,10 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
                 return first.pop()
             g, given, named = shadowed((f, list(args), options), {})
             result = g(*given, **named)
-            return [x if isinstance(x, NodeRole) else Variable(x) for x in leaves(given[0] if makes else result)]
+            return [
+                x if isinstance(x, NodeRole) else Variable(x)
+                for x in leaves(given[0] if given and result is None else result)
+            ]
 
         try:
             checked_run(run, f, args, options)
@@ -444,7 +446,7 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
     if isinstance(x, (float, complex, np.inexact, np.ndarray)):
         if np.asarray(x).dtype.kind in "fc":
             yield x
-    elif depth and not hasattr(x, "pvalue"):
+    elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:
             yield from leaves(v, depth - 1)
