@@ -68,7 +68,7 @@ def put_state(generator: Any, state: Any) -> bool:
     if is_at(generator, state):
         return False
     if isinstance(generator, GENERATORS[1:]):
-        generator.__setstate__(state)
+        generator.__setstate__(state)  # type: ignore[union-attr]
     else:
         generator.state = state
     return True

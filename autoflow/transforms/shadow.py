@@ -316,10 +316,8 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
                 return first.pop()
             g, given, named = shadowed((f, list(args), options), {})
             result = g(*given, **named)
-            return [
-                x if isinstance(x, NodeRole) else Variable(x)
-                for x in leaves(given[0] if given and result is None else result)
-            ]
+            numbers = leaves(given[0] if given and result is None else result)
+            return [x if isinstance(x, NodeRole) else Variable(x) for x in numbers]
 
         try:
             checked_run(run, f, args, options)
