@@ -210,7 +210,6 @@ def is_users(x: Any) -> bool:
 
 def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
-    names = names if names.isdisjoint(("globals", "eval", "exec")) else names | namespace.keys()
     yield Globals(namespace, names)
     for name in names & namespace.keys():
         value = namespace[name]

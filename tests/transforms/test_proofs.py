@@ -174,8 +174,7 @@ def states() -> dict[str, Any]:
         point.value += library.calls() + library.numbers[0]
         grow(point.value)
         named_before["model"].calls += 1
-        globals()["COUNTER"] += 1
-        return v * library.n * point.value * len(items) * model.calls * globals()["COUNTER"]
+        return v * library.n * point.value * len(items) * model.calls
 
     masked, mixed = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), np.array([[1.0], {"n": 1.0}], object)
     marked, row, shaped = np.ones(3).view(Marked), np.zeros(2, [("n", float)])[0], np.zeros(6)
@@ -236,7 +235,6 @@ def states() -> dict[str, Any]:
         "a default": (default, lambda: list(default.__defaults__[0])),
         "objects of Python's": (of_python, lambda: (
             library.n, library.calls.call_count, library.numbers.tolist(), point.value, list(items), model.calls,
-            COUNTER,
         )),
         "objects of NumPy's": (of_numpy, lambda: (
             masked.tolist(), repr(mixed.tolist()), marked.info, row.item(), shaped.tolist(),
