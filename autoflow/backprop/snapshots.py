@@ -10,12 +10,12 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
     random generators   their states
     default names       the running numbers in ``add_0``, ``add_1``
 
-Objects of Python's library, of NumPy and of other packages count like the user's; what other threads use
-(threads, pools, loggers) is left alone. An iterator, an open file and a queue cannot be put back:
-:meth:`Snapshot.has_moved` says that one has moved on, or that its position cannot be seen. What is not seen: files
-that the function opens, sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, the
-defaults of a function, ``globals()["n"]``, an array that is read-only before and after or has another size, the state of libraries written
-in C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one) are put
+Objects of Python's library, of NumPy and of other packages count like the user's; what other threads use (threads,
+pools, loggers) is left alone. An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved`
+says that one has moved on, or that its position cannot be seen. What is not seen: files that the function opens,
+sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, the defaults of a function,
+``globals()["n"]``, an array that is read-only before and after or has another size, the state of libraries written in
+C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one) are put
 back by ``transforms/shadow.py``, where the second run has the context of the first.
 """
 
