@@ -18,7 +18,9 @@ import functools
 import gc
 import random
 import sys
+import threading
 import types
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -37,11 +39,12 @@ from ..table.bodies import names_in
 MANY = 1000  # types
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
-    int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, types.CodeType, Record,
-    types.BuiltinFunctionType, types.MethodWrapperType, Kind, Activation,
+    int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, type(np.sum), types.CodeType, Record,
+    Kind, Activation,
 )  # fmt: skip
 LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
-CONTAINERS = {"builtins", "collections", "functools", "itertools", "types", "weakref"}  # of Python; hold the user's
+# Their objects are in use by other threads, or reach all of the interpreter.
+BUSY = {"asyncio", "concurrent", "dask", "distributed", "logging", "multiprocessing", "queue", "threading"}
 
 
 GENERATORS = (np.random.BitGenerator, np.random.RandomState, random.Random)  # what holds a state
@@ -50,11 +53,9 @@ OWN = (np.random.mtrand._rand, random._inst)  # those of np.random and random
 
 def state_of(generator: Any) -> Any:
     """The state of a random generator; None for ``random.SystemRandom``, which has no state."""
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state(legacy=False)
-    if isinstance(generator, random.Random):
-        return None if isinstance(generator, random.SystemRandom) else generator.getstate()
-    return generator.state
+    if isinstance(generator, random.SystemRandom):
+        return None
+    return generator.__getstate__() if isinstance(generator, GENERATORS[1:]) else generator.state
 
 
 def is_at(generator: Any, state: Any) -> bool:
@@ -66,10 +67,8 @@ def put_state(generator: Any, state: Any) -> bool:
     """Set a state back; was there another one?"""
     if is_at(generator, state):
         return False
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    elif isinstance(generator, random.Random):
-        generator.setstate(state)
+    if isinstance(generator, GENERATORS[1:]):
+        generator.__setstate__(state)  # type: ignore[union-attr]
     else:
         generator.state = state
     return True
@@ -87,7 +86,7 @@ class Globals:
 
 
 CACHE = type(functools.lru_cache(len))
-LEAVES = (np.ndarray, NodeRole, types.ModuleType, Globals, *GENERATORS)  # nothing behind them is looked at
+LEAVES = (NodeRole, types.ModuleType, types.FrameType, Globals, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
 
@@ -133,19 +132,25 @@ def reachable_generators(*roots: Any) -> list[Any]:
 
 def referents_by_type(kind: type) -> Referents:
     """How to find what an object of that type refers to, as far as generators may be behind it."""
+    if issubclass(kind, (weakref.ref, np.void)):
+        return lambda x: (x() if isinstance(x, weakref.ref) else x.base,)
     if issubclass(kind, CONSTANTS):
         return constant
-    if issubclass(kind, LEAVES):
+    if issubclass(kind, np.random.BitGenerator):
+        return lambda x: (x.seed_seq,)
+    if issubclass(kind, LEAVES) or (is_busy(kind) and of_library(kind.__module__)):
         return nothing
+    if issubclass(kind, threading.local):
+        return lambda x: (vars(x),)
+    if issubclass(kind, np.ndarray):
+        return lambda x: x.ravel().tolist() if x.dtype.hasobject else (getattr(x, "__dict__", None),)
     if issubclass(kind, types.FunctionType):
         return _of_function
     if issubclass(kind, type):
         return lambda x: (*x.__mro__, *vars(x).values()) if is_users(x) else ()
     if kind is CACHE:
-        return lambda x: (x.__wrapped__, x.__dict__)  # its entries are a list in C, which cannot be put back
-    if not of_library(kind.__module__) or issubclass(kind, types.MethodType) or holds(kind):
-        return lambda x: (type(x), *gc.get_referents(x)[:LIMIT])
-    return nothing
+        return _of_cache
+    return lambda x: (type(x), *gc.get_referents(x)[:LIMIT])
 
 
 def constant(x: Any) -> Iterable[Any]:
@@ -167,13 +172,19 @@ def _of_function(x: Any) -> Iterable[Any]:
     return found
 
 
+def _of_cache(x: Any) -> Iterable[Any]:
+    """What an ``lru_cache`` holds, but not its own dict: that and a list in C cannot be put back."""
+    found = gc.get_referents(x)
+    own = [v for v in found if type(v) is dict and v is not x.__dict__][-1]
+    return [*own.values(), *[v for v in found if v is not own]]
+
+
 REFERENTS = ByType(referents_by_type)
 
 
-def holds(kind: type) -> bool:
-    """Is this a type of Python or of this package that holds objects of the user's, such as a dict or a layer?"""
-    root = str(kind.__module__).partition(".")[0]
-    return root in CONTAINERS or root == "autoflow"
+def is_busy(kind: type) -> bool:
+    """Is this a type of objects that others may change meanwhile: a thread, pool, lock or queue?"""
+    return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__])
 
 
 def of_library(module: str | None) -> bool:

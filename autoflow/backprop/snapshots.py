@@ -10,15 +10,21 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
     random generators   their states
     default names       the running numbers in ``add_0``, ``add_1``
 
-An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved` says that one has moved on. What is
-not seen: files that the function opens, sockets, the state of libraries written in C, memory that is shared with
-nothing that the function reaches.
+Objects of Python's library, of NumPy and of other packages count like the user's; what other threads use (threads,
+pools, loggers) is left alone. An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved`
+says that one has moved on, or that its position cannot be seen. What is not seen: files that the function opens,
+sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, the defaults of a function,
+``globals()["n"]``, an array that is read-only before and after or has another size, the state of libraries written in
+C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one) are put
+back by ``transforms/shadow.py``, where the second run has the context of the first.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
 import functools
+import gc
 import logging
 import operator
 import sys
@@ -33,7 +39,7 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
-from ..base.numbering import Kind, kinds
+from ..base.numbering import kinds
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -48,7 +54,6 @@ COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
-BUSY = {"threading", "_thread", "concurrent", "asyncio", "multiprocessing", "queue", "contextvars"}
 
 
 class Snapshot:
@@ -57,18 +62,18 @@ class Snapshot:
     def __init__(self, *roots: Any) -> None:
         self.writes: list[tuple[Callable[[Any, Any], bool], Any, Any]] = []  # how to put back, where, what
         self.large: list[np.ndarray] = []
-        self.iterators: list[tuple[Any, Any]] = []
-        self.left, self.is_whole = COPIED, True
-        for x in second_runs.reachable(*roots):
+        self.iterators: list[tuple[Any, Any, list[Any]]] = []
+        found = second_runs.reachable(*roots)
+        self.left, self.is_whole = COPIED, len(found) < second_runs.LIMIT
+        for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-        counts = {kind: getattr(kind.tick, "__self__", None) for kind in kinds()}
-        self.kinds = {kind: repr(count) for kind, count in counts.items() if count is not None}
+        self.kinds = {kind: repr(kind.tick.__self__) for kind in kinds() if hasattr(kind.tick, "__self__")}
 
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
-            self.iterators.append((x, position_of(x)))
+            self.iterators.append((x, position_of(x), gc.get_referents(x)))
 
     def note_attributes(self, x: Any, slots: list[str]) -> None:
         """Note the attributes of any other object."""
@@ -81,23 +86,22 @@ class Snapshot:
         """Remember how to put a state back."""
         self.writes.append((write, place, state))
 
-    def note_array(self, x: np.ndarray) -> None:
+    def note_array(self, x: Array) -> None:
         """Note the numbers of an array, or that it is too large for a copy."""
-        if not x.flags.writeable:
+        if is_locked(x):
             return
-        if x.nbytes <= self.left:
-            self.left -= x.nbytes
+        if self.has_room(x):
             self.keep(refill_array, x, x.copy(order="K"))
-        else:
+        elif isinstance(x, np.ndarray):
             self.large.append(x)
-
-    def note_device_array(self, x: Array) -> None:
-        """The same of an array of another library."""
-        if x.nbytes // ON_DEVICE <= self.left:
-            self.left -= x.nbytes // ON_DEVICE
-            self.keep(refill_array, x, x.copy(order="K"))
         else:
             self.is_whole = False
+
+    def has_room(self, x: Array) -> bool:
+        """Is there room for a copy? Then it is taken."""
+        size = x.nbytes if isinstance(x, np.ndarray) else x.nbytes // ON_DEVICE
+        self.left -= size if (has_room := size <= self.left) else 0
+        return has_room
 
     def note_node(self, x: Any) -> None:
         """Note the attributes of a node from outside that a pass or a write changes."""
@@ -106,20 +110,17 @@ class Snapshot:
         value = x._value
         if isinstance(x, OperationRole) or not is_array(type(value)):
             return
-        note, size = Snapshot.note_array, value.nbytes
-        if not isinstance(value, np.ndarray):
-            note, size = Snapshot.note_device_array, size // ON_DEVICE
-        if size > self.left:
-            note(self, value)
-        else:
-            self.left -= size
+        if self.has_room(value):
             log = versions.log_of(versions.owner_of(value))
             self.keep(refill_written, (value, log), (value.copy(order="K"), dict(log.writes)))
+        else:
+            self.note_array(value)
 
     def has_moved(self) -> bool:
-        """Has an iterator moved on since? (For iterators over iterators, such as ``zip``, the inner ones are
-        compared.)"""
-        return any([position_of(x) != place for x, place in self.iterators])
+        """Has an iterator moved on since, or another variable of a generator? (For iterators over iterators, such
+        as ``zip``, the inner ones are compared.)"""
+        now = [(position_of(x), [*map(id, gc.get_referents(x))]) for x, *_ in self.iterators]
+        return now != [(place, [*map(id, held)]) for _, place, held in self.iterators]
 
     def differs(self, other: Snapshot) -> bool:
         """Does a snapshot of the same roots hold something else? (Running numbers of names do not count.)"""
@@ -132,7 +133,8 @@ class Snapshot:
         """Restore all states, or the running numbers of names only. Returns what had changed, or "" if nothing had."""
         changed = [kind_of(place) for write, place, state in self.writes if not only_names and write(place, state)]
         for kind, state in self.kinds.items():
-            put_back_count(kind, state)
+            if repr(kind.tick.__self__) != state:  # type: ignore[attr-defined]
+                kind.begin_at(int(state.partition("(")[2].rstrip(")")))  # count(3)
         return changed[0] if changed else ""
 
     @contextmanager
@@ -152,12 +154,13 @@ def same_state(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and same_bytes(a, b)
+        a, b = [[x.dtype, x.tolist()] if x.dtype.hasobject else x for x in (a, b)]
+        return same_state(a, b) if type(a) is list else a.dtype == b.dtype and same_bytes(a, b)
     if type(a) is type(b) is dict:
         return len(a) == len(b) and all([j is k and same_state(a[j], b[k]) for j, k in zip(a, b, strict=True)])
     if type(a) is type(b) and isinstance(a, (list, tuple)):
         return len(a) == len(b) and all([same_state(x, y) for x, y in zip(a, b, strict=True)])
-    return type(a) is type(b) and isinstance(a, (int, float, str)) and a == b
+    return type(a) is type(b) and isinstance(a, (int, float, str, bytes, np.dtype)) and a == b
 
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
@@ -167,15 +170,13 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
             return lambda s, x: s.writes.append((write, x, read(x)))
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
-    if issubclass(kind, np.ndarray):
+    if issubclass(kind, np.ndarray) or is_array(kind):
         return Snapshot.note_array
-    if is_array(kind):
-        return Snapshot.note_device_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if second_runs.is_users(x) else None
     if is_iterator(kind):
         return Snapshot.note_iterator
-    if issubclass(kind, SILENT) or is_in_use(kind):
+    if issubclass(kind, SILENT) or second_runs.is_busy(kind):
         return None
     return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
 
@@ -208,19 +209,11 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        self.legacy = None if draws else memory_of(np.random.mtrand._rand._bit_generator)
-        self.bytes = self.legacy and self.legacy.raw
+        if not draws and (memory := memory_of(np.random.mtrand._rand._bit_generator)) is not None:
+            self.keep(lambda x, state: refill_bytes(memory, state), np.random.mtrand._rand, bytes(memory))
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-
-    def restore(self, only_names: bool = False) -> str:
-        """Restore all states. Returns what had changed."""
-        changed = super().restore(only_names)
-        if self.legacy is not None and self.legacy.raw != self.bytes:
-            self.legacy.raw = self.bytes
-            return "random generator"
-        return changed
 
 
 def referents_of_users(kind: type) -> second_runs.Referents:
@@ -271,19 +264,13 @@ def memory_of(bits: Any) -> Any:
     return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
-def is_in_use(kind: type) -> bool:
-    """Is this an object that others may change meanwhile (a thread, pool, lock or queue), or another of Python's
-    library?"""
-    return any([str(cls.__module__).partition(".")[0] in BUSY for cls in kind.__mro__]) or (
-        second_runs.of_library(kind.__module__) and not second_runs.holds(kind)
-    )
-
-
 # -- one writer for each kind of thing; each says whether there was something to put back
 
 
 def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
     """Restore the numbers; an array that has become read-only has not been written into since."""
+    if x.size == state.size and x.shape != state.shape:
+        x.shape = state.shape
     if is_locked(x) or x.shape != state.shape or x.dtype != state.dtype:
         return False
     if not isinstance(x, np.ndarray):
@@ -334,26 +321,35 @@ def refill_written(place: tuple[Any, Any], state: tuple[Any, Any]) -> bool:
     return True
 
 
-def refill_mapping(x: dict[Any, Any], state: dict[Any, Any]) -> bool:
-    """Restore the entries, in their order. A subclass may count its changes, so Python's own class's methods are
-    used."""
-    base: Any = OrderedDict if isinstance(x, OrderedDict) else dict  # has its order beside the entries
-    get = dict.__getitem__
-    if len(x) != len(state) or any([a is not b or get(x, a) is not state[b] for a, b in zip(x, state, strict=True)]):
-        base.clear(x)
-        for key, value in state.items():
-            base.__setitem__(x, key, value)
-        return True
-    return False
+def refill_mapping(x: dict[Any, Any], state: dict[Any, Any], base: Any = dict) -> bool:
+    """Restore the entries, in their order. A subclass may count its changes, so the methods of Python's own class are
+    used: an OrderedDict has its order beside the entries."""
+    now = dict(base.items(x))
+    if [*map(id, now), *map(id, now.values())] == [*map(id, state), *map(id, state.values())]:
+        return False
+    base.clear(x)
+    for key, value in state.items():
+        base.__setitem__(x, key, value)
+    return True
 
 
 def refill_elements(x: Any, state: list[Any]) -> bool:
     """Restore the elements of a list, a set, ..."""
-    if len(x) != len(state) or any([a is not b for a, b in zip(x, state, strict=True)]):
-        x.clear()
-        (x.update if isinstance(x, set) else x.extend)(state)
-        return True
-    return False
+    if [*map(id, x)] == [*map(id, state)]:
+        return False
+    x.clear()
+    (x.update if isinstance(x, set) else x.extend)(state)
+    return True
+
+
+def refill_bytes(x: Any, state: bytes) -> bool:
+    """Restore the bytes of a buffer, and its length."""
+    if (now := bytes(x)) == state:
+        return False
+    if len(now) != len(state):
+        x[:] = array.array(getattr(x, "typecode", "B"), state)
+    memoryview(x).cast("B")[:] = state
+    return True
 
 
 def cell_value(x: types.CellType) -> Any:
@@ -397,36 +393,33 @@ def refill_slot(place: tuple[Any, str], state: Any) -> bool:
 
 # Kind of thing -> how to put its state back, and how to read it.
 REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
-    (dict, refill_mapping, dict),
-    ((list, deque, bytearray, set), refill_elements, list),
+    (OrderedDict, lambda x, s: refill_mapping(x, s, OrderedDict), lambda x: dict(OrderedDict.items(x))),
+    (dict, refill_mapping, lambda x: x.copy() if type(x) is dict else dict(dict.items(x))),
+    ((list, deque, set), refill_elements, list),
+    ((bytearray, array.array, ctypes.Structure.__base__), refill_bytes, bytes),
     (types.CellType, refill_cell, cell_value),
     (second_runs.Globals, refill_names, second_runs.Globals.values),
     (second_runs.GENERATORS, second_runs.put_state, second_runs.state_of),
+    (np.random.SeedSequence, lambda x, s: x.state != s and x.__init__(**s) is None, operator.attrgetter("state")),
 ]
 
 
 def slots_of(kind: type) -> list[str]:
-    """The slots of the user's classes that instances of ``kind`` have."""
-    found = [
-        vars(cls).get("__slots__", ()) for cls in kind.__mro__ if str(cls.__module__).partition(".")[0] != "builtins"
-    ]
-    names = [name for slots in found for name in ((slots,) if isinstance(slots, str) else slots)]
-    return [name for name in names if not (name.startswith("__"))]
-
-
-def put_back_count(kind: Kind, state: str) -> None:
-    """Restore the running number of one kind of name: ``count(3)``."""
-    if repr(kind.tick.__self__) != state:  # type: ignore[attr-defined]
-        kind.begin_at(int(state.partition("(")[2].rstrip(")")))
+    """The slots that objects of this type have; of the user's, the class as well, which may be replaced."""
+    classes = [cls for cls in kind.__mro__ if cls.__module__ != "builtins"]
+    names = [name for cls in classes for name, v in vars(cls).items() if type(v) is types.MemberDescriptorType]
+    return [*names, *(["__class__"] if second_runs.is_users(kind) else [])]
 
 
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
-    return (kind.__module__ in ("builtins", "itertools", "_io") and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
+    in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")
+    return (in_c and hasattr(kind, "__next__")) or hasattr(kind, "qsize")
 
 
 def position_of(x: Any) -> Any:
-    """The position of an iterator: a value that changes when it moves on; None where it cannot be seen."""
+    """The position of an iterator: a value that changes when it moves on; None where it is that of an inner one, and a
+    new object, which equals no other, where it cannot be seen."""
     if isinstance(x, types.GeneratorType):
         return x.gi_frame is None, x.gi_frame and x.gi_frame.f_lasti
     if type(x).__module__ == "_io":
@@ -435,8 +428,9 @@ def position_of(x: Any) -> Any:
         return x.qsize()
     if type(x).__name__ in ("count", "repeat"):
         return repr(x)
-    left = operator.length_hint(x, -1)
-    return None if left < 0 else left
+    if hasattr(x, "__length_hint__"):
+        return x.__length_hint__()
+    return None if any([hasattr(type(v), "__next__") for v in gc.get_referents(x)]) else object()
 
 
 # -- output

@@ -185,9 +185,9 @@ def home_of(x: Any) -> str:
     return getattr(x, "__module__", None) or getattr(x, "__name__", None) or ""
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(4096)
 def names_in(code: CodeType) -> frozenset[str]:
-    """All names that a function's code reads, also those of the functions inside it."""
+    """All globals and attributes that a function's code may read, also those of the functions inside it."""
     return frozenset(code.co_names).union(*[names_in(part) for part in code.co_consts if isinstance(part, CodeType)])
 
 

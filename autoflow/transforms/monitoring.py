@@ -13,7 +13,7 @@ with the frame, however the call ends. (Of a call that ends in an exception nobo
 
 There is no error under ``af.no_grad()``, nor inside ``af.grad`` and its kin, which prove the whole function, nor of
 modules that want numbers (``nodes/coercion.py`` lists them with reasons), nor of statistical tests, whose results have
-a ``pvalue``.
+a ``statistic`` and a ``pvalue``.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Watch:
             return
         from .shadow import keeps_history, leaves
 
-        if found := list(leaves(call.args[0] if code.co_name == "__init__" else result)):
+        if found := list(leaves(call.args[0] if call.args and result is None else result)):  # it writes into self
             if not any([gradient_target(x) is not None for x in found]):
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
             if modes().prove != "never" and not keeps_history(found, *call[1:]):

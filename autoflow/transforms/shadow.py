@@ -23,7 +23,7 @@ import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
@@ -261,13 +261,13 @@ def checked_run(run: Run, *roots: Any) -> Any:
 def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile."""
     roots = roots or (run,)
-    before = Snapshot(*roots)
+    before, context = Snapshot(*roots), copy_context()
     began, busy = time.perf_counter(), busy_time()
     result, inner = gathered(run)
     long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
     if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
                else "keeps much memory" if size_of_graph(result) > LARGEST
-               else "reaches more on the device than can be put back" if not before.is_whole else ""):  # fmt: skip
+               else "reaches more than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
         return result, True
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
@@ -279,8 +279,7 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore(shared)
-        with switched(**{"listeners": (), **changes}, shadow=shadow):
-            result, found = gathered(run)
+        result, found = context.copy().run(switched(**{"listeners": (), **changes}, shadow=shadow).call, gathered, run)
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
@@ -340,7 +339,6 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
     proofs, kind = proofs_of(f), ("a call", *words, kind_of((args, options)))
-    makes = getattr(f, "__name__", "") == "__init__"
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 
@@ -349,7 +347,8 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
                 return first.pop()
             g, given, named = shadowed((f, list(args), options), {})
             result = g(*given, **named)
-            return [x if isinstance(x, NodeRole) else Variable(x) for x in leaves(given[0] if makes else result)]
+            numbers = leaves(given[0] if given and result is None else result)
+            return [x if isinstance(x, NodeRole) else Variable(x) for x in numbers]
 
         try:
             checked_run(run, f, args, options)
@@ -423,9 +422,8 @@ def message(again: Callable[..., Any]) -> str:
     """The message, with what computes with such numbers first: the two runs are compared once more."""
     runs: tuple[list[Any], list[Any]] = [], []
     for shadow, run in zip((TRUE, OTHER), runs, strict=True):
-        listen = functools.partial(note_operation, run)
-        with switched(source=True), contextlib.suppress(Exception):  # later calls of transforms keep no places
-            again(shadow, keep=sys.maxsize, listeners=(listen,))
+        with contextlib.suppress(Exception):  # later calls of transforms keep no places
+            again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
     cause = PAST_US
     for (one, record), (other, _) in zip(*runs, strict=False):
         if one != other:
@@ -477,7 +475,7 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
     if isinstance(x, (float, complex, np.inexact, np.ndarray)):
         if np.asarray(x).dtype.kind in "fc":
             yield x
-    elif depth and not hasattr(x, "pvalue"):
+    elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:
             yield from leaves(v, depth - 1)

@@ -152,6 +152,22 @@ def test_what_is_let_through():
 
 
 @NEW
+def test_what_is_estimated_or_written_into_an_object_is_named():
+    from scipy import sparse, stats
+
+    y = af.Variable(V) * 1.0
+    for kind in ("csr_array", "csc_matrix", "dok_array"):
+        matrix = getattr(sparse, kind)(M)
+        with pytest.raises(LostGradientError, match=r"__setitem__"):
+            matrix[0, 0] = y[0]
+        matrix[0, 0] = 3.0
+    for call in (lambda: stats.linregress(M[0], y), lambda: stats.theilslopes(y, M[0])):
+        with pytest.raises(LostGradientError):
+            call()
+    assert stats.pearsonr(V, M[0]).pvalue > 0
+
+
+@NEW
 def test_scikit_learn_and_statsmodels():
     linear, metrics = pytest.importorskip("sklearn.linear_model"), pytest.importorskip("sklearn.metrics")
     x = af.Variable(V)

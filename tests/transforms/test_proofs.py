@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import array
 import collections
+import contextvars
+import ctypes
 import functools
 import io
+import itertools
 import logging
+import operator
 import queue
 import random
 import sys
@@ -13,8 +19,10 @@ import tempfile
 import threading
 import types
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,12 +35,13 @@ from autoflow.transforms import shadow
 V = np.array([1.5, -0.7, 0.4])
 COUNTER = 0
 CONFIG: dict[str, Any] = {"calls": 0}
+KNOWN, LOCAL = contextvars.ContextVar("known", default=0), threading.local()
 
 
 class Model:
     """State in attributes, slots, class attributes and a generator."""
 
-    made = 0
+    made, factor = 0, 2.0
 
     def __init__(self) -> None:
         self.calls, self.mean, self.rng, self.seen = 0, np.zeros(3), np.random.default_rng(1), []
@@ -54,6 +63,12 @@ class Model:
         )
 
 
+class Other(Model):
+    """The same with another factor."""
+
+    factor = 3.0
+
+
 class Slotted:
     """State in a slot."""
 
@@ -65,6 +80,39 @@ class Slotted:
     def step(self, v: Any) -> Any:
         self.n += 1
         return v * self.n
+
+
+class Private:
+    """State in a slot whose name Python changes."""
+
+    __slots__ = ("__n",)
+
+    def __init__(self) -> None:
+        self.__n = 0
+
+    def step(self) -> int:
+        self.__n += 1
+        return self.__n
+
+    state = property(lambda self: lambda: self.__n)
+
+
+class Marked(np.ndarray):
+    """An array with an attribute."""
+
+    info = 0
+
+
+class Strange(dict):  # type: ignore[type-arg]
+    """A dict that says other things of itself."""
+
+    def __len__(self) -> int:
+        return 7
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    keys = items = __iter__  # type: ignore[assignment]
 
 
 def states() -> dict[str, Any]:
@@ -117,6 +165,57 @@ def states() -> dict[str, Any]:
             weight.assign(weight.value * 1.5)
         return v * weight.value
 
+    library = argparse.Namespace(n=0, calls=mock.Mock(return_value=1.0), numbers=array.array("d", [1.0]))
+    point, grow, named_before = ctypes.c_double(1.0), items.append, weakref.WeakValueDictionary(model=model)
+
+    def of_python(v: Any) -> Any:
+        library.n += 1
+        library.numbers.append(library.n)
+        point.value += library.calls() + library.numbers[0]
+        grow(point.value)
+        named_before["model"].calls += 1
+        return v * library.n * point.value * len(items) * model.calls
+
+    masked, mixed = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), np.array([[1.0], {"n": 1.0}], object)
+    marked, row, shaped = np.ones(3).view(Marked), np.zeros(2, [("n", float)])[0], np.zeros(6)
+    several = types.SimpleNamespace(rng=np.random.default_rng(6), shaped=shaped)
+
+    def of_numpy(v: Any) -> Any:
+        masked.mask[1] = not masked.mask[1]
+        masked[0] += 1
+        mixed[0].append(1.0)
+        mixed[1]["n"] += 1
+        marked.info = marked.info + 1
+        row["n"] += 1
+        several.shaped.shape = (6,) if shaped.ndim == 2 else (2, 3)
+        shaped[...] += several.rng.spawn(1)[0].normal()
+        return v * masked.sum() * len(mixed[0]) * mixed[1]["n"] * marked.info * row["n"] * shaped.ndim * shaped.sum()
+
+    private = Private()
+    KNOWN.set(0)
+    LOCAL.items, LOCAL.rng = [], np.random.default_rng(7)
+    kept_arrays = [functools.cache(np.zeros), functools.lru_cache(2)(np.zeros)]
+    for kept in kept_arrays:
+        kept(3)
+
+    def in_context(v: Any) -> Any:
+        KNOWN.set(KNOWN.get() + 1)
+        np.seterr(over="ignore" if np.geterr()["over"] == "raise" else "raise")
+        LOCAL.items.append(LOCAL.rng.normal())
+        return v * KNOWN.get() * sum(LOCAL.items) * len(np.geterr()["over"])
+
+    def cached(v: Any) -> Any:
+        for kept in kept_arrays:
+            kept(3)[:] += 1
+        return v * kept_arrays[0](3) * kept_arrays[1](3)
+
+    strange = Strange(n=0)
+
+    def of_a_class(v: Any) -> Any:
+        dict.__setitem__(strange, "n", dict.__getitem__(strange, "n") + 1)
+        model.__class__ = Model if type(model) is Other else Other
+        return v * dict.__getitem__(strange, "n") * model.factor * private.step()
+
     def default(v: Any, kept: list[int] = []) -> Any:  # noqa: B006 - on purpose
         kept.append(len(kept))
         return v * len(kept)
@@ -134,6 +233,16 @@ def states() -> dict[str, Any]:
         "attributes of a function": (called, lambda: dict(vars(called))),
         "a Variable": (moved, lambda: weight.value.tolist()),
         "a default": (default, lambda: list(default.__defaults__[0])),
+        "objects of Python's": (of_python, lambda: (
+            library.n, library.calls.call_count, library.numbers.tolist(), point.value, list(items), model.calls,
+        )),
+        "objects of NumPy's": (of_numpy, lambda: (
+            masked.tolist(), repr(mixed.tolist()), marked.info, row.item(), shaped.tolist(),
+            several.rng.bit_generator.seed_seq.n_children_spawned,
+        )),
+        "a context": (in_context, lambda: (KNOWN.get(), list(LOCAL.items), np.geterr()["over"])),
+        "what caches hold": (cached, lambda: [kept(3).tolist() for kept in kept_arrays]),
+        "a class": (of_a_class, lambda: (dict.__getitem__(strange, "n"), type(model).__name__, private.state())),
         "an object": (model, model.state),
         "a bound method": (slotted.step, lambda: slotted.n),
         "a partial": (functools.partial(lambda m, v: m(v), model), model.state),
@@ -173,7 +282,7 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     def loss(v: Any) -> Any:
         return np.sum(np.sin(f(v)) * v)
 
-    with af.options(prove=prove):
+    with np.errstate(over="warn"), af.options(prove=prove):
         for _ in range(3):
             result = TRANSFORMS[name](loss)
             found.append((repr(result), repr(state()), af.Variable(1.0).name))
@@ -354,6 +463,57 @@ def test_what_takes_from_an_iterator_is_not_proved_and_says_so() -> None:
         assert np.array_equal(af.grad(lambda v: np.sum(v * next(numbers)))(V), [1.0, 1.0, 1.0])
     assert len(caught) == 1
     assert next(numbers) == 2
+
+
+def stepping() -> Any:
+    """A generator that stops at the same instruction with the same variables but one."""
+    n = 1.0
+    while True:
+        n += (yield n) or 1.0
+
+
+def used(iterator: Any, times: int) -> Any:
+    for _ in range(times):
+        next(iterator)
+    return iterator
+
+
+ITERATORS = {
+    "a cycle that has come around": lambda: used(itertools.cycle([1.0, 2.0, 3.0, 4.0, 5.0]), 6),
+    "a generator in a loop": lambda: used(stepping(), 3),
+    "products": lambda: map(sum, itertools.product([1.0, 2.0, 3.0], repeat=2)),
+    "permutations": lambda: map(np.argmax, itertools.permutations(range(9))),
+    "flat": lambda: np.arange(9.0).flat,
+    "nditer": lambda: map(float, np.nditer(np.arange(9.0))),
+    "ndenumerate": lambda: map(operator.itemgetter(1), np.ndenumerate(np.arange(9.0))),
+    "an array of Python's": lambda: iter(array.array("d", range(9))),
+    "bytes": lambda: iter(memoryview(bytes(range(9)))),
+    "a deque": lambda: iter(collections.deque(range(9))),
+    "lines": lambda: map(float, io.StringIO("1\n2\n3\n4\n")),
+}
+
+
+@pytest.mark.parametrize("way", ["itself", "its method"])
+@pytest.mark.parametrize("name", ITERATORS)
+def test_iterators_of_every_kind_move_once(name: str, way: str) -> None:
+    iterator, expected = ITERATORS[name](), ITERATORS[name]()
+    take = iterator.__next__ if way == "its method" else lambda: next(iterator)
+    with pytest.warns(UnprovedWarning, match="takes from an iterator"), af.options(prove="always"):
+        assert np.array_equal(af.grad(lambda v: np.sum(v * take()))(V), [next(expected)] * 3)
+    assert next(iterator) == next(expected)
+
+
+def test_what_is_too_much_to_be_searched_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autoflow.backprop.second_runs.LIMIT", 50)
+    held = {"many": [[k] for k in range(60)], "a": {"b": {"n": 0}}}
+
+    def f(v: Any) -> Any:
+        held["a"]["b"]["n"] += 1  # type: ignore[call-overload]
+        return np.sum(v * held["a"]["b"]["n"])  # type: ignore[call-overload]
+
+    with pytest.warns(UnprovedWarning, match="reaches more than can be put back"):
+        af.grad(f)(V)
+    assert held["a"]["b"]["n"] == 1  # type: ignore[call-overload]
 
 
 def test_what_takes_long_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
