@@ -39,7 +39,7 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
-from ..base.numbering import kinds
+from ..base.numbering import KINDS
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -68,7 +68,8 @@ class Snapshot:
         for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-        self.kinds = {kind: repr(kind.tick.__self__) for kind in kinds() if hasattr(kind.tick, "__self__")}
+        alive = [ref() for ref in KINDS.valuerefs()]  # a list: other threads may make new kinds meanwhile
+        self.kinds = {x: repr(x.tick.__self__) for x in alive if x and hasattr(x.tick, "__self__")}
 
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
@@ -394,7 +395,7 @@ def refill_slot(place: tuple[Any, str], state: Any) -> bool:
 # Kind of thing -> how to put its state back, and how to read it.
 REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
     (OrderedDict, lambda x, s: refill_mapping(x, s, OrderedDict), lambda x: dict(OrderedDict.items(x))),
-    (dict, refill_mapping, lambda x: x.copy() if type(x) is dict else dict(dict.items(x))),
+    (dict, refill_mapping, dict.copy),
     ((list, deque, set), refill_elements, list),
     ((bytearray, array.array, ctypes.Structure.__base__), refill_bytes, bytes),
     (types.CellType, refill_cell, cell_value),
@@ -411,6 +412,7 @@ def slots_of(kind: type) -> list[str]:
     return [*names, *(["__class__"] if second_runs.is_users(kind) else [])]
 
 
+@functools.lru_cache(maxsize=second_runs.MANY)
 def is_iterator(kind: type) -> bool:
     """Do its objects move on when they are used: iterators of Python's own, files, queues?"""
     in_c = second_runs.of_library(kind.__module__) and (not kind.__dictoffset__ or kind.__module__ == "_io")

@@ -31,11 +31,6 @@ class Kind:
         self.tick = count(number).__next__
 
 
-def kinds() -> list[Kind]:
-    """All kinds that are alive; other threads may make new ones meanwhile."""
-    return [kind for ref in KINDS.valuerefs() if (kind := ref()) is not None]
-
-
 def reset() -> None:
     """Start the numbers in default names at 0 again. Creation numbers continue, and no existing node changes.
 
@@ -44,8 +39,9 @@ def reset() -> None:
     >>> af.Variable(1.0).name, af.Variable(1.0).name
     ('var_0', 'var_1')
     """
-    for kind in kinds():
-        kind.begin_at(0)
+    for ref in KINDS.valuerefs():  # a list: other threads may make new kinds meanwhile
+        if kind := ref():
+            kind.begin_at(0)
 
 
 VARIABLE, CONSTANT = Kind("var"), Kind("const")

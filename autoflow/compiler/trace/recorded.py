@@ -178,7 +178,8 @@ def run_once(
         entered.clear()
         del given, both, rebuilt, is_unchanged
     guards.check_unchanged()
-    tape.settle()
+    if tape.copies:
+        tape.settle()
     check_nothing_stays(tape, waits)
     return program, tree
 

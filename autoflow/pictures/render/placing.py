@@ -184,7 +184,7 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
         pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
     wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
-    if wide <= SURE[0] and high <= SURE[1] and not price(drawn, made, "right")[1]:
+    if wide <= SURE[0] and high <= SURE[1] and not (frames and price(drawn, made, "right")[1]):
         return "right", 0.0
     if len(made) > TRIED or len(drawn.edges) > ARROWS:
         return guess(drawn, rank), 0.0
