@@ -298,6 +298,8 @@ def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
     """Are two arrays of one dtype equal to the bit? (NaN is itself, and 0.0 is not -0.0.)"""
     if a.shape != b.shape:
         return False
+    if a.nbytes < CHUNK:
+        return a.tobytes() == b.tobytes()
     if a.flags.f_contiguous and b.flags.f_contiguous:
         a, b = a.T, b.T
     kind = np.uint8 if a.itemsize % 8 else np.uint64
