@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..base.numbering import Kind
+from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, VariableRole
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
@@ -146,6 +147,8 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: x.ravel().tolist() if x.dtype.hasobject else (getattr(x, "__dict__", None),)
     if issubclass(kind, types.FunctionType):
         return _of_function
+    if issubclass(kind, FunctionOfFunction):  # what it has recorded is ours
+        return lambda x: (x.f, x.how)
     if issubclass(kind, type):
         return lambda x: (*x.__mro__, *vars(x).values()) if is_users(x) else ()
     if kind is CACHE:

@@ -168,6 +168,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
     """How a snapshot notes objects of a type; None if they have nothing to note."""
     for types_, write, read in REFILLED:
         if issubclass(kind, types_):
+            read = dict.copy if kind is dict else read
             return lambda s, x: s.writes.append((write, x, read(x)))
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
@@ -175,7 +176,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
         return Snapshot.note_array
     if issubclass(kind, type):
         return lambda s, x: s.keep(refill_names, x, dict(vars(x))) if second_runs.is_users(x) else None
-    if is_iterator(kind):
+    if is_iterator(kind):  # type: ignore[arg-type]  # classes can be hashed
         return Snapshot.note_iterator
     if issubclass(kind, SILENT) or second_runs.is_busy(kind):
         return None
@@ -221,10 +222,8 @@ def referents_of_users(kind: type) -> second_runs.Referents:
     """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
     the user's."""
     found = second_runs.referents_by_type(kind)
-    if found is second_runs.constant or found is second_runs.nothing or is_open(kind):
+    if found in (second_runs.constant, second_runs.nothing) or is_open(kind) or issubclass(kind, FunctionOfFunction):
         return found
-    if issubclass(kind, FunctionOfFunction):
-        return lambda x: (x.f, x.how)
     return lambda x: (getattr(x, "inner", None),)
 
 
@@ -397,7 +396,7 @@ def refill_slot(place: tuple[Any, str], state: Any) -> bool:
 # Kind of thing -> how to put its state back, and how to read it.
 REFILLED: list[tuple[Any, Callable[[Any, Any], bool], Callable[[Any], Any]]] = [
     (OrderedDict, lambda x, s: refill_mapping(x, s, OrderedDict), lambda x: dict(OrderedDict.items(x))),
-    (dict, refill_mapping, dict.copy),
+    (dict, refill_mapping, lambda x: dict(dict.items(x))),
     ((list, deque, set), refill_elements, list),
     ((bytearray, array.array, ctypes.Structure.__base__), refill_bytes, bytes),
     (types.CellType, refill_cell, cell_value),

@@ -102,7 +102,7 @@ class Guards:
         if isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
-        elif is_iterator(type(x)):
+        elif is_iterator(type(x)):  # type: ignore[arg-type]
             if position_of(x) is None:
                 raise CompileError(
                     f"the compiled function finds an iterator outside, a {type(x).__name__}: it would give its first "
