@@ -86,7 +86,7 @@ def by_rank(function: Any) -> Call:
         share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
         z = np.where(share > 0, y[low] * (1 - share) + y[high] * share, y[low])
         z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
-        return np.expand_dims(z, [rank.ndim + k for k in axes]) if keepdims else z
+        return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
 
     return form
 
