@@ -113,8 +113,8 @@ def logsumexp(x: Array, b: Any = None, axis: Any = None, keepdims: bool = False)
     """Of numbers that are at most 0, so that nothing overflows."""
     top = np.max(x, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
-    total = np.sum(np.exp(x - top) * (1.0 if b is None else b), axis=axis, keepdims=keepdims)
-    return np.log(total) + np.reshape(top, total.shape)
+    z = np.log(np.sum(np.exp(x - top) * (1.0 if b is None else b), axis=axis, keepdims=True)) + top
+    return z if keepdims else np.squeeze(z, axis)
 
 
 def take(a: Array, indices: Array, axis: Any = None) -> Array:
