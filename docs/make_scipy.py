@@ -63,7 +63,8 @@ STARTED: dict[str, list[tuple[Any, ...]]] = {"lobpcg": [(np.diag(np.arange(1.0, 
 # What takes its arrays in pairs, lists or other orders: the arguments for SQUARE as v.
 T, LINE = np.arange(6.0), draw(6)
 GIVEN: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "cho_solve": lambda v: ((v, False), LINE[:4]), "lu_solve": lambda v: ((v, np.arange(4)), LINE[:4]),
+    "cho_factor": lambda v: (v * np.eye(4),), "cho_solve": lambda v: ((v, False), LINE[:4]),
+    "lu_solve": lambda v: ((v, np.arange(4)), LINE[:4]),
     "cho_solve_banded": lambda v: ((v, False), LINE[:4]), "solve_banded": lambda v: ((1, 2), v, LINE[:4]),
     "eigh_tridiagonal": lambda v: (v[0], v[1, :3]), "eigvalsh_tridiagonal": lambda v: (v[0], v[1, :3]),
     "leslie": lambda v: (v[0], v[1, :3]), "diagsvd": lambda v: (v[0], 4, 5), "funm": lambda v: (v, np.exp),

@@ -312,6 +312,13 @@ class Batched(DuckArray):
         inner = without_history(value_of(self.inner))
         return Batched(inner, self.batch_layer, self.mapped, self._base, self.is_number)
 
+    def dtype_of_number(self) -> Any:
+        """The dtype of one of NumPy's numbers. That of a text has its own length."""
+        dtype = self.inner.dtype
+        if dtype.kind in "SU":
+            self.batch_layer.doubt("the length of a text")
+        return native(dtype)
+
     def for_leaf(self) -> Any:
         """What a new Variable or Constant holds: of one that the user makes, the numbers."""
         return self if is_ours(4) else self.without_history()
@@ -365,7 +372,7 @@ class Batched(DuckArray):
 
     told = DuckArray.told_of_shape
     shape = property(lambda self: self.inner.shape[self.mapped :], told)  # of one example
-    dtype = property(lambda self: native(self.inner.dtype) if self.is_number else self.inner.dtype, told)
+    dtype = property(lambda self: self.dtype_of_number() if self.is_number else self.inner.dtype, told)
 
     # For our own code, as all that follows: questions about memory.
     strides = private("strides", lambda x: x.inner.strides[x.mapped :])

@@ -225,6 +225,8 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
         raise WrongFormError
     inner = result.inner
+    if result.mapped and len(inner) != layer.size:
+        raise WrongFormError
     if is_known and function not in UNSET:
         mine, is_known = example(result, layer)
         if is_known and not close(mine, one):

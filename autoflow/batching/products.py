@@ -41,7 +41,8 @@ def stacked(function: Any, *cores: int) -> Form:
     n = len(cores)
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
-        if any_batched(*args[n:], *options.values()):
+        counted = options.get("axes") is not None or options.get("axis", -1) >= 0  # from the first axis, not the last
+        if counted or any_batched(*args[n:], *options.values()):
             return NotImplemented
         found = []
         for x, core in zip(args, cores, strict=False):
