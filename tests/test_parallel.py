@@ -6,7 +6,7 @@ import multiprocessing
 import pickle
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -395,6 +395,26 @@ def test_lambdas_to_processes(pool):
     total = af.data_parallel(lambda w, x: np.mean(w * x), over=1, workers=pool, chunks=2)
     with pytest.raises(InputError, match=r"f cannot be sent to another process \(.*lambda.*\)\. Define it at the top"):
         total(1.0, np.ones(4))
+
+
+def test_a_pool_that_starts_its_workers_late_is_not_put_back():
+    """Else a proof would start them again, and nobody would stop the first ones."""
+
+    class Pool(Executor):
+        __module__ = "pytest"  # of an installed package
+
+        def __init__(self):
+            self.starts, self.workers = threading.Semaphore(0), {}
+
+        def map(self, f, *items):
+            if not self.workers:
+                self.workers["first"] = self.starts.release()
+            return map(f, *items)
+
+    pool = Pool()
+    total = af.data_parallel(lambda w, x: np.mean(w * x), over=1, workers=pool, chunks=2)
+    assert float(af.grad(total)(2.0, np.ones(4))) == 1.0
+    assert pool.starts._value == 1
 
 
 def test_a_dead_worker():

@@ -139,7 +139,7 @@ def referents_by_type(kind: type) -> Referents:
         return constant
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
-    if issubclass(kind, LEAVES) or (is_busy(kind) and of_library(kind.__module__)):
+    if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
     if issubclass(kind, threading.local):
         return lambda x: (vars(x),)
