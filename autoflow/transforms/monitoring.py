@@ -44,7 +44,14 @@ getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
+FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
+STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
+
+
+def only_numbers(module: Any, name: str) -> bool:
+    """Is that a function whose results nobody differentiates, such as a metric?"""
+    return is_listed(module, NUMBERS) and name not in FITS
 
 
 class WatchedCall(NamedTuple):
@@ -115,7 +122,7 @@ class Watch:
         for name in names if is_private else names.get("__all__", names):
             x = names.get(name)
             kind, home = x if isinstance(x, type) else type(x), getattr(x, "__module__", None)
-            if name[0] == "_" or not self.watches(home) or is_listed(home, NUMBERS) or (is_private and x is not kind):
+            if name[0] == "_" or not self.watches(home) or only_numbers(home, name) or (is_private and x is not kind):
                 continue
             new = [owner for owner in kind.__mro__ if owner not in self.kinds and self.watches(owner.__module__)]
             self.kinds.update(new)
@@ -159,13 +166,13 @@ class Watch:
 
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
         """The same of a call that is not made by a watched package itself."""
-        values, code = frame.f_locals, frame.f_code
-        switches, held = modes(), [(name, x) for name in names for x in held_in(values[name])]
+        values, code, switches = frame.f_locals, frame.f_code, modes()
+        held = [(name, x) for name in names if name not in STARTS for x in held_in(values[name])]
         if not held or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:
             module = name_of(frame)[0]
-            if module.partition(".")[0] not in switches.watched or is_listed(module, NUMBERS):
+            if module.partition(".")[0] not in switches.watched or only_numbers(module, code.co_name):
                 return
             values[CALL] = WatchedCall([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)

@@ -254,6 +254,29 @@ class Scaled:
         return M @ v * self.y
 
 
+FITS = {
+    "curve_fit": lambda s, y: s.curve_fit(lambda x, a: a * x, V, y),
+    "isotonic_regression": lambda s, y: s.isotonic_regression(y).x,
+    "linprog": lambda s, y: s.linprog(y, bounds=(1.0, 2.0)).x,
+    "lsq_linear": lambda s, y: s.lsq_linear(M, y).x,
+    "nnls": lambda s, y: s.nnls(M, y)[0],
+}
+
+
+@NEW
+@pytest.mark.parametrize("name", FITS)
+def test_fits_to_data_are_named_and_starting_points_let_through(name):
+    from scipy import optimize
+
+    y = af.Variable(V) * 1.0
+    with pytest.raises(LostGradientError, match=rf"scipy\.optimize\.{name}"):
+        FITS[name](optimize, y)
+    FITS[name](optimize, y.value)
+    start = af.Variable(1.0) * 1.0
+    assert optimize.curve_fit(lambda x, a: a * x, V, 2.0 * V, p0=start)[0] == pytest.approx([2.0])
+    assert optimize.least_squares(lambda z: z - 3.0, start).x == pytest.approx([3.0])
+
+
 @NEW
 @pytest.mark.parametrize("name", ["lambda", "method", "partial", "global"])
 def test_nodes_in_a_function_that_is_an_argument(name):
