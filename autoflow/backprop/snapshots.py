@@ -54,6 +54,7 @@ COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
+POOLS = ("concurrent.futures.thread", "multiprocessing.pool")
 
 
 class Snapshot:
@@ -160,6 +161,8 @@ def same_state(a: Any, b: Any) -> bool:
     if type(a) is type(b) is dict:
         return len(a) == len(b) and all([j is k and same_state(a[j], b[k]) for j, k in zip(a, b, strict=True)])
     if type(a) is type(b) and isinstance(a, (list, tuple)):
+        if {*map(type, a)} == {int}:  # the state of a generator is long
+            return bool(a == b)
         return len(a) == len(b) and all([same_state(x, y) for x, y in zip(a, b, strict=True)])
     return type(a) is type(b) and isinstance(a, (int, float, str, bytes, np.dtype)) and a == b
 
@@ -245,8 +248,19 @@ def words_of(code: types.CodeType) -> set[str]:
 
 
 def others_run() -> bool:
-    """Is another thread in the user's code, in a module that is neither installed nor of Python's library?"""
-    return any([not second_runs.is_foreign(frame.f_globals.get("__name__")) for frame in frames_of_others()])
+    """May another thread be in the user's code: the main one, one of a pool, one that the user has started? (Frames of
+    running threads are not looked at: those that Python 3.11 is about to free crash.)"""
+    others = threading.enumerate() if threading.active_count() > 1 else ()
+    return any([t is not threading.current_thread() and may_run_users_code(t) for t in others])
+
+
+def may_run_users_code(thread: threading.Thread) -> bool:
+    """Is it a thread of that kind? Those of our own pools compute large arrays."""
+    target = getattr(thread, "_target", None)
+    module = getattr(getattr(target, "func", target), "__module__", None)
+    is_users = target is not None and (module in POOLS or not second_runs.is_foreign(module))
+    is_users |= thread is threading.main_thread() or second_runs.is_users(type(thread))
+    return is_users and not thread.name.startswith("autoflow")
 
 
 def frames_of_others() -> Iterator[Any]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import threading
 import time
 import types
 import warnings
@@ -30,7 +29,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
 from ..backprop.second_runs import is_users, named_objects, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, frames_of_others, others_run, silence
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
@@ -46,8 +45,6 @@ Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
-ALONE: list[tuple[int, threading.Event]] = []  # the threads that put things back now, and when they have done so
-PATIENCE = 0.1  # seconds that calls by other threads wait for one of them
 NEAR = (19, 30)  # for ``modes().shadow``
 LOOK: Any = {None}
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
@@ -74,9 +71,9 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
-    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While another thread runs such
-    a function, or code of the user's while f changes what it reaches, there is no proof, since what the other changes
-    would be put back; the next call is looked at.
+    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads of
+    the user's there is no proof of a function that changes what it reaches, since what they change would be put back;
+    the next call is looked at.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -86,14 +83,10 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result
-    for thread, done in ALONE:
-        if thread != threading.get_ident():
-            done.wait(PATIENCE)
-            done.set()  # if it is not done yet, it may be waiting for us
     proofs, start = {} if always else proofs_of(f), now()
     kind = None if always else kind_of((args, options) if options else args)
     counts = proofs.get(kind, LOOK)
-    if None in counts and not others_prove():
+    if None in counts:
         others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
         ends: list[int] = []  # of each run
         if len(proofs) > MOST:
@@ -106,11 +99,6 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     if None not in counts and now() - start not in counts and len(counts) < COUNTS:
         counts.add(None)  # the next call is looked at
     return result
-
-
-def others_prove() -> bool:
-    """Is another thread in such a call?"""
-    return any([frame.f_code is proved_run.__code__ for frame in frames_of_others()])
 
 
 def proofs_of(f: Any) -> Proofs:
@@ -273,7 +261,7 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
     alike = functools.partial(same, rounding=not is_on_host(result))
     after = Snapshot(*roots)
-    shared = others_prove() or others_run()
+    shared = others_run()
     if shared and (before.large or before.differs(after)):
         return result, False
 
@@ -290,37 +278,27 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
             return again(shadow)
         return None
 
-    with alone(lambda: after.restore(shared)), silence(), warnings.catch_warnings(record=True), before.locked():
-        if (found := numbers(OTHER)) is not None and alike(expected, found):
-            return result, True
-        # On memory of its own a product may go another way through a library, and have other last bits.
-        repeated = numbers(TRUE)
-        if found is not None and alike(found, repeated):
-            return result, True
-        if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
-            return result, True  # it gives another one each time
-        # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
-        # it is an exact one, as much as before.
-        near = [numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
-        choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
-        if not choice and any([x is not None for x in near]):
-            raise LostGradientError(message(again))
+    try:
+        with silence(), warnings.catch_warnings(record=True), before.locked():
+            if (found := numbers(OTHER)) is not None and alike(expected, found):
+                return result, True
+            # On memory of its own a product may go another way through a library, and have other last bits.
+            repeated = numbers(TRUE)
+            if found is not None and alike(found, repeated):
+                return result, True
+            if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
+                return result, True  # it gives another one each time
+            # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
+            # it is an exact one, as much as before.
+            near = [numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
+            choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
+            if not choice and any([x is not None for x in near]):
+                raise LostGradientError(message(again))
+    finally:
+        after.restore(shared)
     if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
         unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
     return result, True
-
-
-@contextlib.contextmanager
-def alone(put_back: Callable[[], Any]) -> Iterator[None]:
-    """A block at the end of which things are put back: calls by other threads wait for it, though not for ever."""
-    done = threading.get_ident(), threading.Event()
-    ALONE.append(done)
-    try:
-        yield
-    finally:
-        put_back()
-        ALONE.remove(done)
-        done[1].set()
 
 
 def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:
