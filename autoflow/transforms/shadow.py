@@ -71,8 +71,8 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
-    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads of
-    the user's there is no proof of a function that changes what it reaches, since what they change would be put back;
+    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads
+    of the user's there is no proof of a function that changes what it reaches, as what they change would be put back;
     the next call is looked at.
     """
     switches = modes()
