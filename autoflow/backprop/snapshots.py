@@ -30,6 +30,7 @@ import operator
 import sys
 import threading
 import types
+import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -284,7 +285,9 @@ def memory_of(bits: Any) -> Any:
 def refill_array(x: np.ndarray, state: np.ndarray) -> bool:
     """Restore the numbers; an array that has become read-only has not been written into since."""
     if x.size == state.size and x.shape != state.shape:
-        x.shape = state.shape
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy 2.5 would rather have a view, but this is the user's array
+            x.shape = state.shape
     if is_locked(x) or x.shape != state.shape or x.dtype != state.dtype:
         return False
     if not isinstance(x, np.ndarray):

@@ -187,7 +187,9 @@ def states() -> dict[str, Any]:
         mixed[1]["n"] += 1
         marked.info = marked.info + 1
         row["n"] += 1
-        several.shaped.shape = (6,) if shaped.ndim == 2 else (2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            several.shaped.shape = (6,) if shaped.ndim == 2 else (2, 3)
         shaped[...] += several.rng.spawn(1)[0].normal()
         return v * masked.sum() * len(mixed[0]) * mixed[1]["n"] * marked.info * row["n"] * shaped.ndim * shaped.sum()
 
