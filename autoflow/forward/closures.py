@@ -306,11 +306,11 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         constants[0] = shown_a
     if shown_b is not None:
         constants[1] = shown_b
+    mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     if len(NODE_TYPES) > 1:
         if (batch := hidden_batch((a, b))) is not None:
-            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, compute)
+            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, mutable, compute)
         a, b = one_family(rule, [a, b])
-    mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
     z = call_explained(compute, (a, b), rule, (x, y), True)
     return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
 

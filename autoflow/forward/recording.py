@@ -255,7 +255,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         values.append(option)
     if len(NODE_TYPES) > 1:
         if (batch := hidden_batch(values)) is not None:
-            return apply_batched(batch, rule, inputs, values, parents, constants)
+            return apply_batched(batch, rule, inputs, values, parents, constants, mutable)
         values[:n] = one_family(rule, values[:n])
     result = call_explained(rule.compute, values, rule, inputs, True)
     if type(result) not in NODE_TYPES:
@@ -273,7 +273,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
             if mutable:
                 values = [x._value, *options]
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:
-                    return apply_batched(batch, rule, inputs, values, [parent], {})
+                    return apply_batched(batch, rule, inputs, values, [parent], {}, mutable)
                 result = call_explained(rule.compute, values, rule, inputs)
                 return make_node(rule, as_plain(result), inputs, values, (parent,), {}, mutable)
             break
@@ -417,7 +417,7 @@ def is_view_of(result: Array, value: Array) -> bool:
 
 def apply_batched(
     batch: Any, rule: Rule, inputs: Any, values: list[Any], parents: list[Any], constants: dict[int, Any],
-    compute: Any = None,
+    mutable: Sequence[int], compute: Any = None,
 ) -> Any:  # fmt: skip
     """The row on arrays that hide a batch (``batching/batched.py``). Nodes of an outer layer count as values here: what
     is done with them is recorded there. Without a node of the deepest layer the result is no node."""
@@ -425,6 +425,5 @@ def apply_batched(
     result = layer.run_row(rule, values, compute)
     if not is_held:
         return result
-    plain = [k for k in range(rule.operands) if not isinstance(inputs[k], NodeRole)]
-    mutable = [k for k in plain if hasattr(values[k], "batch_layer") and values[k].flags.writeable]  # no arguments
+    mutable = [k for k in mutable if not hasattr(values[k], "batch_layer") or values[k].flags.writeable]  # no arguments
     return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)

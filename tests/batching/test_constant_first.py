@@ -22,7 +22,7 @@ def test_numbers_of_the_first_call_decide_nothing(first, size):
         rng = np.random.default_rng(1)
         values = [np.asarray(rng.uniform(*each.domain, (size, *shape))) for shape in each.shapes]
         alike = [np.full_like(v, 0.0 if first == "zeros" else np.mean(each.domain)) for v in values]
-        with mock.patch.object(looping, "KNOWN", {}), np.errstate(all="ignore"):
+        with mock.patch.dict(looping.KNOWN, clear=True), np.errstate(all="ignore"):
             f = af.vmap(lambda *xs, each=each: each.function(*xs), loop="allow")
             try:
                 f(*alike)

@@ -87,7 +87,7 @@ def wrong(module, name, most=3):
 
         with np.errstate(all="ignore"):
             try:
-                if not np.all(np.isfinite(af.grad(loss)(x))):
+                if not all([np.all(np.isfinite(y)) for y in af.value_and_grad(loss)(x)]):
                     continue
             except AutoflowError:
                 continue
