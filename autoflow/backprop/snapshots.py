@@ -202,15 +202,16 @@ class Trial(Snapshot):
     Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
     are enough. Counts of names are left alone.
 
-    codes : what the user's functions among the roots, and those that they reach, consist of.
+    codes : what the functions among the roots, and those that they reach, consist of.
     """
 
     def __init__(self, *roots: Any) -> None:
         self.writes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         found = second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        functions = [x for x in found if type(x) is types.FunctionType and second_runs.is_users(x)]
+        called = [x for x in found if type(x) is types.FunctionType]
+        functions = [x for x in called if second_runs.is_users(x)]
         transforms = [type(x) for x in found if isinstance(x, FunctionOfFunction)]
-        self.codes = (*transforms, *[x.__code__ for x in functions])
+        self.codes = (*transforms, *[x.__code__ for x in called])
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
