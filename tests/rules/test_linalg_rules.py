@@ -1,7 +1,5 @@
 """Contractions: the spellings of einsum, and shapes that the generated tests do not reach."""
 
-# ruff: noqa: E501 - tables of calls
-
 import numpy as np
 import pytest
 from checks import check
@@ -102,14 +100,8 @@ def test_einsum_that_is_a_view_writes_through():
 @pytest.mark.parametrize(
     ("f", "xs"),
     [
-        (lambda x, y: np.dot(x, y), (A, B)), (lambda x, y: np.dot(a=x, b=y), (A, B)),
-        (lambda x: np.dot(x, 2.0), (A,)), (lambda x: np.dot(2.0, x), (A,)), (lambda x: np.dot(x, [1.0, 2.0, 3.0]), (A,)),
-        (lambda x: np.inner(x, 3.0), (A,)), (lambda x: np.outer(x, [1.0, 2.0]), (A,)), (lambda x: np.outer(2.0, x), (A,)),
-        (lambda x: np.vdot(x, x), (A,)), (lambda x: np.matmul(x, x.T), (A,)), (lambda x: x @ x.mT, (T,)),
-        (lambda x: np.tensordot(x, [1.0, 2.0, 3.0], 1), (A,)), (lambda x, y: np.tensordot(x, y, axes=[[2], [0]]), (T, B)),
-        (lambda x, y: np.tensordot(x, y, axes=([1, 2], [0, 1])), (T, A)), (lambda x: np.tensordot(x, x, ((), ())), (A,)),
-        (lambda x: np.tensordot(x, x, axes=x.ndim), (A,)), (lambda x, y: x.dot(y), (A, B)),
-        (lambda x, y: np.dot(x, y), (T, RNG.normal(size=(2, 3, 4)))),
+        (lambda x: np.dot(x, [1.0, 2.0, 3.0]), (A,)), (lambda x: np.outer(x, [1.0, 2.0]), (A,)),
+        (lambda x: np.tensordot(x, [1.0, 2.0, 3.0], 1), (A,)),
     ],
 )  # fmt: skip
 def test_products(f, xs):

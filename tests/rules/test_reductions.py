@@ -83,23 +83,6 @@ def test_spread_of_complex_numbers(f):
     assert_close(x.grad, central(lambda ys: f(ys[0], ddof=1), [z], 0), 1e-8, f.__name__)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: np.ptp(x), lambda x: np.ptp(x, axis=1), lambda x: np.ptp(x, 0, None, True),
-        lambda x: np.cumulative_sum(x, axis=1), lambda x: np.cumulative_sum(x, axis=-1, include_initial=True),
-        lambda x: np.cumulative_prod(x, axis=0, include_initial=True), lambda x: np.cumulative_sum(x[0]),
-        lambda x: np.mean(x, 1, None), lambda x: np.add.reduce(x), lambda x: np.multiply.reduce(x, axis=1),
-        lambda x: np.maximum.reduce(x, axis=None), lambda x: np.amax(x, axis=0), lambda x: np.amin(x),
-        lambda x: np.sum(a=x, axis=0), lambda x: np.sum(x, where=True), lambda x: np.sum(x, where=x < 1.0),
-        lambda x: np.var(x, axis=0, where=x < 2.0), lambda x: np.std(x, axis=1, where=np.array([True, True, False])),
-        lambda x: np.mean(x, axis=np.int64(1)), lambda x: np.sum(x, axis=(1, 0)), lambda x: np.max(x, axis=(-1,)),
-    ],
-)  # fmt: skip
-def test_spellings(f):
-    check(f, A)
-
-
 def test_dtype_is_honoured():
     x = af.Variable(np.full(5000, 0.1, np.float16))
     for z, plain in [(np.sum(x, dtype=np.float32), np.sum(x.value, dtype=np.float32)),
