@@ -84,8 +84,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     recording = modes().recording
     check_writable(x, recording)
     old, n, memory_of_x = current_record(x), rule.operands, x._value
-    values, sources, constants, _ = split_inputs(inputs[:n])
-    parents = list(sources)
+    values, parents, constants, _ = split_inputs(inputs[:n])
     for k in [*constants]:
         if constants[k] is x:
             del constants[k]  # no leaf of its own: what x was is the first operand

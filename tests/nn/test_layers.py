@@ -5,10 +5,11 @@ import importlib.util
 import inspect
 import math
 import re
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import autoflow as af
 from autoflow import nn, optim
@@ -524,11 +525,7 @@ def test_functional_call_in_threads():
         value = {"weight": np.full((1, 1), float(k)), "bias": np.zeros(1)}
         found[k] = {float(nn.functional_call(model, value, np.ones((1, 1)))[0, 0]) for _ in range(50)}
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(*[partial(work, k) for k in range(4)])
     assert found == {k: {float(k)} for k in range(4)}
 
 

@@ -417,14 +417,3 @@ def test_an_unknown_keyword_is_refused_by_name():
         x.sum(axsi=0)
     with pytest.raises(NoRuleError, match="where="):
         np.exp(x, where=np.array([True, False]))
-
-
-def test_arrays_that_numpy_made_behind_our_back_are_readable_and_refused_as_operands():
-    x = af.Variable([1.0, 2.0]) * 1.0
-    orphan = np.array(x, subok=True)
-    assert "without a history" in repr(orphan)
-    assert str(orphan) == "[1. 2.]"
-    with pytest.raises(LostGradientError, match="its history is lost"):
-        orphan * 2.0
-    with pytest.raises(LostGradientError, match="its history is lost"):
-        np.concatenate([orphan, x])

@@ -121,13 +121,6 @@ def test_sums_of_nothing(shape):
         np.max(x)
 
 
-def test_out_into_a_recordable_array():
-    x, a = af.Variable(A), af.zeros(3)
-    np.sum(x, axis=0, out=a)
-    (a * a).sum().backward()
-    np.testing.assert_allclose(x.grad, 2 * np.broadcast_to(A.sum(0), A.shape))
-
-
 def test_numpys_errors_stay():
     x = af.Variable(A)
     with pytest.raises(ValueError, match="duplicate"):
