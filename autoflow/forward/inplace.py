@@ -203,21 +203,18 @@ def set_value(x: Any, value: Any) -> None:
     value = value_of(value)
     if not hasattr(x, "_value"):
         raise history_lost(x)
-    if isinstance(x, VariableRole):
-        if value is not x._value:
-            new = plain_array(value)
-            if new.shape != x._value.shape:
-                raise InPlaceError(
-                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
-                    f"for another shape."
-                )
-            overwrite([x._value], [x.family.from_numpy(new) if type(new) is np.ndarray else new])
-        else:
-            overwrite([value], [value])
-    elif value is x._value:
+    if value is x._value:
         if current_record(x) is not None:
             raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
         overwrite([value], [value])
+    elif isinstance(x, VariableRole):
+        new = plain_array(value)
+        if new.shape != x._value.shape:
+            raise InPlaceError(
+                f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable for "
+                f"another shape."
+            )
+        overwrite([x._value], [x.family.from_numpy(new) if type(new) is np.ndarray else new])
     else:
         write_item(x, ..., value)
 

@@ -95,6 +95,8 @@ def test_ten_lines_make_an_array_library_differentiable():
     family = backends.register(Device, from_numpy=put, to_numpy=Device.get)
     assert backends.register(Device, from_numpy=put, to_numpy=Device.get) is family
     x = af.Variable(put([1.0, 2.0]), name="x")
+    assert type(x) is family.Variable
+    assert not issubclass(family.Variable, af.Variable)
     assert isinstance(x, af.Variable)
     assert isinstance(x, Device)
     np.exp(x).sum().backward()
