@@ -21,6 +21,7 @@ import cases  # noqa: E402
 import devices  # noqa: E402
 import standin  # noqa: E402
 from cases import Case  # noqa: E402
+from support import plain  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.backends import registry  # noqa: E402
@@ -38,10 +39,6 @@ def cupys(numbers):
     array = np.ascontiguousarray(numbers)
     memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, owner=array, device_id=0)
     return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-
-
-def plain(x):
-    return x.value if isinstance(x, af.Node) else x
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frozen import check_frozen
+from support import directional
 
 import autoflow as af
 from autoflow import nn
@@ -83,12 +84,6 @@ CASES = {
 }  # fmt: skip
 
 
-def along(f, xs, directions, h=2e-4):
-    """The derivative of f in a direction, by differences with error h⁴."""
-    steps = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
-    return sum(w * f([x + k * h * d for x, d in zip(xs, directions, strict=True)]) for k, w in steps) / h
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name):
     """First derivatives in float64 and float32; second ones against differences of the first."""
@@ -107,13 +102,13 @@ def test_gradients(name):
         return sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True)]), leaves
 
     first, _ = slope(xs)
-    assert first == pytest.approx(along(lambda at: float(loss(at)), xs, directions), rel=1e-7, abs=1e-7)
+    assert first == pytest.approx(directional(lambda at: float(loss(at)), xs, directions), rel=1e-7, abs=1e-7)
 
     again, leaves = slope(xs, create_graph=True)
     assert float(again) == pytest.approx(first, rel=1e-12, abs=1e-12)
     for leaf in leaves:
         leaf.zero_grad()
-    second = along(lambda at: slope(at)[0], xs, directions)
+    second = directional(lambda at: slope(at)[0], xs, directions)
     if getattr(again, "requires_grad", False):
         again.backward()
         ours = sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True) if v.grad is not None])

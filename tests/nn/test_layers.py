@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support import plain
 from threads import in_threads
 
 import autoflow as af
@@ -366,10 +367,6 @@ def learn(model, x, y, steps, optimiser):
         optimiser.step()
     with af.no_grad():
         return float(np.mean(np.argmax(plain(model.eval()(x)), axis=-1) == y))
-
-
-def plain(x):
-    return x.value if isinstance(x, af.Node) else x
 
 
 def test_a_network_learns_exclusive_or():

@@ -290,9 +290,6 @@ class Settings:
     own_functions: bool = False
 
 
-DEFAULT = Settings()
-
-
 def options(how: dict[str, Any]) -> dict[str, Any]:
     """The options as they are kept; an error if they do not fit. engine="auto" takes LLVM where it is."""
     if how["engine"] == "auto" and not is_there():
