@@ -328,11 +328,9 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
-    if not isinstance(dst, NodeRole):
-        raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
     if where is not True:
         src = np.where(where, src, dst)  # type: ignore[call-overload]
-    write(dst, RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
+    write(node(dst, "copyto"), RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
