@@ -44,14 +44,6 @@ def test_plain_parts_of_floats():
     assert same_bits(np.frexp(x)[1], np.frexp(A)[1])
 
 
-def test_a_dtype_between_nodes():
-    x = af.Variable(1.5)
-    z = np.linspace(x, 2, 3, dtype=np.float32)
-    assert same_bits(z.value, np.linspace(1.5, 2, 3, dtype=np.float32))
-    z.sum().backward()
-    assert x.grad == 1.5
-
-
 def test_integers_between_nodes_are_plain_numbers():
     z = np.linspace(af.Variable(0.0), 4.0, 5, dtype=int)
     assert isinstance(z, af.Constant)

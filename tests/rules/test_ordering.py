@@ -25,19 +25,6 @@ def test_every_method(f, method):
     check(lambda x: f(x, 0.4, axis=1, method=method, keepdims=True), A)
 
 
-@pytest.mark.parametrize(
-    ("f", "x"),
-    [
-        (lambda x: np.percentile(x, 40), A), (lambda x: np.percentile(x, [10, 90], axis=0), A),
-        (lambda x: np.nanpercentile(x, [10, 90], 1), A),
-        (lambda x: np.quantile(x, [0.2, 0.7], axis=1, method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5])), A),
-    ],
-)  # fmt: skip
-def test_values_and_derivatives(f, x):
-    xs = (x, A[1] + 0.01) if f.__code__.co_argcount == 2 else (x,)
-    check(f, *xs)
-
-
 def gradient_of(f, x):
     """What each place of the result sends: weights 1, 2, 3, ... on the results."""
     x = af.Variable(x)
