@@ -1,6 +1,5 @@
 """Functions, losses, convolution and pooling: gradients against differences, twice; PyTorch's values; bad input."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -148,14 +147,6 @@ def test_single_precision_targets():
 # -- PyTorch ---------------------------------------------------------------------------------------------------------
 
 
-def torch_or_skip():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
-    return torch
-
-
 # the same call in both: (name, arguments, options); every array that is float is differentiated
 SAME = [
     *[(f, [draw(3, 4)], {}) for f in ("relu", "leaky_relu", "elu", "gelu", "softplus", "silu", "sigmoid", "tanh")],
@@ -232,7 +223,7 @@ def ours(name, arguments, options):
 
 def pytorchs(name, arguments, options):
     """The same of PyTorch."""
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     options = dict(options)
     values_only = options.pop("values only", False)
     f = getattr(torch.nn.functional, name, None) or getattr(torch, name)
@@ -267,7 +258,7 @@ def test_the_golden_results_are_those_of_the_pytorch_here():
 
 @pytest.mark.peers
 def test_softmax_as_in_pytorch():
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = 50 * draw(4, 3)
     np.testing.assert_allclose(nn.softmax(x, 0), torch.softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
     np.testing.assert_allclose(nn.log_softmax(x, 0), torch.log_softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
@@ -275,7 +266,7 @@ def test_softmax_as_in_pytorch():
 
 @pytest.mark.peers
 def test_running_means_as_in_pytorch():
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     mean, var = np.zeros(3), np.ones(3)
     tmean, tvar = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
     for k in range(3):

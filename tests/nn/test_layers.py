@@ -1,7 +1,6 @@
 """Modules and layers: names, states, files, modes, pictures; PyTorch's values; bad input; trainings that succeed."""
 
 import ast
-import importlib.util
 import inspect
 import math
 import re
@@ -257,10 +256,7 @@ def test_a_sequence_in_two_parts():
 @pytest.mark.peers
 @pytest.mark.parametrize("kind", ["RNN", "LSTM"])
 def test_recurrent_as_in_pytorch(kind):
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     ours = getattr(nn, kind)(3, 4, rng=rng())
     theirs = getattr(torch.nn, kind)(3, 4, batch_first=True, dtype=torch.float64)
     state = {
@@ -278,10 +274,7 @@ def test_recurrent_as_in_pytorch(kind):
 
 @pytest.mark.peers
 def test_weights_of_pytorch_load_unchanged():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     theirs = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).double().eval()
     ours = nn.Sequential(nn.Conv2d(1, 2, 3, rng=rng()), nn.BatchNorm(2)).eval()
     state = {k: v.numpy() for k, v in theirs.state_dict().items() if "num_batches" not in k}

@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from frozen import check_frozen
 from optimisers import CASES, GOLDEN, IDS, LIMITS, SHOWN, gradient, pytorch, start
 
 import autoflow as af
@@ -19,7 +20,7 @@ every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
 
 @pytest.fixture(scope="module")
 def golden():
-    """PyTorch's results: see tests/golden/make_optim.py."""
+    """PyTorch's results."""
     with np.load(GOLDEN) as file:
         return dict(file)
 
@@ -85,12 +86,9 @@ def test_a_variance_that_rounding_makes_negative_is_zero():
 
 
 @pytest.mark.peers
-def test_the_golden_results_are_those_of_the_pytorch_here(golden):
+def test_the_golden_results_are_those_of_the_pytorch_here():
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    found = pytorch()
-    assert set(found) == set(golden) - {"made_with"}
-    for name, theirs in found.items():
-        np.testing.assert_allclose(golden[name], theirs, rtol=1e-12, atol=1e-14, err_msg=name)
+    check_frozen(GOLDEN, pytorch(), rtol=1e-12, atol=1e-14)
 
 
 # -- steps -----------------------------------------------------------------------------------------------------------
