@@ -329,7 +329,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
     if where is not True:
-        src = np.where(where, src, dst)  # type: ignore[call-overload]
+        src = np.where(where, src, dst)
     write(node(dst, "copyto"), RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
