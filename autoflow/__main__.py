@@ -85,15 +85,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("values", nargs="*", metavar="name=value", help="the point: x=3, x=[1,2], x=pi/2")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the graph: .svg .html .dot ...")
     parser.add_argument("--open", action="store_true", help="show the graph in a browser, to step through")
+    parser.add_argument("--demo", action="store_true", help="examples with pictures; a network that learns digits")
     parser.add_argument(
-        "--demo", action="store_true", help="an example with pictures, and a network that learns digits"
-    )
-    parser.add_argument(
-        "--check",
-        metavar="PROGRAM",
-        nargs=argparse.REMAINDER,
-        help="run a Python program three times, and find where NumPy reads numbers of nodes that have a gradient",
-    )
+        "--check", metavar="PROGRAM", nargs=argparse.REMAINDER,
+        help="run a Python program four times, and find where NumPy reads numbers of nodes that have a gradient",
+    )  # fmt: skip
     parser.add_argument(
         "--coverage", metavar="PROGRAM", nargs=argparse.REMAINDER,
         help="show what happens to derivatives on each line of a program: --coverage program.py [--html FILE] "

@@ -25,6 +25,7 @@ from skips import (  # noqa: E402, F401 - hooks: pytest finds them here
     pytest_sessionfinish,
     pytest_terminal_summary,
 )
+from threads import no_gc  # noqa: E402, F401 - a fixture
 
 import autoflow as af  # noqa: E402
 from autoflow.table.shapes import DEPRECATED  # noqa: E402

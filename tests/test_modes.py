@@ -2,13 +2,13 @@
 
 import asyncio
 import itertools
-import threading
 import traceback
 from contextvars import copy_context
 
 import numpy as np
 import pytest
 from interrupts import signals
+from threads import in_threads
 
 import autoflow as af
 from autoflow.base.modes import modes
@@ -80,12 +80,8 @@ def test_set_grad_enabled():
 
 
 def test_threads_do_not_disturb_each_other():
-    seen = []
     with af.no_grad():
-        thread = threading.Thread(target=lambda: seen.append(af.is_grad_enabled()))
-        thread.start()
-        thread.join()
-    assert seen == [True]
+        assert in_threads(af.is_grad_enabled) == [True]
 
 
 def test_tasks_do_not_disturb_each_other():
@@ -236,16 +232,12 @@ def test_generators_that_take_turns_restore_the_mode():
 
 def test_a_block_that_another_thread_entered_changes_nothing_here():
     off = af.no_grad()
-    thread = threading.Thread(target=off.__enter__)
-    thread.start()
-    thread.join()
+    in_threads(off.__enter__)
     with af.options(digits=7):
         off.__exit__(None, None, None)
         assert (af.is_grad_enabled(), af.options.digits) == (True, 7)
     with off:  # and in one instance that both use nobody takes the other's
-        thread = threading.Thread(target=lambda: off.__enter__().__exit__())
-        thread.start()
-        thread.join()
+        in_threads(lambda: off.__enter__().__exit__())
         assert not af.is_grad_enabled()
     assert af.is_grad_enabled()
 

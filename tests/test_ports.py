@@ -16,16 +16,6 @@ import autoflow as af
 FOLDER = Path(__file__).parent.parent / "examples" / "ports"
 WAS = re.compile(r"^( *)(?:\S.*  )?# was: (.*)$", re.MULTILINE)
 PRINTED = re.compile(r"(\S+): (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)")
-NEED_SCIPY = {
-    "censored_lifetimes",
-    "gaussian_process",
-    "heated_rod",
-    "image_registration",
-    "kalman_filter",
-    "ode_fit",
-    "spline_fit",
-    "wave_control",
-}
 # Whose users write them so, and how far its numbers may be away: JAX computes in single precision.
 PORTS = {
     "censored_lifetimes": ("scipy", 1e-3), "spline_fit": ("scipy", 1e-2),
@@ -42,7 +32,7 @@ def run(capsys):
     """Run a port: its variables, and the numbers that it printed, by the word before them."""
 
     def run(path):
-        if path.stem in NEED_SCIPY:
+        if needs_scipy(path):
             pytest.importorskip("scipy")
         af.reset()
         names = runpy.run_path(str(path), run_name="__main__")
@@ -55,6 +45,10 @@ def ran(run, name):
     return run(FOLDER / f"{name}.py")
 
 
+def needs_scipy(path):
+    return "from scipy" in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", PORTS)
 def test_a_port_is_short_and_says_what_it_is_what_changed_and_what_it_needs(name):
     text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
@@ -63,7 +57,7 @@ def test_a_port_is_short_and_says_what_it_is_what_changed_and_what_it_needs(name
     assert {"autograd": "HIPS autograd's users", "mygrad": "MyGrad's users", "micrograd": "micrograd's users",
             "jax": "JAX's users", "scipy": "SciPy's users"}[PORTS[name][0]] in doc  # fmt: skip
     assert " change: " in doc
-    assert ("Needs SciPy." in doc) == (name in NEED_SCIPY) == ("from scipy" in text)
+    assert ("Needs SciPy." in doc) == needs_scipy(FOLDER / f"{name}.py")
     assert 1 <= len(WAS.findall(text)) <= 8
 
 

@@ -109,7 +109,7 @@ class Segment:
         values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
         arrays = [own_result(value_of(z), [*values, *tree_leaves([args, options])]) for z in results]
         self.fingerprint = Fingerprint(roots, self.start, arrays)
-        operands: Gathered = (values, tuple(sources), {}, [])
+        operands: Gathered = (values, list(sources), {}, [])
         return record_results(_row(len(sources)), operands, [self], arrays, several, flows.__getitem__)
 
     def again(self, record: Record) -> list[Any]:

@@ -152,9 +152,7 @@ def register_rule(
         "examples": examples, "replace": replace,
     }  # fmt: skip
     meant = {name: word for name, word in words.items() if callable(word)}  # arguments of that name
-    for name in meant:
-        del words[name]
-    return _register(function, {**derivatives, **meant}, **words)
+    return _register(function, {**derivatives, **meant}, **{name: words[name] for name in words.keys() - meant.keys()})
 
 
 def _register(

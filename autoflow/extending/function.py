@@ -70,10 +70,7 @@ class Context:
         """The saved arrays, in order."""
         return tuple(self._saved)
 
-    @property
-    def saved_variables(self) -> tuple[Any, ...]:
-        """Another name for ``saved_tensors``."""
-        return self.saved_tensors
+    saved_variables = saved_tensors  # another name for it
 
     def mark_non_differentiable(self, *results: Any) -> None:
         """These results of forward have no gradient: they become Constants."""

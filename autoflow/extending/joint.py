@@ -78,11 +78,6 @@ RESULT_OF.vjps = RESULT_OF.scalar_vjps = (lambda g, saved: Parts({saved[1]: g}),
 RESULT_OF.holomorphic = False
 
 
-def recorded_result(record: Record, j: int, value: Array) -> Any:
-    """The j-th result of ``record`` as a node."""
-    return make_node(RESULT_OF, value, (None,), [NOTHING, j], (record,), {}, ())
-
-
 def result_in_pass(record: Record, j: int, value: Array) -> Any:
     """The j-th result of ``record``, for use inside a recorded pass."""
     return operation_from(value, new_record(RESULT_OF, (record,), (NOTHING, j, value)))
@@ -128,7 +123,9 @@ def record_results(
         record = current_record(make_node(row, np.zeros(()), (), [*values, *options], parents, constants, mutable))
         record.saved = (*record.saved[:-1], NOTHING)
         nodes = [
-            recorded_result(record, j, z) if flows[j] else constant_from(z, NODE_TYPES[type(z)])
+            make_node(RESULT_OF, z, (None,), [NOTHING, j], (record,), {}, ())
+            if flows[j]
+            else constant_from(z, NODE_TYPES[type(z)])
             for j, z in enumerate(results)
         ]
     return tuple(nodes) if several else nodes[0]

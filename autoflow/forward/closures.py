@@ -52,7 +52,7 @@ from .recording import (
     hidden_batch,
     make_node,
     one_family,
-    operand,
+    split_inputs,
 )
 
 # ---------------------------------------------------------------- another class beside a node: who computes?
@@ -300,19 +300,13 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
         return NotImplemented
     if modes().autocast is not None:
         return apply(rule, (x, y))
-    (a, p, shown_a, mutable_a), (b, q, shown_b, mutable_b) = operand(x), operand(y)
-    constants: dict[int, Any] = {}
-    if shown_a is not None:
-        constants[0] = shown_a
-    if shown_b is not None:
-        constants[1] = shown_b
-    mutable = (0, 1) if mutable_a and mutable_b else (0,) if mutable_a else (1,) if mutable_b else ()
+    values, parents, constants, mutable = split_inputs((x, y))
     if len(NODE_TYPES) > 1:
-        if (batch := hidden_batch((a, b))) is not None:
-            return apply_batched(batch, rule, (x, y), [a, b], [p, q], constants, mutable, compute)
-        a, b = one_family(rule, [a, b])
-    z = call_explained(compute, (a, b), rule, (x, y), True)
-    return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), [a, b], (p, q), constants, mutable)
+        if (batch := hidden_batch(values)) is not None:
+            return apply_batched(batch, rule, (x, y), values, parents, constants, mutable, compute)
+        values = one_family(rule, values)
+    z = call_explained(compute, values, rule, (x, y), True)
+    return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), values, parents, constants, mutable)
 
 
 def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

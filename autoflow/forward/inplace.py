@@ -84,8 +84,7 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     recording = modes().recording
     check_writable(x, recording)
     old, n, memory_of_x = current_record(x), rule.operands, x._value
-    values, sources, constants, _ = split_inputs(inputs[:n])
-    parents = list(sources)
+    values, parents, constants, _ = split_inputs(inputs[:n])
     for k in [*constants]:
         if constants[k] is x:
             del constants[k]  # no leaf of its own: what x was is the first operand
@@ -204,21 +203,18 @@ def set_value(x: Any, value: Any) -> None:
     value = value_of(value)
     if not hasattr(x, "_value"):
         raise history_lost(x)
-    if isinstance(x, VariableRole):
-        if value is not x._value:
-            new = plain_array(value)
-            if new.shape != x._value.shape:
-                raise InPlaceError(
-                    f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable "
-                    f"for another shape."
-                )
-            overwrite([x._value], [x.family.from_numpy(new) if type(new) is np.ndarray else new])
-        else:
-            overwrite([value], [value])
-    elif value is x._value:
+    if value is x._value:
         if current_record(x) is not None:
             raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
         overwrite([value], [value])
+    elif isinstance(x, VariableRole):
+        new = plain_array(value)
+        if new.shape != x._value.shape:
+            raise InPlaceError(
+                f"{x.name} has shape {x._value.shape}; assigned was shape {new.shape}. Make a new Variable for "
+                f"another shape."
+            )
+        overwrite([x._value], [x.family.from_numpy(new) if type(new) is np.ndarray else new])
     else:
         write_item(x, ..., value)
 
@@ -332,11 +328,9 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
-    if not isinstance(dst, NodeRole):
-        raise lost("np.copyto(plain, node) keeps only numbers: make the array with af.zeros(...)")
     if where is not True:
-        src = np.where(where, src, dst)  # type: ignore[call-overload]
-    write(dst, RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
+        src = np.where(where, src, dst)
+    write(node(dst, "copyto"), RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
 
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

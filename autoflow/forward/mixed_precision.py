@@ -78,14 +78,11 @@ def target(rule: Rule, operands: Iterable[Any]) -> Any:
 
 def cast(rule: Rule, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of an operation, in the row's order, as ``recording.apply`` computes it under autocast."""
-    if rule.variadic:
-        arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs[0]])
-        goal = target(rule, arrays)
-        return inputs if goal is None else (tuple([_as(x, goal) for x in arrays]), *inputs[1:])
-    n = rule.operands
-    inputs = (*[as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs[:n]], *inputs[n:])
-    goal = target(rule, inputs[:n])
-    return inputs if goal is None else (*[_as(x, goal) for x in inputs[:n]], *inputs[n:])
+    given = inputs[0] if rule.variadic else inputs[: rule.operands]
+    arrays = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in given])
+    if (goal := target(rule, arrays)) is not None:
+        arrays = tuple([_as(x, goal) for x in arrays])
+    return (arrays, *inputs[1:]) if rule.variadic else (*arrays, *inputs[rule.operands :])
 
 
 def _as(x: Any, goal: Any) -> Any:

@@ -54,7 +54,7 @@ REALS = frozenset({float, int, bool, np.float64, np.float32, np.float16, np.int6
 NUMBERS = REALS | {complex, np.complex128, np.complex64}
 
 
-Gathered = tuple[list[Any], tuple[Any, ...], dict[int, Any], list[int]]  # the results of split_inputs
+Gathered = tuple[list[Any], list[Any], dict[int, Any], list[int]]  # the results of split_inputs
 
 
 class Operand(NamedTuple):
@@ -92,7 +92,10 @@ def operand(x: Any) -> Operand:
 
 def split_inputs(inputs: Sequence[Any]) -> Gathered:
     """For operands: values, parents, leaves to show in pictures by place, and the places of what may change unseen."""
-    values, parents, constants, mutable = [], [], {}, []
+    values: list[Any] = []
+    parents: list[Any] = []
+    constants: dict[int, Any] = {}
+    mutable: list[int] = []
     for k, x in enumerate(inputs):
         value, parent, shown, is_mutable = operand(x)
         values.append(value)
@@ -101,7 +104,7 @@ def split_inputs(inputs: Sequence[Any]) -> Gathered:
             constants[k] = shown
         if is_mutable:
             mutable.append(k)
-    return values, tuple(parents), constants, mutable
+    return values, parents, constants, mutable
 
 
 def as_reshape_of_base(x: Any) -> Any:
@@ -232,20 +235,12 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         arrays = tuple(inputs[0])
         inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))
     n = rule.operands
-    values: list[Any] = []
-    parents: list[Any] = []
-    constants: dict[int, Any] = {}
-    mutable: list[int] = []
+    values, parents, constants, mutable = split_inputs(inputs[:n])
     for k in range(n):
-        value, record, shown, is_mutable = operand(inputs[k])
-        values.append(value)
-        parents.append(record)
-        if record is not None and rule.needs[k] is None:  # nothing flows to it (the condition of where)
-            parents[k], shown = None, inputs[k] if isinstance(inputs[k], NodeRole) else None
-        if shown is not None:
-            constants[k] = shown
-        if is_mutable:
-            mutable.append(k)
+        if rule.needs[k] is None and parents[k] is not None:  # nothing flows to it (the condition of where)
+            parents[k] = None
+            if isinstance(inputs[k], NodeRole):
+                constants[k] = inputs[k]
     for k in range(n, len(inputs)):
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
@@ -260,7 +255,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
     result = call_explained(rule.compute, values, rule, inputs, True)
     if type(result) not in NODE_TYPES:
         result = plain_array(result)
-    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
+    return make_node(rule, result, inputs, values, parents, constants, mutable)
 
 
 def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
@@ -353,7 +348,7 @@ def as_plain(result: Any) -> Array:
 
 
 def make_node(
-    rule: Rule, result: Array, inputs: Any, values: list[Any], parents: tuple[Any, ...],
+    rule: Rule, result: Array, inputs: Any, values: list[Any], parents: Sequence[Any],
     constants: dict[int, Any], mutable: Any,
 ) -> Any:  # fmt: skip
     """Make the node: a Constant if nothing is recorded, else an Operation with its record."""
@@ -371,7 +366,7 @@ def make_node(
     node._value = result
     if type(result) is not ndarray or result.size < FROM:
         node._operand = result
-    node._record = new_record(rule, parents, (), depth=3)
+    node._record = new_record(rule, tuple(parents), (), depth=3)
     limit = switches.keep
     fingerprints: list[tuple[Array, bytes]] = []
     if mutable or result.size > limit or not rule.elementwise:  # else all is small: keep it, needed or not
@@ -426,4 +421,4 @@ def apply_batched(
     if not is_held:
         return result
     mutable = [k for k in mutable if not hasattr(values[k], "batch_layer") or values[k].flags.writeable]  # no arguments
-    return make_node(rule, result, inputs, values, tuple(parents), constants, mutable)
+    return make_node(rule, result, inputs, values, parents, constants, mutable)

@@ -53,10 +53,7 @@ def replay_node(node: Any, inputs: Inputs | None = None) -> Array:
     >>> at(np.array(3.0)), at(np.array(4.0))
     (array(10.), array(17.))
     """
-    record = gradient_target(node)
-    if record is None:
-        raise LostGradientError(f"{node.name} has no history that could be run again")
-    return replay(record, {key_of(k): v for k, v in (inputs or {}).items()})
+    return replay(root_of(node), {key_of(k): v for k, v in (inputs or {}).items()})
 
 
 def replay(record: Any, inputs: Inputs) -> Array:
@@ -89,11 +86,7 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
     >>> new[x].grad, x.grad
     (array(6.), None)
     """
-    roots = []
-    for x in node if isinstance(node, list) else [node]:
-        roots.append(gradient_target(x))
-        if roots[-1] is None:
-            raise LostGradientError(f"{x.name} has no history that could be run again")
+    roots = [root_of(x) for x in (node if isinstance(node, list) else [node])]
     given = {key_of(k): v for k, v in inputs.items()}
     order = program(roots, given)
     check_used(order, given)
@@ -114,6 +107,14 @@ def record_again(node: Any, inputs: Inputs) -> tuple[Any, dict[Any, Any]]:
             nodes[r].name = getattr(r, "_name", None)  # given by the user; None if there is only the running one
     new = [nodes[root] for root in roots]
     return (new if isinstance(node, list) else new[0]), nodes
+
+
+def root_of(node: Any) -> Any:
+    """The record of a node, or the Variable; LostGradientError for one without a history."""
+    record = gradient_target(node)
+    if record is None:
+        raise LostGradientError(f"{node.name} has no history that could be run again")
+    return record
 
 
 def again(record: Record, operands: list[Any]) -> Any:

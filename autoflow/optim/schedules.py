@@ -182,8 +182,7 @@ class Accumulation:
     def __init__(self, optimiser: Optimiser, every: int) -> None:
         if not isinstance(optimiser, Optimiser):
             raise TypeError(f"Accumulation takes an optimiser, not {type(optimiser).__name__}")
-        if every < 1:
-            raise ValueError(f"Accumulation: every must be at least 1, not {every}")
+        at_least_one("Accumulation", "every", every)
         self.optimiser, self.every, self.pending = optimiser, int(every), 0
 
     @property

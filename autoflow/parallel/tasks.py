@@ -167,16 +167,8 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
 # ---------------------------------------------------------------- programs, their derivatives, the task of a worker
 
 
-TRAVELLING = (
-    "recording",
-    "keep",
-    "strict",
-    "max_bytes",
-    "safe_masking",
-    "autocast",
-    "anomaly",
-    "shadow",
-)  # modes that a task takes along
+# Modes that a task takes along.
+TRAVELLING = ("recording", "keep", "strict", "max_bytes", "safe_masking", "autocast", "anomaly", "shadow")
 COMPILED: OrderedDict[bytes, Callable[..., Any]] = OrderedDict()  # of this process, by the digest of the program
 KEPT = 16
 

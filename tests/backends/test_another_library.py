@@ -11,6 +11,7 @@ import pytest
 import standin
 from devices import INDICES
 from standin import COPIES, Device, put
+from support import plain
 
 import autoflow as af
 from autoflow import backends, nn, optim
@@ -33,10 +34,6 @@ def there(x, expected, scale=1):
     """An array of the other library with these numbers."""
     assert isinstance(x, Device), type(x)
     np.testing.assert_allclose(np.asarray(plain(x).get()), np.multiply(expected, scale), rtol=1e-13, atol=1e-13)
-
-
-def plain(x):
-    return x.value if isinstance(x, af.Node) else x
 
 
 # ---------------------------------------------------------------- numbers that leave the graph
@@ -95,6 +92,8 @@ def test_ten_lines_make_an_array_library_differentiable():
     family = backends.register(Device, from_numpy=put, to_numpy=Device.get)
     assert backends.register(Device, from_numpy=put, to_numpy=Device.get) is family
     x = af.Variable(put([1.0, 2.0]), name="x")
+    assert type(x) is family.Variable
+    assert not issubclass(family.Variable, af.Variable)
     assert isinstance(x, af.Variable)
     assert isinstance(x, Device)
     np.exp(x).sum().backward()

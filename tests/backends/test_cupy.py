@@ -21,6 +21,7 @@ import cases  # noqa: E402
 import devices  # noqa: E402
 import standin  # noqa: E402
 from cases import Case  # noqa: E402
+from support import plain  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.backends import registry  # noqa: E402
@@ -38,10 +39,6 @@ def cupys(numbers):
     array = np.ascontiguousarray(numbers)
     memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, owner=array, device_id=0)
     return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-
-
-def plain(x):
-    return x.value if isinstance(x, af.Node) else x
 
 
 @pytest.fixture
@@ -153,13 +150,6 @@ def test_the_two_libraries_do_not_mix(x):
         x + af.Variable(np.ones((2, 2)))
     with pytest.raises(MixedArraysError):
         x * np.ones((2, 2))
-
-
-def test_without_a_gpu_to_gpu_says_so():
-    if cupy.is_available():
-        pytest.skip("there is a GPU: see tests/backends/test_gpu.py")
-    with pytest.raises(RuntimeError, match=r"finds no GPU"):
-        af.Variable([1.0]).to_gpu()
 
 
 def namesake(function):

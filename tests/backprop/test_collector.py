@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from interrupts import signals
+from threads import in_threads
 
 import autoflow as af
 from autoflow.backprop import passes
@@ -117,11 +118,7 @@ def test_threads_share_it(every_graph_is_large):
             z.backward()
             ended.set()
 
-        threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        in_threads(lambda: work(0), lambda: work(1))
         assert seen == [False, False]
         assert gc.isenabled()
 

@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from interrupts import signals
+from threads import in_threads
 
 import autoflow as af
 from autoflow.backprop import engine, passes
@@ -337,21 +338,14 @@ def nervous(seconds: float = 1e-6) -> Iterator[None]:
 
 def together(work: Callable[[], Any], n: int = 8) -> list[Any]:
     """Run ``work`` in n threads at once."""
-    results: list[Any] = []
     barrier = threading.Barrier(n)
 
-    def run() -> None:
+    def run() -> Any:
         barrier.wait()
-        results.append(work())
+        return work()
 
-    threads = [threading.Thread(target=run) for _ in range(n)]
     with nervous():
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert len(results) == n
-    return results
+        return in_threads(*[run] * n)
 
 
 def tangle() -> tuple[Any, list[Any]]:
@@ -571,15 +565,6 @@ def test_an_interrupt_leaves_no_switch_behind(create_graph: bool) -> None:
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_gc() -> Iterator[None]:
-    """Only reference counts free anything."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def step(w: Any, x: Any, **options: Any) -> None:

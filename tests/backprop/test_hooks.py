@@ -1,11 +1,10 @@
 """Hooks on gradients and on operations; options."""
 
-import gc
-import threading
 import weakref
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import autoflow as af
 from autoflow.backprop.hooks import LEAF_HOOKS, on_operation
@@ -189,18 +188,14 @@ def test_a_pass_inside_a_hook():
     assert (x.grad, w.grad) == (2.0, 6.0)
 
 
-def test_hooks_die_with_their_variable():
+def test_hooks_die_with_their_variable(no_gc):
     before = len(LEAF_HOOKS)
     x = af.Variable(1.0)
     x.register_hook(print)
     assert len(LEAF_HOOKS) == before + 1
     gone = weakref.ref(x)
-    gc.disable()
-    try:
-        del x
-        assert gone() is None
-    finally:
-        gc.enable()
+    del x
+    assert gone() is None
     assert len(LEAF_HOOKS) == before
 
 
@@ -253,9 +248,7 @@ def test_other_threads_are_not_heard():
     heard = []
     x = af.Variable(1.0)
     with on_operation(lambda node: heard.append(node)):
-        thread = threading.Thread(target=lambda: x * x)
-        thread.start()
-        thread.join()
+        in_threads(lambda: x * x)
     assert heard == []
 
 
@@ -263,18 +256,14 @@ def test_other_threads_are_not_heard():
 
 
 def test_options_hold_in_their_context():
-    seen = []
     with af.options(keep=0, strict=True):
-        thread = threading.Thread(target=lambda: seen.append(af.options.keep))
-        thread.start()
-        thread.join()
+        assert in_threads(lambda: af.options.keep) == [4096]
         x = af.Variable([1.0, 2.0])
         y = x * x
         y.sum().backward()
         assert y.grad is None
         with pytest.raises(LostGradientError):
             int(y.sum())
-    assert seen == [4096]
 
 
 def test_options_are_checked():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import row_restored
+from support import plain, row_restored
 
 import autoflow as af
 from autoflow.errors import DataError, GradientShapeError, LostGradientError, NoRuleError, StaleValueError
@@ -193,10 +193,6 @@ LOSSES: dict[str, Any] = {
     "one x of two": lambda g, x, z: g * 6 * np.array(x) * x,
     "in two steps": lambda g, x, z: np.full(2, g * 2.0) * 3 * (x * x),
 }
-
-
-def plain(x: Any) -> Any:
-    return x.value if isinstance(x, af.Node) else x
 
 
 ORDERS: dict[str, Any] = {

@@ -1,12 +1,11 @@
 """Users' rules: Function classes, primitives, rows for other people's functions, names in af.ops."""
 
-import gc
-import threading
 import weakref
 
 import numpy as np
 import pytest
 from support import row_restored
+from threads import in_threads
 
 import autoflow as af
 from autoflow import ops
@@ -282,21 +281,17 @@ def test_arguments_are_protected():
         z.sum().backward()
 
 
-def test_what_was_not_saved_is_freed():
+def test_what_was_not_saved_is_freed(no_gc):
     x = af.Variable(np.ones(5000))
     y = x * 1.0
     z = function(lambda ctx, x: 2 * x, lambda ctx, g: 2 * g).apply(y)
     gone = weakref.ref(y)
-    gc.disable()
-    try:
-        del y
-        assert gone() is None
-        z.sum().backward()
-        gone = weakref.ref(z.grad_fn.saved[-2].ctx)
-        del z
-        assert gone() is None
-    finally:
-        gc.enable()
+    del y
+    assert gone() is None
+    z.sum().backward()
+    gone = weakref.ref(z.grad_fn.saved[-2].ctx)
+    del z
+    assert gone() is None
     assert np.all(x.grad == 2.0)
 
 
@@ -322,15 +317,12 @@ def test_an_error_in_backward_changes_nothing():
 def test_threads_share_a_graph():
     x = af.Variable(np.arange(4.0))
     z = np.sum(Square.apply(x) ** 2)
-    answers = []
 
     def work():
-        answers.append(z.grad_fn.operands[0](np.ones(4)))
+        z.grad_fn.operands[0](np.ones(4))
         z.backward()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
+    in_threads(*[work] * 8)
     np.testing.assert_allclose(x.grad, 8 * 4 * x.value**3)
 
 

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from interrupts import interrupt, places
+from threads import in_threads
 
 import autoflow as af
 from autoflow.base.numbering import now
@@ -271,11 +272,7 @@ def test_threads_that_write_into_arrays_of_their_own():
                 pass
         stop.set()
 
-    threads = [threading.Thread(target=f) for f in (writes, writes, reads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(writes, writes, reads)
     assert wrong == []
 
 

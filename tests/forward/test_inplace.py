@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import needs_flags
+from support import central, needs_flags
 
 import autoflow as af
 from autoflow.errors import InPlaceError, LostGradientError, StaleValueError
@@ -225,19 +225,6 @@ def filled_by_copyto(x, w):
 PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__ and callable(f)]
 
 
-def numeric_gradient(program, weights, k):
-    point = (X, W)[k]
-    numeric = np.zeros_like(point)
-    for i in np.ndindex(point.shape):
-        ends = []
-        for h in (1e-6, -1e-6):
-            args = [X.copy(), W.copy()]
-            args[k][i] += h
-            ends.append(np.sum(weights * program(*args)))
-        numeric[i] = (ends[0] - ends[1]) / 2e-6
-    return numeric
-
-
 @pytest.mark.parametrize("keep", [4096, 0])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_value_and_gradients(program, keep):
@@ -251,7 +238,8 @@ def test_value_and_gradients(program, keep):
         z.backward(weights)
     for k, node in enumerate((x, w)):
         got = np.zeros_like(node.value) if node.grad is None else node.grad
-        np.testing.assert_allclose(got, numeric_gradient(program, weights, k), atol=1e-7)
+        numeric = central(lambda xs: np.sum(weights * program(*[x.copy() for x in xs])), [X, W], k)
+        np.testing.assert_allclose(got, numeric, atol=1e-7)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -1,10 +1,9 @@
 """Mixed precision: which operations are cast, and the scale of the loss."""
 
-import threading
-
 import numpy as np
 import pytest
 from support import row_restored
+from threads import in_threads
 
 import autoflow as af
 from autoflow import optim
@@ -77,17 +76,13 @@ def test_the_rest_promotes():
 
 def test_nesting_threads_and_decorators():
     x = variable(2, 2)
-    seen = []
     with autocast():
         with autocast(enabled=False):
             assert (x @ x).dtype == SINGLE
         assert (x @ x).dtype == HALF
-        thread = threading.Thread(target=lambda: seen.append((x @ x).dtype))
-        thread.start()
-        thread.join()
+        assert in_threads(lambda: (x @ x).dtype) == [SINGLE]
         with af.no_grad():
             assert (x @ x).dtype == HALF
-    assert seen == [SINGLE]
     assert autocast()(lambda: x @ x)().dtype == HALF
     with pytest.raises(TypeError, match=r"np.float16, not in float64"):
         autocast(np.float64)

@@ -3,7 +3,6 @@
 With PyTorch, ``AUTOFLOW_FREEZE=1 pytest tests/nn/test_attention.py`` writes the file anew.
 """
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -111,8 +110,7 @@ def test_values_and_gradients_are_pytorchs(name):
 
 @pytest.mark.peers
 def test_the_golden_results_are_those_of_the_pytorch_here():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    pytest.importorskip("torch", reason="PyTorch is not installed")
     results = {f"{name}: {key}": x for name in CASES for key, x in pytorchs(name).items()}
     check_frozen(GOLDEN, results)
 

@@ -1,11 +1,11 @@
 """Functions, losses, convolution and pooling: gradients against differences, twice; PyTorch's values; bad input."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 from frozen import check_frozen
+from support import directional
 
 import autoflow as af
 from autoflow import nn
@@ -83,12 +83,6 @@ CASES = {
 }  # fmt: skip
 
 
-def along(f, xs, directions, h=2e-4):
-    """The derivative of f in a direction, by differences with error h⁴."""
-    steps = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
-    return sum(w * f([x + k * h * d for x, d in zip(xs, directions, strict=True)]) for k, w in steps) / h
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name):
     """First derivatives in float64 and float32; second ones against differences of the first."""
@@ -107,13 +101,13 @@ def test_gradients(name):
         return sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True)]), leaves
 
     first, _ = slope(xs)
-    assert first == pytest.approx(along(lambda at: float(loss(at)), xs, directions), rel=1e-7, abs=1e-7)
+    assert first == pytest.approx(directional(lambda at: float(loss(at)), xs, directions), rel=1e-7, abs=1e-7)
 
     again, leaves = slope(xs, create_graph=True)
     assert float(again) == pytest.approx(first, rel=1e-12, abs=1e-12)
     for leaf in leaves:
         leaf.zero_grad()
-    second = along(lambda at: slope(at)[0], xs, directions)
+    second = directional(lambda at: slope(at)[0], xs, directions)
     if getattr(again, "requires_grad", False):
         again.backward()
         ours = sum([np.sum(v.grad * d) for v, d in zip(leaves, directions, strict=True) if v.grad is not None])
@@ -151,14 +145,6 @@ def test_single_precision_targets():
 
 
 # -- PyTorch ---------------------------------------------------------------------------------------------------------
-
-
-def torch_or_skip():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
-    return torch
 
 
 # the same call in both: (name, arguments, options); every array that is float is differentiated
@@ -237,7 +223,7 @@ def ours(name, arguments, options):
 
 def pytorchs(name, arguments, options):
     """The same of PyTorch."""
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     options = dict(options)
     values_only = options.pop("values only", False)
     f = getattr(torch.nn.functional, name, None) or getattr(torch, name)
@@ -272,7 +258,7 @@ def test_the_golden_results_are_those_of_the_pytorch_here():
 
 @pytest.mark.peers
 def test_softmax_as_in_pytorch():
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = 50 * draw(4, 3)
     np.testing.assert_allclose(nn.softmax(x, 0), torch.softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
     np.testing.assert_allclose(nn.log_softmax(x, 0), torch.log_softmax(torch.tensor(x), 0).numpy(), rtol=1e-12)
@@ -280,7 +266,7 @@ def test_softmax_as_in_pytorch():
 
 @pytest.mark.peers
 def test_running_means_as_in_pytorch():
-    torch = torch_or_skip()
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     mean, var = np.zeros(3), np.ones(3)
     tmean, tvar = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
     for k in range(3):

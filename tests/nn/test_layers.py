@@ -1,14 +1,15 @@
 """Modules and layers: names, states, files, modes, pictures; PyTorch's values; bad input; trainings that succeed."""
 
 import ast
-import importlib.util
 import inspect
 import math
 import re
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from support import plain
+from threads import in_threads
 
 import autoflow as af
 from autoflow import nn, optim
@@ -255,10 +256,7 @@ def test_a_sequence_in_two_parts():
 @pytest.mark.peers
 @pytest.mark.parametrize("kind", ["RNN", "LSTM"])
 def test_recurrent_as_in_pytorch(kind):
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     ours = getattr(nn, kind)(3, 4, rng=rng())
     theirs = getattr(torch.nn, kind)(3, 4, batch_first=True, dtype=torch.float64)
     state = {
@@ -276,10 +274,7 @@ def test_recurrent_as_in_pytorch(kind):
 
 @pytest.mark.peers
 def test_weights_of_pytorch_load_unchanged():
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    import torch
-
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     theirs = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).double().eval()
     ours = nn.Sequential(nn.Conv2d(1, 2, 3, rng=rng()), nn.BatchNorm(2)).eval()
     state = {k: v.numpy() for k, v in theirs.state_dict().items() if "num_batches" not in k}
@@ -365,10 +360,6 @@ def learn(model, x, y, steps, optimiser):
         optimiser.step()
     with af.no_grad():
         return float(np.mean(np.argmax(plain(model.eval()(x)), axis=-1) == y))
-
-
-def plain(x):
-    return x.value if isinstance(x, af.Node) else x
 
 
 def test_a_network_learns_exclusive_or():
@@ -524,11 +515,7 @@ def test_functional_call_in_threads():
         value = {"weight": np.full((1, 1), float(k)), "bias": np.zeros(1)}
         found[k] = {float(nn.functional_call(model, value, np.ones((1, 1)))[0, 0]) for _ in range(50)}
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(*[partial(work, k) for k in range(4)])
     assert found == {k: {float(k)} for k in range(4)}
 
 

@@ -126,17 +126,6 @@ def test_without_releases_python_dies() -> None:
     assert run(without, "chain(0)")[0] != 0
 
 
-def test_nothing_waits_when_all_is_freed() -> None:
-    x = af.Variable(np.ones(3))
-    here = weakref.ref(x)
-    y = x
-    for _ in range(5_000):
-        y = y * 1.0
-    del x, y
-    assert here() is None
-    assert not versions.FREED.waiting
-
-
 def test_200_000_operations_are_freed() -> None:
     """In this process, so also in a browser, whose stack ends after some thousand."""
     x = af.Variable(1.0)

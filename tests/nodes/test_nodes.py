@@ -5,7 +5,7 @@ import pytest
 from support import rows
 
 import autoflow as af
-from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError, NoRuleError
+from autoflow.errors import AutoflowError, DataError, GradientShapeError, LostGradientError
 
 
 def test_a_node_is_an_array():
@@ -409,22 +409,3 @@ def test_an_operand_that_wants_no_arrays_is_asked_by_python():
     x = af.Variable([1.0])
     assert x + Shy() == "asked"
     assert Shy() * x == "asked"
-
-
-def test_an_unknown_keyword_is_refused_by_name():
-    x = af.Variable([1.0, 2.0])
-    with pytest.raises(TypeError, match="axsi"):
-        x.sum(axsi=0)
-    with pytest.raises(NoRuleError, match="where="):
-        np.exp(x, where=np.array([True, False]))
-
-
-def test_arrays_that_numpy_made_behind_our_back_are_readable_and_refused_as_operands():
-    x = af.Variable([1.0, 2.0]) * 1.0
-    orphan = np.array(x, subok=True)
-    assert "without a history" in repr(orphan)
-    assert str(orphan) == "[1. 2.]"
-    with pytest.raises(LostGradientError, match="its history is lost"):
-        orphan * 2.0
-    with pytest.raises(LostGradientError, match="its history is lost"):
-        np.concatenate([orphan, x])

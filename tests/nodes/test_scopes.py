@@ -1,10 +1,10 @@
 """Scopes: who records them, that they nest, and that they cost nothing where there are none."""
 
 import asyncio
-import threading
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import autoflow as af
 from autoflow.base.modes import modes
@@ -79,11 +79,8 @@ def test_an_exception_ends_the_scope_and_threads_have_their_own():
     with pytest.raises(KeyError), scope("a"):
         raise KeyError
     assert modes().scope == ()
-    found = []
     with scope("main"):
-        thread = threading.Thread(target=lambda: found.append((x * x).grad_fn.scope))
-        thread.start()
-        thread.join()
+        found = in_threads(lambda: (x * x).grad_fn.scope)
     assert found in ([()], [("main",)])  # a thread inherits the context from Python 3.14 on, if it is told so
 
 

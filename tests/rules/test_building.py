@@ -21,27 +21,13 @@ windows = np.lib.stride_tricks.sliding_window_view
 @pytest.mark.parametrize(
     ("f", "xs"),
     [
-        (lambda x: np.delete(x, 1), (V,)), (lambda x: np.delete(x, [0, -1], axis=1), (A,)), (lambda x: np.delete(x, slice(None, None, 2)), (A,)), (lambda x: np.delete(x, [True, False], 0), (A,)),
-        (lambda x, y: np.insert(x, 1, y), (V, S)), (lambda x, y: np.insert(x, [1, 3], y), (V, A[0, :2])), (lambda x, y: np.insert(x, 1, y, axis=1), (A, V[:2])), (lambda x: np.insert(x, 0, 7, axis=0), (A,)),
-        (lambda y: np.insert([1.0, 2.0], 1, y), (V,)), (lambda x: np.insert(x, slice(0, 2), [7, 8]), (V,)),
-        (lambda x: np.resize(x, (3, 4)), (V,)), (lambda x: np.resize(x, 2), (A,)), (lambda x: np.extract(x > 0, x), (A,)), (lambda x: np.extract([1, 0, 1], x), (V,)),
-        (lambda x: np.trim_zeros(np.pad(x, (1, 2))), (V,)), (lambda x: np.trim_zeros(np.pad(x, 1)), (A,)), (lambda x: np.trim_zeros(np.pad(x, 1), "f"), (V,)), (lambda x: np.trim_zeros(np.pad(x, 1), "B", axis=1), (A,)),
-        (lambda x, y: np.select([x > 1, x < 0], [x, y]), (A, A * A)), (lambda x, y: np.select([x > 1, x < 0], [x * x, 2.0], default=y), (A, S)), (lambda x: np.select([A[0] > 0], [x], 1), (A,)),
-        (lambda x, y: np.choose([0, 1, 1], [x, y]), (A, S)), (lambda x: np.choose([1, 0, 1], x), (A,)), (lambda x: np.choose([1, 5, -1], [x, 0.0], mode="wrap"), (V[:3],)),
-        (lambda x: np.piecewise(x, [x < 0, x > 1], [lambda t: t * t, lambda t: -t, 3.0]), (A,)), (lambda x: np.piecewise(x, x > 0, [lambda t, a: a * t, lambda t, a: t], 2.0), (V,)),
-        (lambda x: np.piecewise(x, [x > 0], [np.exp]), (S,)), (lambda x, y: np.piecewise(x, [x > 0], [np.exp, y]), (V, S)),
-        (parts(np.meshgrid), (V, A[0])), (parts(lambda x, y: np.meshgrid(x, y, S, indexing="ij", copy=False)), (V, A[0])), (parts(lambda x, y: np.meshgrid(x, y, sparse=True)), (V, A[0])),
-        (lambda x: windows(x, 3), (V,)), (lambda x: windows(x, (2, 2), axis=(0, 2)), (T,)),
-        (lambda x, y: np.linspace(x, y), (S, 2 * S)), (lambda x: np.linspace(0, x, 4, axis=1), (V,)), (lambda x: np.linspace(x, 1, num=3, endpoint=False), (A,)),
-        (parts(lambda x, y: np.linspace(x, y, 4, retstep=True)), (S, 2 * S)), (lambda x, y: np.logspace(x, y, 4), (S, 2 * S)), (lambda x, y, b: np.logspace(x, y, 4, base=b), (S, 2 * S, S)),
-        (lambda x, b: np.logspace(x, 2.0, 3, base=b, axis=-1), (A, np.array([2.0, 3.0, 2.5]))), (lambda x, y: np.geomspace(x, y, 5), (S, 3 * S)), (lambda x, y: np.geomspace(x, y, 5), (-S, -3 * S)), (lambda x: np.geomspace(x, 8.0, 3, endpoint=False), (S,)),
-        (lambda x: np.apply_along_axis(np.sum, 0, x), (A,)), (lambda x: np.apply_along_axis(lambda r: r * r[0], 1, x), (T,)), (lambda x: np.apply_along_axis(lambda r, k: np.outer(r, r)[k:], 1, x, 1), (A,)),
-        (lambda x: np.apply_over_axes(np.sum, x, [0, -1]), (T,)), (lambda x: np.apply_over_axes(np.cumsum, x, 1), (A,)),
-        (lambda x: np.modf(x)[0], (A + 0.1,)), (lambda x: np.frexp(x)[0], (A + 0.1,)), (lambda x: np.ldexp(x, [1, -2, 3]), (A,)), (lambda x: np.nextafter(x, 3.0), (A,)), (lambda x: np.fix(x) + x, (A + 0.1,)),
-        (lambda x: np.r_[x, 1.0, x[:2]], (V,)), (lambda x: np.r_[0.0, x], (V,)), (lambda x, y: np.block([[x, x], [y, y]]), (A, A)), (lambda x: np.c_[x, x], (A,)),
-        (lambda x: np.real(np.emath.sqrt(x)), (V + 2,)), (lambda x: np.abs(np.emath.sqrt(x)), (V,)), (lambda x: np.abs(np.emath.log(x)), (V,)), (lambda x: np.abs(np.emath.log2(x)), (V,)), (lambda x: np.abs(np.emath.log10(x)), (V,)),
-        (lambda x: np.abs(np.emath.logn(2.0, x)), (V,)), (lambda x: np.abs(np.emath.power(x, 1.5)), (V,)), (lambda x: np.emath.power(x, -2), (V + 2,)), (lambda x: np.abs(np.emath.power(x, -2)), (V,)), (lambda x: np.emath.arccos(x), (V * 0.4,)), (lambda x: np.emath.arcsin(x), (V * 0.4,)),
-        (lambda x: np.abs(np.emath.arctanh(x)), (V * 0.9,)), (lambda x: np.real_if_close(x) * 1.0, (V,)), (lambda x: np.real_if_close(x + 1e-20j), (V,)), (lambda x: np.abs(np.real_if_close(x + 1j)), (V,)),
+        (lambda x: np.delete(x, slice(None, None, 2)), (A,)), (lambda x: np.delete(x, [True, False], 0), (A,)),
+        (lambda x: np.insert(x, slice(0, 2), [7, 8]), (V,)),
+        (lambda x: np.piecewise(x, x > 0, [lambda t, a: a * t, lambda t, a: t], 2.0), (V,)),
+        (lambda x: np.piecewise(x, [x > 0], [np.exp]), (S,)),
+        (lambda x: np.geomspace(x, 8.0, 3, endpoint=False), (S,)),
+        (lambda x: np.apply_over_axes(np.cumsum, x, 1), (A,)), (lambda x: np.r_[x, 1.0, x[:2]], (V,)),
+        (lambda x: np.r_[0.0, x], (V,)), (lambda x: np.c_[x, x], (A,)), (lambda x: np.real_if_close(x) * 1.0, (V,)),
     ],
 )  # fmt: skip
 def test_values_and_derivatives(f, xs):
@@ -56,14 +42,6 @@ def test_plain_parts_of_floats():
     np.testing.assert_array_equal(x.grad, 1.0)
     assert type(np.frexp(x)[1]) is np.ndarray
     assert same_bits(np.frexp(x)[1], np.frexp(A)[1])
-
-
-def test_a_dtype_between_nodes():
-    x = af.Variable(1.5)
-    z = np.linspace(x, 2, 3, dtype=np.float32)
-    assert same_bits(z.value, np.linspace(1.5, 2, 3, dtype=np.float32))
-    z.sum().backward()
-    assert x.grad == 1.5
 
 
 def test_integers_between_nodes_are_plain_numbers():

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from checks import check
-from support import same_bits
+from support import central, same_bits
 
 import autoflow as af
 
@@ -20,21 +20,12 @@ parts = lambda f: lambda *xs: np.concatenate([np.ravel(z) for z in f(*xs)])  # n
 @pytest.mark.parametrize(
     ("f", "xs"),
     [
-        (np.diff, (V,)), (lambda x: np.diff(x, 2), (A,)), (lambda x: np.diff(x, axis=0), (A,)), (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
-        (lambda x: np.diff(x, 0) * 1.0, (V,)), (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])), (lambda x: np.diff(x, axis=-2, prepend=0), (A,)),
-        (np.ediff1d, (A,)), (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
-        (np.gradient, (V,)), (parts(np.gradient), (A,)), (lambda x: np.gradient(x, axis=1), (A,)), (lambda x: np.gradient(x, 2.0, axis=-1, edge_order=2), (A,)),
-        (lambda x, p: np.gradient(x, p), (V, P)), (lambda x, p: np.gradient(x, p, edge_order=2), (V, P)), (lambda x, d: np.gradient(x, d, edge_order=2), (V, S)),
-        (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])), (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
-        (np.trapezoid, (V,)), (lambda x: np.trapezoid(x, dx=0.5, axis=0), (A,)), (lambda y, x: np.trapezoid(y, x), (V, P)), (lambda y, x: np.trapezoid(y, x), (A, P[:4])),
-        (lambda y, x: np.trapezoid(y, x, axis=0), (A, np.cumsum(1 + A * A, axis=0))), (lambda y, d: np.trapezoid(y, dx=d), (A, S)),
-        (lambda x: np.unwrap(3 * x), (A,)), (lambda x: np.unwrap(x, 1.0, 0, period=2.0), (1.07 * A,)),
-        (lambda x: np.interp(x, [0.0, 1.0, 3.0], [1.0, 4.0, 2.0]), (V,)), (lambda x, p, f: np.interp(x, p, f), (A + 0.03, P, V)), (lambda f: np.interp([0.0, 0.7, 2.6, 9.0], P, f), (V,)),
-        (lambda x, p, f, a, b: np.interp(x, p, f, a, b), (2 * A + 0.03, P, V, S, 2 * S)), (lambda x, p, f: np.interp(x, p, f, period=2.1), (A + 0.03, P, V)),
-        (lambda x, p, f, period: np.interp(x, p, f, period=period), (A + 0.03, P, V, np.array(2.1))), (lambda p, f: np.interp(1.7, p, f, left=-1.0), (P, V)),
-        (np.convolve, (V, P[:3])), (lambda x: np.convolve([1, 2], x, "same"), (V,)), (lambda x, y: np.correlate(x, y, "same"), (V, P[:2])), (lambda x, y: np.correlate(y, x, "full"), (V, P[:2])),
-        (np.polyval, (V, S)), (np.polyval, (V[:3], A)), (lambda p: np.polyval(p, 2), (V,)), (lambda x: np.polyval([1, 2, 3], x), (A,)),
-        (np.vander, (V,)), (lambda x: np.vander(x, 3, increasing=True), (V,)), (lambda x: np.vander(x, N=2), (V,)),
+        (lambda x, y: np.diff(x, prepend=y, append=[1.0, 2.0]), (V, S)),
+        (lambda x, y: np.diff(x, n=2, axis=0, append=y), (A, A[:1])),
+        (lambda x, y: np.ediff1d(x, to_begin=y, to_end=[1.0, 2.0]), (V, S)), (lambda x: np.ediff1d(x, 3.0), (V,)),
+        (parts(lambda x, p: np.gradient(x, p, 0.5)), (A, P[:3])),
+        (lambda x: np.gradient(x, [0.0, 1.0, 2.0, 3.0, 4.0]), (V,)), (lambda x: np.gradient(x, [0, 1, 3, 4, 6]), (V,)),
+        (lambda x: np.convolve([1, 2], x, "same"), (V,)),
     ],
 )  # fmt: skip
 def test_values_and_derivatives(f, xs):
@@ -44,13 +35,9 @@ def test_values_and_derivatives(f, xs):
 @pytest.mark.parametrize(
     ("f", "xs"),
     [
-        (np.average, (A,)), (lambda x: np.average(x, axis=0), (A,)), (lambda x, w: np.average(x, weights=w), (V, W)), (lambda x, w: np.average(x, 1, w), (A, W[:4])),
-        (lambda x, w: np.average(x, axis=(1, 0), weights=w, keepdims=True), (A, 1 + (A * A).T)), (parts(lambda x, w: np.average(x, 0, w, True)), (A, W[:3])),
-        (parts(lambda x: np.average(x, axis=1, returned=True)), (A,)), (lambda w: np.average([1, 2, 3, 4, 5], weights=w), (W,)),
-        (np.cov, (V,)), (np.cov, (A,)), (np.cov, (V, P)), (lambda x, y: np.cov(x, y, rowvar=False), (A, A * A)), (lambda x: np.cov(x, bias=True), (A,)),
-        (lambda x: np.cov(x, ddof=0), (A,)), (lambda x, w: np.cov(x, aweights=w), (A, W[:4])), (lambda x: np.cov(x, fweights=[1, 2, 1, 3]), (A,)),
-        (lambda x, w: np.cov(x, aweights=w, fweights=[1, 2, 1, 3], ddof=0), (A, W[:4])), (lambda x: np.cov(x.T, rowvar=False), (A,)),
-        (np.corrcoef, (A,)), (np.corrcoef, (V, P)), (lambda x: np.corrcoef(x, rowvar=False), (A,)), (np.ptp, (V,)),
+        (lambda w: np.average([1, 2, 3, 4, 5], weights=w), (W,)), (np.cov, (V, P)),
+        (lambda x, w: np.cov(x, aweights=w), (A, W[:4])), (lambda x: np.cov(x, fweights=[1, 2, 1, 3]), (A,)),
+        (np.corrcoef, (V, P)),
     ],
 )  # fmt: skip
 def test_statistics(f, xs):
@@ -60,31 +47,21 @@ def test_statistics(f, xs):
 @pytest.mark.parametrize(
     ("f", "xs"),
     [
-        (np.polyadd, (V, P[:3])), (np.polysub, (V[:2], P)), (lambda x: np.polyadd(x, 1), (V,)), (np.polymul, (V, P[:2])), (lambda x: np.polymul([0, 0, 1, 2], x), (V,)),
-        (np.polyder, (V,)), (lambda x: np.polyder(x, 3), (V,)), (np.polyint, (V,)), (lambda x, k: np.polyint(x, 2, k=k), (V, P[:2])), (lambda x, k: np.polyint(x, 3, k=k), (V, S)),
-        (parts(np.polydiv), (V, P[:2])), (parts(np.polydiv), (V, P[2:])), (lambda u: np.polydiv(u, P)[1], (V[:2],)), (np.poly, (V,)), (lambda x: np.abs(np.poly(np.roots(x))), (V,)), (np.poly, (A[:3, :3] + A[:3, :3].T,)), (lambda x: np.abs(np.roots(np.pad(x, (1, 2)))[:4]), (V,)), (np.roots, (np.array([1.0, -6.0, 11.0, -6.0]),)), (lambda y: np.polyfit(P, y, 2), (V,)), (lambda x, y: np.polyfit(x, y, 1), (P, V)),
-        (lambda x, y, w: np.polyfit(x, y, 2, w=w), (P, V, W)), (lambda x, y: np.polyfit(x, y, 1, w=W), (P, A[:2].reshape(-1)[:5, None] + P[:, None] * P[:2])), (lambda x, y: np.polyfit(x, y, 1, cov=True)[1], (P, V)),
-        (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)), (lambda x, y: np.polyfit(x, y, 1, full=True)[0], (P, V)),
-        (lambda w: np.bincount([0, 2, 2, 1, 0], w, 5), (W,)), (lambda w: np.bincount(af.Constant([0, 2, 2]), [w[0], 1.0, w[2]]), (W,)), (lambda w: np.histogram(P, 3, weights=w)[0], (W,)),
-        (lambda w: np.histogram(P, [0.0, 1.0, 4.0], weights=w, density=True)[0], (W,)), (lambda w: np.histogram(P, 2, (1.0, 3.0), False, w)[0], (W,)),
-        (lambda x: np.histogram(x, 3)[1], (P,)), (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
-        (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)), (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)), (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
-        (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)), (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)), (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
+        (lambda x: np.polyadd(x, 1), (V,)), (lambda x, k: np.polyint(x, 3, k=k), (V, S)),
+        (lambda x: np.abs(np.poly(np.roots(x))), (V,)), (lambda y: np.polyfit(P, y, 2), (V,)),
+        (lambda x, y: np.polyfit(x, y, 1, w=W), (P, A[:2].reshape(-1)[:5, None] + P[:, None] * P[:2])),
+        (lambda x: np.polyfit(x, V, 1, cov="unscaled")[1], (P,)), (lambda x: np.histogram(x, 3)[1], (P,)),
+        (lambda x: np.histogram(x, 3, density=True)[0], (P,)), (lambda x: np.histogram(x, "sqrt")[1], (P,)),
+        (lambda x: np.histogram(P, 4, (x[0], 9.0))[1], (V,)),
+        (lambda x: np.histogram(P, af.array([-9.0, 1.7 + 0.1 * x[0], 9.0]), density=True)[0], (V,)),
+        (parts(lambda x, w: np.histogram(x, 3, None, True, w)), (P, W)),
+        (lambda x: np.histogramdd([x, P], [2, 3])[1][0], (W,)),
+        (lambda x, w: np.histogramdd(np.stack([x, P], 1), 2, density=True, weights=w)[0], (W, P)),
+        (lambda x: np.histogram2d(x, P, 3)[1], (W,)),
     ],
 )  # fmt: skip
 def test_polynomials_and_sums_of_weights(f, xs):
     check(f, *xs, rtol=1e-6)
-
-
-def complex_gradient(f, z):
-    """dL/da + i dL/db of L = Σ |f|², by differences."""
-    h, grad = 1e-6, np.zeros_like(z)
-    for i in np.ndindex(z.shape):
-        for unit in (1, 1j):
-            e = np.zeros_like(z)
-            e[i] = unit * h
-            grad[i] += unit * (np.sum(np.abs(f(z + e)) ** 2) - np.sum(np.abs(f(z - e)) ** 2)) / (2 * h)
-    return grad
 
 
 @pytest.mark.parametrize(
@@ -98,7 +75,8 @@ def test_of_complex_numbers(f):
     result = f(z)
     assert same_bits(result.value, f(c))
     (np.abs(result) ** 2).sum().backward()
-    np.testing.assert_allclose(z.grad, complex_gradient(f, c), rtol=1e-5, atol=1e-6)
+    expected = central(lambda zs: np.sum(np.abs(f(*zs)) ** 2), [c], 0)
+    np.testing.assert_allclose(z.grad, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_interp_at_a_point_has_the_slope_to_the_right():

@@ -330,14 +330,6 @@ def test_gradient_of_a_real_function_of_a_complex_number(f: Any, x: complex, rig
     np.testing.assert_allclose(slopes(f, x), [right], rtol=1e-14)
 
 
-@pytest.mark.parametrize("f", [np.real, np.imag, np.absolute, np.angle, np.nan_to_num, np.conjugate])
-@pytest.mark.parametrize(("dtype", "wanted"), [("f2", "f2"), ("f4", "f4"), ("f8", "f8"), ("c8", "c8"), ("c16", "c16")])
-def test_parts_keep_the_precision(f: Any, dtype: str, wanted: str) -> None:
-    x = af.Variable(np.array([1.0, -2.0]), dtype=dtype)
-    af.backward(f(x), np.ones(2, dtype if f in (np.nan_to_num, np.conjugate) else np.dtype(dtype).type().real.dtype))
-    assert x.grad.dtype == wanted
-
-
 def test_real_part_and_imaginary_part_of_real_numbers() -> None:
     assert slopes(np.real, 2.0) == [1]
     assert slopes(np.imag, 2.0) == [0] == slopes(np.angle, -2.0)
@@ -385,14 +377,6 @@ def test_inverse_sines_on_their_branch_cuts(f, x0):
     np.testing.assert_allclose(np.real(x.grad), numeric[0], rtol=1e-6)
 
 
-def test_of_a_repeated_index_only_the_last_value_stays():
-    y = af.Variable([1.0, 2.0, 3.0])
-    a = af.zeros(4)
-    a[[1, 1, 2]] = y
-    (a * a).sum().backward()
-    np.testing.assert_array_equal(y.grad, [0.0, 4.0, 6.0])
-
-
 @pytest.mark.parametrize("f", [np.max, np.min, np.ptp, np.median, np.sort, np.mean, np.std, np.linalg.norm,
                                lambda x: np.quantile(x, 0.3), lambda x: np.partition(x, 1), np.logaddexp.reduce,
                                np.unique, np.maximum.reduce, np.maximum.accumulate])  # fmt: skip
@@ -419,9 +403,3 @@ def test_of_equal_entries_each_keeps_the_place_that_a_stable_sort_gives_it() -> 
     x.zero_grad()
     np.median(x).backward()
     np.testing.assert_array_equal(x.grad, [1.0, 0.0, 0.0])
-
-
-def test_repeated_indices_add_up() -> None:
-    x = af.Variable([1.0, 2.0, 3.0])
-    af.backward(x[[0, 0, 2]], [1.0, 10.0, 100.0])
-    np.testing.assert_array_equal(x.grad, [11.0, 0.0, 100.0])

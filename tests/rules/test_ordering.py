@@ -25,26 +25,6 @@ def test_every_method(f, method):
     check(lambda x: f(x, 0.4, axis=1, method=method, keepdims=True), A)
 
 
-@pytest.mark.parametrize(
-    ("f", "x"),
-    [
-        (lambda x: np.percentile(x, 40), A), (lambda x: np.percentile(x, [10, 90], axis=0), A), (lambda x: np.nanpercentile(x, [10, 90], 1), A),
-        (lambda x: np.quantile(x, 0.4, method="inverted_cdf", weights=[1, 2, 3, 1, 1]), V),
-        (lambda x: np.quantile(x, [0.2, 0.7], axis=1, method="inverted_cdf", weights=np.array([1.0, 2.0, 0.5])), A),
-        (lambda x: np.median(x, 1), A), (lambda x: np.median(x, axis=(0, 1), keepdims=True), A), (lambda x: np.median(x, overwrite_input=False), A),
-        (lambda x: np.sort(x, 0), A), (lambda x: np.sort(x, stable=True), A), (lambda x: np.partition(x, (1, 3)), V),
-        (lambda x: np.real(np.sort_complex(x)), A),
-        (lambda x: np.unique(x), A), (lambda x: np.unique(x, return_inverse=True)[0], A), (lambda x: np.unique(x, axis=0), A),
-        (lambda x: np.unique_counts(x).values, A), (lambda x: np.unique_all(x).values, A), (lambda x: np.unique_inverse(x).values, A),
-        (lambda x: np.unique_values(x), A), (lambda x, y: np.union1d(x, y), A[0]), (lambda x: np.union1d(x, [7.5, 0.1]), V),
-        (lambda x: np.take_along_axis(x, np.argsort(x, axis=1), 1), A), (lambda x: np.take_along_axis(x, np.argmax(x, axis=0)[None], 0), A),
-    ],
-)  # fmt: skip
-def test_values_and_derivatives(f, x):
-    xs = (x, A[1] + 0.01) if f.__code__.co_argcount == 2 else (x,)
-    check(f, *xs)
-
-
 def gradient_of(f, x):
     """What each place of the result sends: weights 1, 2, 3, ... on the results."""
     x = af.Variable(x)

@@ -43,16 +43,6 @@ def test_widths_by_axis_are_pairs(mode):
     np.testing.assert_array_equal(np.pad(x, {0: 2, -1: (1, 0)}, mode).value, np.pad(A, ((2, 2), (1, 0)), mode))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.longdouble])
-@pytest.mark.parametrize("mode", ["mean", "linear_ramp", "maximum", "reflect"])
-def test_dtypes(mode, dtype):
-    x = A.astype(dtype)
-    options = {"reflect_type": "odd"} if mode == "reflect" else {}
-    z = np.pad(af.Variable(x), 2, mode, **options)
-    assert z.dtype == dtype
-    np.testing.assert_array_equal(z.value, np.pad(x, 2, mode, **options))
-
-
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [

@@ -96,14 +96,6 @@ def test_they_are_found_when_first_seen():
     alone(code)
 
 
-def test_values_are_scipys_in_float32():
-    x = af.Variable(np.array([0.5, 1.5], np.float32))
-    z = special.jv(np.float32(1.5), x)
-    assert z.dtype == np.float32
-    z.sum().backward()
-    assert x.grad.dtype == np.float32
-
-
 def test_orders_are_options():
     x, v = af.Variable(0.5), af.Variable(1.0)
     with pytest.raises(NoRuleError, match="jv got a node with a history as its argument 'v'"):

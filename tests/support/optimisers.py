@@ -1,7 +1,8 @@
 """Optimisers, schedules and clipping: what is tried, and what PyTorch makes of it (tests/golden/optim.npz).
 
 The problem is a double well that is pushed about: its gradient is made of +, − and · only, so that every machine
-computes the same numbers. ``python tests/golden/make_optim.py`` writes the file anew.
+computes the same numbers. Where PyTorch is, ``AUTOFLOW_FREEZE=1 pytest tests/optim/test_optim.py`` writes the file anew
+(this one is of PyTorch 2.13.0).
 """
 
 from __future__ import annotations

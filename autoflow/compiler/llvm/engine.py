@@ -98,11 +98,9 @@ class Objects:
                 write_file(place, key, hashlib.sha256(code).digest() + code)
             finally:
                 os.close(place)
-        except PermissionError as error:
-            if error.errno is None:  # the folder has been opened to others since
-                raise
-            self.warn(error)
         except OSError as error:
+            if isinstance(error, PermissionError) and error.errno is None:  # the folder has been opened to others since
+                raise
             self.warn(error)
 
     def warn(self, error: OSError) -> None:
@@ -288,9 +286,6 @@ class Settings:
 
     objects: Objects | None = None
     own_functions: bool = False
-
-
-DEFAULT = Settings()
 
 
 def options(how: dict[str, Any]) -> dict[str, Any]:

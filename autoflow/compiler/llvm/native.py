@@ -33,7 +33,7 @@ from .. import engine as numpy_engine
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run.buffers import callers_state, shape_buffer
-from .engine import DEFAULT, KINDS, Binary, Settings, flag_bits, llvmlite, module_text, options, settings_of
+from .engine import KINDS, Binary, Settings, flag_bits, llvmlite, module_text, options, settings_of
 from .functions import IRText
 from .loops import Access, Places
 from .products import Sum, is_copy, sum_products
@@ -252,15 +252,9 @@ FEW = 3  # a stretch of fewer calls is left to NumPy: its own call takes as long
 LARGE = 100_000  # numbers, for which that does not count
 
 
-def use_loops(program: Program, settings: Settings = DEFAULT) -> bool:
-    """Replace what loops can compute. Did that change anything?"""
-    new = find_stretches(program.order(), [*program.outputs, *program.checks], {}, settings)
-    return bool(new) and program.rewrite(new)
-
-
 def use_loops_in_block(program: Program, targets: Targets, settings: Settings) -> Targets:
-    """The same for the program of a block, whose ``targets`` are values that are written into arguments. Those that
-    loops write become results of the program; the others are returned."""
+    """Replace what loops can compute in the program of a block, whose ``targets`` are values that are written into
+    arguments. Those that loops write become results of the program; the others are returned."""
     n = len(program.outputs)
     wanted = [*program.outputs, *targets]
     new = find_stretches(sort_values(wanted), wanted, targets, settings)
@@ -320,18 +314,8 @@ def delay_few(order: list[Value], stages: dict[Value, int]) -> None:
 def results_of(members: list[Value], order: list[Value], wanted: list[Value]) -> list[Value]:
     """Those that other calls read, also through a view."""
     inside = set(members)
-    results: set[Value] = set()
-
-    def note(x: Value) -> None:
-        if (base := behind_views(x, inside)) in inside:
-            results.add(base)
-
-    for v in order:
-        if v not in inside and v.kind != VIEW:
-            for x in v.args:
-                note(x)
-    for x in wanted:
-        note(x)
+    read = [x for v in order if v not in inside and v.kind != VIEW for x in v.args]
+    results = {behind_views(x, inside) for x in [*read, *wanted]}
     return [v for v in members if v in results]
 
 
@@ -396,5 +380,5 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
     sum_products(program)
     share_factors(program)
-    use_loops(program, settings)
+    program.rewrite(find_stretches(program.order(), [*program.outputs, *program.checks], {}, settings))
     return plan

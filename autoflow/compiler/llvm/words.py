@@ -11,7 +11,6 @@ function without a row, complex numbers, float to integer) stays NumPy's call.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 
 from ..matching import CALL, CONSTANT, REDUCE, UFUNC, VIEW, Value, behind_views, call_written
 from ..passes import COPIES
+from ..run.buffers import types_of
 from ..trace.memory import set_items
 from .engine import has_fma
 from .functions import CODES, HELPERS, IRText, Lanes, is_float, type_of
@@ -226,16 +226,6 @@ def of_ufunc(v: Value) -> Element | None:
     if any([x.dtype is None and not fits(x.sample, types[0]) for x in v.args]):
         return None
     return Element(row, v.args, tuple([CODES[t] for t in types[:-1]]), code(types[-1]) or "")
-
-
-@functools.cache
-def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The dtypes in which a function computes with operands of these dtypes, or of Python's classes, and its result's;
-    () if it does not."""
-    try:
-        return tuple(function.resolve_dtypes((*given, None)))
-    except TypeError:
-        return ()
 
 
 def fits(number: Any, dtype: Any) -> bool:

@@ -187,22 +187,23 @@ def another_result(name: str, new: Any, old: Any) -> CompileError:
 
 
 @functools.cache
-def resolves(ufunc: np.ufunc, dtype: Any) -> bool:
-    """Can the ufunc compute with two arrays of this dtype?"""
+def types_of(function: np.ufunc, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The dtypes in which a ufunc computes with operands of these dtypes, or of Python's classes, and its results';
+    () if it does not."""
     try:
-        return ufunc.resolve_dtypes((dtype, dtype, *[None] * ufunc.nout))[:2] == (dtype, dtype)
+        return tuple(function.resolve_dtypes((*given, *[None] * function.nout)))
     except TypeError:
-        return False
+        return ()
 
 
 def fitting_number(x: Any, a: Any, v: Value) -> Any:
     """A Python number as a 0-d array of the other operand's dtype: the same result, without a conversion per call."""
     if type(x) not in (int, float) or v.kind != UFUNC or len(v.args) != 2:
         return x
-    other = v.args[1] if v.args[0] is a else v.args[0]
-    if other.dtype is None or other.dtype.kind != "f" or not resolves(v.function, other.dtype):
+    dtype = (v.args[1] if v.args[0] is a else v.args[0]).dtype
+    if dtype is None or dtype.kind != "f" or types_of(v.function, (dtype, dtype))[:2] != (dtype, dtype):
         return x
-    return np.asarray(x, other.dtype)
+    return np.asarray(x, dtype)
 
 
 NEVER = 1 << 60

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..matching import CALL, CAPTURED, CONSTANT, INPUT, UFUNC, Array, Value
 from ..program import Program
-from .buffers import WatchedPlan, callers_state, checked_call, compile_lines, define
+from .buffers import WatchedPlan, callers_state, checked_call, compile_lines, define, types_of
 
 DOUBLE, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 PASSING = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.square, np.absolute})
@@ -56,18 +56,11 @@ def computes_floats(v: Value) -> bool:
         return False
     if v.kind == CALL:
         return all([x.dtype is not None for x in v.args])
-    given = [x.dtype if x.dtype is not None else type(x.sample) for x in v.args]
-    return v.kind == UFUNC and computes_in(v.function, given) == computes_in(
-        v.function, [BOOL if x.dtype is BOOL else float for x in v.args]
-    )
-
-
-def computes_in(function: np.ufunc, given: list[Any]) -> Any:
-    """The dtypes in which a ufunc computes with operands of these dtypes, or of ``int`` or ``float`` from Python."""
-    try:
-        return function.resolve_dtypes((*given, *[None] * function.nout))
-    except TypeError:
-        return object()  # equal to nothing
+    if v.kind != UFUNC:
+        return False
+    types = types_of(v.function, tuple([x.dtype if x.dtype is not None else type(x.sample) for x in v.args]))
+    floats = tuple([BOOL if x.dtype is BOOL else float for x in v.args])
+    return bool(types) and types == types_of(v.function, floats)
 
 
 class Slots(WatchedPlan):
