@@ -166,14 +166,15 @@ def names_of(code: types.CodeType) -> Names:
         for i in dis.get_instructions(part):
             kind = KINDS.get(i.opname)
             if kind is not None:
-                found[kind].add(i.argval)
+                found[kind].add(i.argval or CATCHING)
     return Names(*map(frozenset, found))
 
 
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
-    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2, "PUSH_EXC_INFO": 1,
 }  # fmt: skip
+CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
