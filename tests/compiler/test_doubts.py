@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support import NIGHTLY
+from support import NIGHTLY, unseen_append
 
 import autoflow as af
 from autoflow.errors import CompileError
@@ -109,7 +109,7 @@ def test_a_doubt_cannot_be_swallowed(name):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
 def test_what_is_no_doubt_passes(error):
     calls = []
-    note = calls.append
+    note = unseen_append(calls)
 
     def f(x):
         note(1)
@@ -291,7 +291,8 @@ def test_a_function_that_is_refused_again_and_again_waits_for_other_threads_once
     other = threading.Thread(target=stop.wait)
     other.start()
     monkeypatch.setattr(time, "sleep", waited.append)
-    c = af.compile(lambda x, keep=kept.append: [keep(x * 2.0), x + 1.0][1])
+    keep = unseen_append(kept)
+    c = af.compile(lambda x: [keep(x * 2.0), x + 1.0][1])
     try:
         for _ in range(3):
             with pytest.raises(CompileError, match="keeps 1 of the arrays"):
