@@ -411,7 +411,8 @@ class Batched(DuckArray):
     ) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
-        layer, held = whose_turn(*values, *inputs[: rule.operands])
+        layer = whose_turn(*values)[0]
+        held = whose_turn(*inputs[: rule.operands]) == (layer, True)
         layer.check()
         for k, x in enumerate(inputs[: rule.operands]):
             if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x) is not None:
