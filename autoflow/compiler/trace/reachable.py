@@ -51,7 +51,8 @@ SEARCHED = {  # parts of Python that hold the user's
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
-HOLDERS = (weakref.ReferenceType, contextvars.ContextVar, *DICT_VIEWS)  # of one object, which ``follow`` asks them for
+# Of one object, which ``follow`` asks them for.
+HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, *DICT_VIEWS)
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
