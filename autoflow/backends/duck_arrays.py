@@ -42,6 +42,7 @@ TOLD = (
     "item", "tolist", "tobytes", "tofile", "dump", "dumps", "__dlpack__", "__dlpack_device__", "__setstate__",
     "__getstate__", "__sizeof__",
 )  # fmt: skip
+NESTED = (list, tuple, dict, slice)
 CLASS: Any = vars(object)["__class__"]  # what every object has
 
 
@@ -68,14 +69,13 @@ def flat(x: Any) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and slices, also of classes made from these."""
     found, queue = [], [x]
     for v in queue:
-        if isinstance(v, (list, tuple)):
-            queue += v
-        elif isinstance(v, dict):
-            queue += v.values()
-        elif type(v) is slice:
+        kind = type(v)
+        if not issubclass(kind, NESTED):  # isinstance would ask our arrays for their __class__
+            found.append(v)
+        elif kind is slice:
             queue += (v.start, v.stop, v.step)
         else:
-            found.append(v)
+            queue += v.values() if issubclass(kind, dict) else v
     return found
 
 

@@ -45,35 +45,17 @@ def layer_of(x: Any) -> Any:
     return getattr(x, "batch_layer", None)
 
 
-NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
-
-
 def whose_turn(*parts: Any) -> tuple[Any, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
     that layer are among them: then they record the call."""
-    layer, depth, held, queue = None, 0, False, list(parts)
-    for x in queue:
-        kind = type(x)
-        if kind in NO_ARRAYS:
+    layer, held = None, False
+    for x in flat(parts):
+        found = getattr(x, "batch_layer", None)
+        if found is None:
             continue
-        if kind is Batched:
-            found, is_node = x.batch_layer, False
-        elif kind is tuple or isinstance(x, (list, tuple)):
-            queue += x
-            continue
-        elif kind is dict:
-            queue += x.values()
-            continue
-        elif kind is slice:
-            queue += (x.start, x.stop, x.step)
-            continue
-        else:
-            found, is_node = getattr(x, "batch_layer", None), True
-            if found is None:
-                continue
-        if found.depth > depth:
-            layer, depth, held = found, found.depth, is_node
-        elif found is layer and is_node:
+        if layer is None or found.depth > layer.depth:
+            layer, held = found, type(x) is not Batched
+        elif found is layer and type(x) is not Batched:
             held = True
     return layer, held
 
@@ -429,12 +411,11 @@ class Batched(DuckArray):
     ) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
-        layer, held = whose_turn(*values)[0], False
+        layer = whose_turn(*values)[0]
+        held = whose_turn(*inputs[: rule.operands]) == (layer, True)
         layer.check()
         for k, x in enumerate(inputs[: rule.operands]):
-            if isinstance(x, NodeRole) and layer_of(x) is layer:
-                held = True
-            elif isinstance(x, NodeRole) and gradient_target(x) is not None:
+            if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)

@@ -161,18 +161,6 @@ FORMS[np.isclose] = elementwise_of(np.isclose)
 # -- sliding products
 
 
-def sliding(form: Callable[..., Any], usual: str) -> Form:
-    """The form of a function of two vectors and a mode, given by its name."""
-
-    def checked(layer: Layer, a: Any, v: Any, mode: Any = usual) -> Any:
-        is_known = mode in ("full", "same", "valid") and np.size(a) and np.size(v)
-        if not is_known or np.ndim(a) != 1 or np.ndim(v) != 1:
-            return NotImplemented
-        return form(layer.lifted(a), layer.lifted(v), mode)
-
-    return checked
-
-
 def correlate(a: Any, v: Any, mode: str) -> Any:
     """Each window of a times conj(v). Of a shorter a the two change places, and the result turns round."""
     m = np.size(v)
@@ -189,4 +177,5 @@ def convolve(a: Any, v: Any, mode: str) -> Any:
     return correlate(a, np.conjugate(v[::-1]), mode)
 
 
-FORMS[np.correlate], FORMS[np.convolve] = sliding(correlate, "valid"), sliding(convolve, "full")
+FORMS[np.correlate] = lambda layer, a, v, mode="valid": correlate(layer.lifted(a), layer.lifted(v), mode)
+FORMS[np.convolve] = lambda layer, a, v, mode="full": convolve(layer.lifted(a), layer.lifted(v), mode)

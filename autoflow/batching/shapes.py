@@ -31,7 +31,6 @@ from .batched import Batched, Layer, one_behind_another, open_layer, sample, wra
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 
 NP: Any = np  # a table of functions of any kind is too much for NumPy's types
-PLAIN = frozenset({int, float, bool, str, tuple, type(None), np.ndarray})
 AXES = ("axis", "axis1", "axis2", "axes", "source", "destination")
 
 
@@ -43,8 +42,8 @@ def shift_axes(axis: Any, ndim: int) -> Any:
 
 
 def any_batched(*arguments: Any) -> bool:
-    """Is one of these, which are most often plain, an array of ours?"""
-    return any([type(v) not in PLAIN and isinstance(v, Batched) for v in arguments])
+    """Is one of these an array of ours?"""
+    return any([issubclass(type(v), Batched) for v in arguments])
 
 
 def along(
@@ -266,29 +265,8 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
 
 
-as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud)
+as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud, np.tril, np.triu, np.tile)
 FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
-
-
-def triangle(function: Any) -> Form:
-    """np.tril, np.triu: of the last two axes; a vector is repeated to a matrix first."""
-    form = of_all(function)
-    return lambda layer, m, k=0: form(layer, np.broadcast_to(m, (np.size(m),) * 2) if np.ndim(m) == 1 else m, k)
-
-
-FORMS[np.tril], FORMS[np.triu] = triangle(np.tril), triangle(np.triu)
-
-# -- repeated and padded
-
-
-@batched(np.tile)
-def tile(layer: Layer, A: Any, reps: Any) -> Any:  # noqa: N803 - NumPy's name
-    """The batch once."""
-    if any_batched(reps):
-        return NotImplemented
-    reps, n = whole(reps), A.ndim
-    inner = A.inner.reshape((layer.size, *(1,) * (len(reps) - n), *A.shape)) if len(reps) > n else A.inner
-    return wrap_batched(np.tile(inner, (1, *(1,) * (inner.ndim - 1 - len(reps)), *reps)), layer)
 
 
 @batched(pad_row)

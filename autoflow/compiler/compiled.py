@@ -208,8 +208,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
 
     def plan(self, *args: Any, profile: bool = False) -> PlanReport:
         """What the program does that was used last, or the one for ``args``: calls, buffers, bytes, as a table and as a
-        picture. ``profile``: also how long each call takes, and with engine="llvm" each loop; without ``args`` it runs
-        with random numbers. Raises CompileError if nothing was recorded yet, or random numbers will not do.
+        picture. ``profile``: also how long each call takes; without ``args`` it runs with random numbers. Raises
+        CompileError if nothing was recorded yet, or random numbers will not do.
 
         >>> import autoflow as af
         >>> f = compile(lambda x: np.tanh(x * 2.0).sum())

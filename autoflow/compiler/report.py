@@ -5,7 +5,7 @@ right, one column per call, and each row is a buffer; a bar is a value in it, fr
 one that reads it.
 
 ``compiled.plan(*args, profile=True)`` also measures. The step runs as often as fits into some time, once as it is and
-once with a clock around each of its calls. Of each piece the least time counts: a machine is disturbed by others, and
+once with a clock around each of its calls. Of each call the least time counts: a machine is disturbed by others, and
 only ever becomes slower by that.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from html import escape
 from itertools import starmap
@@ -27,7 +26,6 @@ from ..base.errors import CompileError
 from ..base.modes import modes
 from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
 from .run.buffers import Plan, shape_buffer
-from .run.tiles import Phase
 
 # ---------------------------------------------------------------- the plan: a table, and a picture of its memory
 
@@ -181,10 +179,8 @@ def draw(theme: str, size: tuple[float, float], label: str, texts: Sequence[Any]
 # ---------------------------------------------------------------- the profile: how long each call takes
 
 
-SECONDS = 0.3  # for which a step is measured, and as long again its pieces
+SECONDS = 0.3  # for which a step is measured, and as long again its calls
 MOST = 1000  # runs
-TABLE_ROW, TABLE_LEFT, BAR = 20, 290, 360  # pixels of the picture
-WIDEST_TABLE = 40  # rows of it
 FAILED = (
     "the compiled function was to be measured with random arguments, and ended in {}: {}. Give it arguments that it is "
     "made for: plan(x, y, profile=True)."
@@ -192,20 +188,8 @@ FAILED = (
 clock = time.perf_counter
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A call or a loop. depth : 0 for a call, 1 for what lies in it. share : of the time of all calls."""
-
-    name: str
-    seconds: float
-    depth: int
-    share: float
-
-
 class Timer:
-    """A call of a plan, and the least time that it has taken. title : of the lines about its pieces."""
-
-    title = ""
+    """A call of a plan, and the least time that it has taken."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.best = function, math.inf
@@ -214,54 +198,7 @@ class Timer:
         start = clock()
         result = self.function(*args)
         self.best = min(self.best, clock() - start)
-        self.look(args)
         return result
-
-    def look(self, args: tuple[Any, ...]) -> None:
-        """Look at its pieces, after a call with these arguments."""
-
-    def pieces(self, share: float = 1.0) -> list[Piece]:
-        """What lies in it; ``share``: its own, of the time of all calls."""
-        return []
-
-
-class Loops(Timer):
-    """A stretch of loops with a clock in it."""
-
-    function: Any
-    title = "loops of {}:"
-
-    def look(self, args: tuple[Any, ...]) -> None:
-        """Keep what its clock said."""
-        self.function.look()
-
-    def pieces(self, share: float = 1.0) -> list[Piece]:
-        """The loops."""
-        whole = self.best or math.inf
-        return [Piece(name.strip(), seconds, 1, share * seconds / whole) for name, seconds in self.function.times()]
-
-
-class Blocks(Timer):
-    """A phase, with the calls of one of its blocks: they take as much of it as of all blocks."""
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(phase)
-        self.phase = phase
-        self.title = f"one of the {count_phrase(len(phase.edges), 'block')} of {{}}:"
-        self.inner: Profile | None = None
-
-    def look(self, args: tuple[Any, ...]) -> None:
-        """Measure the first block, once."""
-        if self.inner is None:
-            i, j = self.phase.edges[0]
-            inputs = [a[i:j] if rows else a for a, rows in zip(args, self.phase.sliced, strict=True)]
-            written = [np.empty((j - i, *v.shape[1:]), v.dtype) for v in self.phase.whole]
-            self.inner = Profile(self.phase.plan(j - i), self.phase.plan(j - i), [*inputs, *written])
-
-    def pieces(self, share: float = 1.0) -> list[Piece]:
-        """Those of the block."""
-        found = self.inner.pieces() if self.inner is not None else []
-        return [Piece(x.name, x.seconds, x.depth + 1, x.share * share) for x in found]
 
 
 class Profile(PlanReport):
@@ -272,56 +209,23 @@ class Profile(PlanReport):
         super().__init__(plan)
         with np.errstate(all="ignore"):
             self.seconds, self.runs = measure(partial(plan.run, arrays))
-            self.timers = put_clocks(other)
-            if self.timers:
+            timers = put_clocks(other)
+            if timers:
                 measure(partial(other.run, arrays))
-        self.times = [t.best for t in self.timers]
-
-    def pieces(self) -> list[Piece]:
-        """All that is run, in its order."""
-        found: list[Piece] = []
-        whole = sum(self.times) or math.inf  # 0 where the clock is too coarse, as in browsers
-        for row, timer in zip(self.rows, self.timers, strict=True):
-            share = timer.best / whole
-            found += [Piece(f"{row[0]} {row[1]}  {row[2]}", timer.best, 0, share), *timer.pieces(share)]
-        return found
+        self.times = [t.best for t in timers]
 
     def __str__(self) -> str:
         runs = f"the least of {count_phrase(self.runs, 'run')}"
-        first = f"{in_units(self.seconds)} a run ({runs})"
-        if not self.timers:
-            return f"{first}\n{super().__str__()}"
-        table = super().__str__().splitlines()
+        first, *lines = super().__str__().splitlines()
+        if not self.times:
+            return f"{in_units(self.seconds)} a run ({runs})\n{first}"
         whole = sum(self.times)
-        first += f"; with a clock around each call {in_units(whole)} in the calls"
-        shares = [" " * 16, *[f"{in_units(t):>9} {100 * t / (whole or math.inf):3.0f} % " for t in self.times]]
-        lines = [first, *[share + line for share, line in zip(shares, table[1:], strict=True)]]
-        for n, timer in enumerate(self.timers, 1):
-            if inner := timer.pieces():
-                lines.append(timer.title.format(n))
-                lines += [f"{in_units(x.seconds):>9} {'  ' * x.depth}{x.name}" for x in inner]
-        natives = super().describe_loops()
-        return "\n".join([*lines, *[line for line in natives if "is NumPy's" in line]])
+        shares = [f"{in_units(t):>9} {100 * t / (whole or math.inf):3.0f} % " for t in self.times]
+        table = [share + line for share, line in zip([" " * 16, *shares], lines, strict=False)]
+        first = f"{in_units(self.seconds)} a run ({runs}); with a clock around each call {in_units(whole)} in the calls"
+        return "\n".join([first, *table, *lines[len(table) :]])
 
     __repr__ = __str__
-
-    def describe_loops(self) -> list[str]:
-        """Said with their times."""
-        return []
-
-    def svg(self, theme: str = "light") -> str:
-        """A bar for each piece, in the order in which they run; what lies in a call is set in."""
-        pieces = self.pieces()[:WIDEST_TABLE] or [Piece("all", self.seconds, 0, 1.0)]
-        longest = max([x.share for x in pieces]) or math.inf
-        bars = []
-        for k, x in enumerate(pieces):
-            y, long, words = 34 + TABLE_ROW * k, x.share / longest * BAR, 42 - 3 * x.depth
-            name, time = x.name if len(x.name) <= words else x.name[: words - 1] + "…", in_units(x.seconds)
-            texts = [(12 + 14 * x.depth, y + 14, name, "op-text"), (round(TABLE_LEFT + long + 6, 1), y + 14, time)]
-            box = TABLE_LEFT, y + 3, round(max(long, 1), 1), TABLE_ROW - 6
-            bars.append((box, "bg" if x.depth else "op-fill", f"{x.name}: {time}", texts))
-        size = TABLE_LEFT + BAR + 90, 34 + TABLE_ROW * len(pieces) + 10
-        return draw(theme, size, "time of each piece", [(12, 20, f"{in_units(self.seconds)} a run")], bars)
 
 
 def in_units(seconds: float) -> str:
@@ -366,11 +270,7 @@ def put_clocks(plan: Any) -> list[Timer]:
     """Put a clock around each call of a plan; in the order of its steps. Programs of numbers have no such calls."""
     timers: list[Timer] = []
     for k, step in enumerate(plan.steps if isinstance(plan, Plan) else ()):
-        call: Any = step.function
-        timer = (
-            Blocks(call) if isinstance(call, Phase) else Loops(call.timed()) if hasattr(call, "timed") else Timer(call)
-        )
-        plan.space[f"f{k}"] = timer
+        plan.space[f"f{k}"] = timer = Timer(step.function)
         if step.value.kind not in (INPUT, CAPTURED, CONSTANT):
             timers.append(timer)
     return timers

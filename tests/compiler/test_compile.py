@@ -28,8 +28,8 @@ CALLS = []
 
 
 def counted(f):
-    """``f``, and how often it was called: by a built-in method, because changes of what is outside are refused."""
-    call = CALLS.append
+    """``f``, and how often it was called: unseen, because changes of what is outside are refused."""
+    call = support.unseen_append(CALLS)
 
     def g(*args, **options):
         call(1)

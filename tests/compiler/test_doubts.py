@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from support import NIGHTLY, unseen_append
 
 import autoflow as af
 from autoflow.errors import CompileError
@@ -107,7 +109,7 @@ def test_a_doubt_cannot_be_swallowed(name):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
 def test_what_is_no_doubt_passes(error):
     calls = []
-    note = calls.append
+    note = unseen_append(calls)
 
     def f(x):
         note(1)
@@ -121,6 +123,48 @@ def test_what_is_no_doubt_passes(error):
             compiled(X)
         assert not calls  # everything is put back
     np.testing.assert_array_equal(af.compile(lambda x: x * 2)(X), X * 2)
+
+
+# What Python itself refuses: no method of ours is asked, and the error names the class.
+REFUSED_BY_PYTHON = """
+    x.nosuch | x.T.nosuch | x() | x[:1]() | next(x) | dict(**x) | isinstance(1, x) | len(x) | [*x] | [*reversed(x)]
+    {}[x] | {x} | ",".join(x) | "a" + x | x.__await__() | del x[0] | x.nosuch = 3 | del x.nosuch
+    with x: pass | a, b = x | raise x | class C(x): pass
+    x.nosuch.deeper | (x * 2).nosuch
+"""
+CATCHING = {
+    "except": "try:\n  {}\n except Exception as error:\n  return type(error).__name__, str(error)\n return x * 2",
+    "bare": "try:\n  {}\n except:\n  return str(sys.exc_info()[1])\n return x * 2",
+    "finally": "try:\n  {}\n finally:\n  return repr(sys.exc_info()[1])",
+    "with": "with pytest.raises(Exception) as caught:\n  {}\n return str(caught.value)",
+    "inner": "def g():\n  try:\n   {}\n  except Exception as error:\n   return len(str(error))\n return x * g()",
+}
+
+
+@pytest.mark.parametrize("catching", CATCHING)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # 'return' in a 'finally' block, from Python 3.14 on
+def test_what_python_refuses_has_numpys_text(catching):
+    """Also at the first call: a function that catches exceptions is compared with eager code from then on."""
+    lines = [line for part in REFUSED_BY_PYTHON.strip().splitlines() for line in part.strip().split(" | ")]
+    kinds = [np.ones(3), np.array(1.0), np.float64(1.0)]
+    first = [*CATCHING].index(catching)
+    pairs = [(line, kinds[(first + k) % 3]) for k, line in enumerate(lines)]  # by day each line meets each kind
+    for line, x in itertools.product(lines, kinds) if NIGHTLY else pairs:
+        space = {"sys": sys, "pytest": pytest}
+        exec(f"def f(x):\n {CATCHING[catching].format(line)}", space)
+        try:
+            expected = space["f"](x)
+        except BaseException:
+            continue  # it is not raised for such an array
+        for fallback in (True, False):
+            compiled = af.compile(space["f"], fallback=fallback)
+            for _ in range(3):
+                try:
+                    found = compiled(x)
+                except CompileError:
+                    assert not fallback, line
+                else:
+                    np.testing.assert_equal(found, expected, line)
 
 
 def test_what_eager_code_raises_is_raised():
@@ -247,7 +291,8 @@ def test_a_function_that_is_refused_again_and_again_waits_for_other_threads_once
     other = threading.Thread(target=stop.wait)
     other.start()
     monkeypatch.setattr(time, "sleep", waited.append)
-    c = af.compile(lambda x, keep=kept.append: [keep(x * 2.0), x + 1.0][1])
+    keep = unseen_append(kept)
+    c = af.compile(lambda x: [keep(x * 2.0), x + 1.0][1])
     try:
         for _ in range(3):
             with pytest.raises(CompileError, match="keeps 1 of the arrays"):

@@ -326,6 +326,61 @@ def test_later_changes_are_seen_or_refused(name):
     assert bool(is_stale(*PROGRAMS[name])) == (name in UNSEEN)
 
 
+# Objects H that hold an object O, written in Python or in C, and how the function gets O from it.
+HOLDERS = {
+    "values of a dict": ("D={'a':O};H=D.values()", "[*H][0]"),
+    "items of a dict": ("D={'a':O};H=D.items()", "[*H][0][1]"),
+    "a method of a dict": ("D={'a':O};H=D.get", "H('a')"),
+    "a method of a list": ("H=[O].__getitem__", "H(0)"),
+    "a method of a tuple": ("H=(O,).__iter__", "next(H())"),
+    "a method in partial": ("H=functools.partial({'a':O}.get,'a')", "H()"),
+    "a bound method": ("class C:\n def m(self): return self.o\nC.o=O\nH=C().m", "H()"),
+    "proxy of a dict": ("H=types.MappingProxyType({'a':O})", "H['a']"),
+    "ChainMap": ("H=collections.ChainMap({},{'a':O})", "H['a']"),
+    "ContextVar": ("H=contextvars.ContextVar('H',default=O)", "H.get()"),
+    "array of objects": ("H=np.empty(1,object);H[0]=O", "H[0]"),
+    "deque": ("H=collections.deque([O])", "H[0]"),
+    "thread's": ("H=threading.local();H.o=O", "H.o"),
+    "slot": ("class C:\n __slots__='o',\nH=C();H.o=O", "H.o"),
+    "default": ("def H(o=O): return o", "H()"),
+    "closure": ("def g(o): return lambda: o\nH=g(O)", "H()"),
+}
+# Such objects O, what the function reads of them, and what changes that.
+HELD = {
+    "list": ("O=[2.]", "{}[0]", "O[0]=3."),
+    "dict": ("O={'k':2.}", "sum({}.values())", "O['l']=3."),
+    "set": ("O={2}", "len({})", "O.add(3)"),
+    "array": ("O=np.array([2.])", "float({}[0])", "O[0]=3."),
+    "strides": ("O=np.ones((2,2))", "{}.strides[0]", "O.strides=8,16"),
+    "attribute": ("O=types.SimpleNamespace(a=2.)", "{}.a", "O.a=3."),
+    "gradient": ("O=af.Variable(1.);O.grad=2.", "{}.grad", "O.grad=3."),
+    "gradient of a pass": ("O=af.Variable(1.);(O*2).backward()", "{}.grad", "O.zero_grad();(O*3).backward()"),
+    "a gradient's number": ("O=af.Variable([1.]);O.grad=[2.]", "float({}.grad[0])", "O.grad[0]=3."),
+    "no gradient": ("O=af.Variable(1.)", "(2 if {}.grad is None else 3)", "O.grad=3."),
+    "a gradient by text": ("O=af.Variable(1.);O.grad=2.", "getattr({}, 'grad')", "O.grad=3."),
+    "name": ("O=af.Variable(1.,name='a')", "len({}.name)", "O.name='ab'"),
+    "frozen": ("O=af.Variable(1.)", "(2 if {}.requires_grad else 3)", "O.requires_grad=False"),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_whatever_holds_it_what_changes_is_seen_or_refused(holder):
+    hold, read = HOLDERS[holder]
+    for name, (setup, what, change) in HELD.items():
+        setup = f"import autoflow as af\n{setup}\n{hold}"
+        assert not is_stale(f"return x*{what.format(read)}", setup, change), name
+
+
+def test_gradients_that_a_function_does_not_read_may_change():
+    """A pass elsewhere sets them: that is no reason to record the function again."""
+    w = af.Variable(np.ones(3))
+    compiled = af.compile(lambda x: af.grad(lambda x: np.sum(w.value * x**2))(x), watch=False)
+    for _ in range(4):
+        np.testing.assert_array_equal(compiled(X), 2 * X)
+        np.sum(w * w).backward()
+    assert compiled.renewed == 0
+
+
 def test_plain_arrays_that_a_function_writes_into_after_use():
     """They are not outside, so later calls do not read them anew; the first call is right as well."""
 

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 from processes import alone
+from support import unseen_append
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines, native
@@ -471,7 +472,7 @@ def test_what_numpy_reports_is_reported(f):
 
 def test_silent_calls_run_no_eager_code():
     calls = []
-    note = calls.append
+    note = unseen_append(calls)
 
     def f(x):
         note(1)

@@ -1,13 +1,10 @@
-"""``compiled.plan(profile=True)``: how long each piece of a compiled step takes, as a table and a picture."""
-
-import xml.etree.ElementTree as ET
+"""``compiled.plan(profile=True)``: how long each call of a compiled step takes."""
 
 import numpy as np
 import pytest
 
 import autoflow as af
 from autoflow.compiler import report
-from autoflow.compiler.run import tiles
 from autoflow.errors import CompileError
 
 
@@ -37,12 +34,8 @@ def test_a_coarse_clock_is_no_error():
     f = af.compile(lambda x: np.sum(np.cumsum(np.tanh(x) * 2.0)))
     f(np.ones(3))
     found = f.plan(profile=True)
-    for timer in found.timers:
-        timer.best = 0.0
     found.times = [0.0] * 4
     assert str(found).splitlines()[2].split()[2:4] == ["0", "%"]
-    assert [piece.share for piece in found.pieces()] == [0.0] * 4
-    ET.fromstring(found.svg())
 
 
 def test_a_slow_call_is_found():
@@ -86,7 +79,6 @@ def test_programs_of_numbers_have_one_time():
     assert not found.times
     assert 0 < found.seconds < 1
     assert "operations on numbers" in str(found)
-    ET.fromstring(found.svg())
 
 
 def test_a_profile_changes_nothing():
@@ -98,40 +90,14 @@ def test_a_profile_changes_nothing():
     assert len(f.entries) == 1
 
 
-def test_one_block_is_looked_into(monkeypatch):
-    monkeypatch.setattr(tiles, "count_threads", lambda: 2)
-    x = np.ones((150_000, 2))
-    f = af.compile(lambda x: np.sum(np.exp(-np.tanh(x * 2.0 + 1.0))))
-    f(x)
-    found = f.plan(profile=True)
-    text = str(found)
-    assert "one of the 5 blocks of 1:" in text
-    assert [x.name for x in found.pieces() if x.depth][:2] == ["1 multiply  (30000, 2)", "2 add  (30000, 2)"]
-    shares = [x.share for x in found.pieces()]
-    assert sum([x.share for x in found.pieces() if x.depth]) == pytest.approx(shares[0])  # of one block, as of all
-    ET.fromstring(found.svg("dark"))
-
-
-def test_the_picture_has_a_bar_for_each_piece():
-    f = af.compile(lambda x: np.sum(np.cumsum(np.tanh(x) * 2.0)))
-    f(np.ones(5_000))
-    found = f.plan(profile=True)
-    bars = ET.fromstring(found.svg()).findall("{*}g/{*}rect")
-    widths = [float(bar.get("width")) for bar in bars]
-    longest = max(found.times)
-    for width, seconds in zip(widths, found.times, strict=True):
-        assert width == pytest.approx(max(seconds / longest * report.BAR, 1.0), abs=0.1)
-    assert "<svg" in found._repr_html_()
-
-
 def test_units():
     assert [report.in_units(t) for t in (2e-8, 1.234e-5, 1.5e-4, 0.01234, 0.5)] == [
         "0.02 µs", "12.3 µs", "150 µs", "12.3 ms", "500 ms"
     ]  # fmt: skip
 
 
-def test_loops_of_a_stretch():
-    """A clock lies between the loops; their results are those of the loops without."""
+def test_a_stretch_of_loops_is_one_call():
+    """With the reasons why the other calls are no loops."""
     pytest.importorskip("llvmlite")
 
     def f(x, w):
@@ -139,29 +105,9 @@ def test_loops_of_a_stretch():
         return np.sum(h * h, axis=1), np.sort(h, axis=0)
 
     compiled = af.compile(f, engine="llvm")
-    rng = np.random.default_rng(0)
-    x, w = rng.standard_normal((50, 8)), rng.standard_normal((8, 9))
-    expected = compiled(x, w)
-    found = compiled.plan(x, w, profile=True)
-    text = str(found)
-    assert "loops of 1:" in text
-    assert "1 × matmul  (50, 8, 9)" in text
-    assert "is NumPy's: no loop has it" in text
-    (timer,) = [t for t in found.timers if t.title]
-    assert timer.function.seconds.shape == (len(timer.function.schedule.calls),)
-    assert np.all((timer.function.seconds >= 0) & (timer.function.seconds < 1))
-    assert timer.function.seconds.sum() <= timer.best
-    (h,) = [a for a in timer.function(x, w) if a.shape == (50, 9)]
-    np.testing.assert_array_equal(np.sort(h, axis=0), expected[1])
-    names = [x.name for x in found.pieces() if x.depth == 1]
-    assert names == [line.strip() for line, _ in timer.function.times()]
-
-
-def test_a_step_that_is_one_stretch():
-    pytest.importorskip("llvmlite")
-    compiled = af.compile(af.value_and_grad(lambda x: np.sum(np.tanh(x) ** 2)), engine="llvm")
-    compiled(np.ones(300))
-    found = compiled.plan(profile=True)
-    assert len(found.times) == 1
-    assert "loops of 1:" in str(found)
-    assert sum([x.seconds for x in found.pieces() if x.depth]) <= found.times[0]
+    x, w = np.ones((50, 8)), np.ones((8, 9))
+    compiled(x, w)
+    text = str(compiled.plan(x, w, profile=True))
+    assert text.splitlines()[2].split()[3:6] == ["%", "1", "loops"]
+    assert "loops of 1:\n    1 × matmul  (50, 8, 9)" in text
+    assert "2 is NumPy's: no loop has it" in text

@@ -49,6 +49,6 @@ loops.py       one loop, and the reductions that end it; where values lie: views
 products.py    products of small matrices, and sums of them: convolutions
 systems.py     systems of linear equations that share their factors
 schedule.py    which values share a loop, and in which order loops run
-native.py      what becomes loops, and what stays a call of NumPy; the loops as one function, with a clock if wanted
+native.py      what becomes loops, and what stays a call of NumPy; the loops as one function
 engine.py      LLVM itself, by llvmlite; machine code kept on disk; what the user chooses
 """

@@ -1,4 +1,4 @@
-"""Some values of a program (a stretch) as one compiled function; which values become one, and how long its loops take.
+"""Some values of a program (a stretch) as one compiled function; which values become one.
 
 The function gets a tuple of arrays (what it reads, then new arrays for its results) and a block of memory of its own.
 It finds the addresses itself (``engine.check_layout``), calls the loops one after the other, and returns which
@@ -11,16 +11,12 @@ solver, an index, a large product) stays a call of NumPy. Everything with one is
 a stage with loops become one call of the program, a :class:`Native`; so none can wait for another, and nothing is
 refused that NumPy's engine takes. Large arrays go block by block through the threads (``passes.py``). The
 program of a block is cut in the same way, and its loops write into the rows of the results that the block is for.
-
-Times: the same stretch once more, with a look at the clock after each loop. Two looks at the clock lie 20 to 40 ns
-apart, so the times of loops of a few numbers are times of the clock.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -33,7 +29,7 @@ from .. import engine as numpy_engine
 from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run.buffers import callers_state, shape_buffer
-from .engine import KINDS, Binary, Settings, flag_bits, llvmlite, module_text, options, settings_of
+from .engine import KINDS, Binary, Settings, flag_bits, module_text, options, settings_of
 from .functions import IRText
 from .loops import Access, Places
 from .products import Sum, is_copy, sum_products
@@ -104,10 +100,6 @@ class Native:
         counts = self.schedule.counts
         return [f"{n:5} × {what}  {shape}" for (what, shape), n in counts.items()]
 
-    def timed(self) -> Timed:
-        """The same with a clock in it, for a profile."""
-        return Timed(self)
-
     def reason_why_not(self, v: Value) -> str:
         """Why another value is no loop, for ``plan()``."""
         if v.kind == PRODUCT:
@@ -144,9 +136,8 @@ class Native:
         self.free.append(memory)
         return results, raised
 
-    def text(self, after_call: Callable[[IRText, int], None] = lambda t, k: None) -> str:
-        """The module: the loops, and the function that calls them. ``after_call``: writes what follows the k-th call
-        of a loop, and (0) what precedes the first."""
+    def text(self) -> str:
+        """The module: the loops, and the function that calls them."""
         schedule, where, offsets = self.schedule, self.where, self.offsets
         functions = [f"define internal void @loop{k}{text}" for text, k in schedule.kernels.items()]
         t = IRText()
@@ -156,8 +147,7 @@ class Native:
         t.say(f"%list = alloca ptr, i64 {longest}, align 8")
         addresses = self.write_addresses(t, len(where))
         t.let(f"call i32 @feclearexcept(i32 {bits})")
-        after_call(t, 0)
-        for number, (k, accesses, _) in enumerate(schedule.calls, 1):
+        for k, accesses, _ in schedule.calls:
             pointers = []
             for a in accesses:
                 base = addresses[where[a.base]] if a.base in where else "%memory"
@@ -168,7 +158,6 @@ class Native:
                     t.say(f"store ptr {p}, ptr {t.let(f'getelementptr ptr, ptr %list, i64 {j}')}, align 8")
                 pointers = ["%list"]
             t.say(f"call void @loop{k}({', '.join([f'ptr {p}' for p in pointers])})")
-            after_call(t, number)
         raised = t.let(f"call i32 @fetestexcept(i32 {bits})")
         run = f"define i32 @run(ptr %arrays, ptr %memory) #0 {{\nentry:\n{t}\n  ret i32 {raised}\n}}"
         return module_text([*functions, run], [*schedule.texts, t])
@@ -326,49 +315,6 @@ def native_call(members: list[Value], results: list[Value], settings: Settings, 
         return {}
     args = (*native.sources, *[targets[v] for v in results if v in targets])
     return results_of_call(native, args, results, members[-1].number)
-
-
-# ---------------------------------------------------------------- times: a clock after each loop
-
-
-CLOCK = "clock_gettime"
-LOOK = 2 * WORD  # bytes: C's struct timespec, seconds and nanoseconds
-
-
-class Timed(Native):
-    """A stretch with a clock in it. ``seconds``: the least that each of its loops has taken, in the order of its calls.
-
-    One thread at a time may call it.
-    """
-
-    def __init__(self, native: Native) -> None:
-        self.__dict__.update(native.__dict__)
-        llvmlite().add_symbol(CLOCK, ctypes.cast(getattr(ctypes.CDLL(None), CLOCK), ctypes.c_void_p).value)
-        self.free = []
-        self.start = native.size  # the looks lie behind the memory of the stretch
-        self.looks = len(self.schedule.calls) + 1
-        self.size = native.size + LOOK * self.looks
-        self.library, self.function = self.compile(self.text(self.write_look))
-        self.seconds = np.full(self.looks - 1, np.inf)
-
-    def write_look(self, t: IRText, k: int) -> None:
-        """What time is it?"""
-        place = t.let(f"getelementptr i8, ptr %memory, i64 {self.start + LOOK * k}")
-        t.call("i32", CLOCK, ("i32", str(time.CLOCK_MONOTONIC)), ("ptr", place))
-
-    def look(self) -> None:
-        """Keep what the clock said in the last run."""
-        memory = self.free[-1]
-        first = memory.address - memory.block.ctypes.data + self.start
-        looks = memory.block[first : first + LOOK * self.looks].view(np.int64).reshape(-1, 2)
-        self.seconds = np.minimum(self.seconds, np.diff(looks[:, 0]) + 1e-9 * np.diff(looks[:, 1]))
-
-    def times(self) -> list[tuple[str, float]]:
-        """The lines of :meth:`describe`, and how long all loops of a line take."""
-        totals = dict.fromkeys(self.schedule.counts, 0.0)
-        for key, seconds in zip(self.schedule.order, self.seconds, strict=True):
-            totals[key] += float(seconds)
-        return [*zip(self.describe(), totals.values(), strict=True)]
 
 
 # ---------------------------------------------------------------- the engine

@@ -60,7 +60,6 @@ class Kernels:
         self.texts: list[IRText] = []
         self.calls: list[tuple[int, list[Access], str]] = []
         self.counts: dict[tuple[str, tuple[int, ...]], int] = {}  # what a loop computes, its shape -> how often
-        self.order: list[tuple[str, tuple[int, ...]]] = []  # the same of each call
         inside = set(members)
         for v in members:
             self.find_level(v, inside)
@@ -245,6 +244,5 @@ class Kernels:
         if text not in self.kernels:
             self.kernels[text] = len(self.kernels)
             self.texts.append(t)
-        self.order.append((what, shape))
         self.counts[what, shape] = self.counts.get((what, shape), 0) + 1
         self.calls.append((self.kernels[text], loop.accesses, what))

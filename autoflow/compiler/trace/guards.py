@@ -29,7 +29,8 @@ from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_
 from ...backprop.snapshots import is_iterator, position_of
 from ...base.errors import CompileError
 from ...base.transformed import FunctionOfFunction
-from ...nodes.nodes import NodeRole
+from ...nodes.grads import read_grad
+from ...nodes.nodes import NodeRole, current_record
 from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
@@ -41,8 +42,12 @@ FUNCTIONS = (
     types.ModuleType, partial, slice, range, bytes,
 )  # fmt: skip
 OPAQUE = (  # not searched further
-    types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
+    types.ModuleType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
 )  # fmt: skip
+ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
+    "name": getattr, "requires_grad": getattr,
+    "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
+}  # fmt: skip
 LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
@@ -95,6 +100,13 @@ class Guards:
                 self.note_array(child)
                 if not (reachable.is_number(child) or isinstance(child, OPAQUE) or reachable.foreign(child)):
                     queue.append(child)
+        asked = ATTRIBUTES.keys() & ({*ATTRIBUTES} if reachable.BY_TEXT & self.named else self.named)
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)} if asked else {}
+        self.attributes = [
+            (ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes.values() for name in asked
+        ]
+        for *_, value in self.attributes:
+            self.note_array(value)
 
     def note_state(self, x: Any) -> None:
         """Remember where a generator or an iterator is."""
@@ -198,7 +210,13 @@ class Guards:
         replaced : ids of arrays in whose place others are used. all_contents : watch also those of arrays that the
         program reads.
         """
-        ignored = replaced if all_contents else read_by(program) | replaced
+        captured = read_by(program) if self.attributes or not all_contents else set()
+        ignored = {*replaced} if all_contents else captured | replaced
+        for how, node, name, value in self.attributes:
+            if id(array_in(node)) not in ignored or id(value) in captured:
+                self.places.append((how, node, name, value))
+            else:
+                ignored.add(id(value))
         wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
         # In these anything is watched, in attributes numbers, functions and containers.
@@ -229,8 +247,8 @@ class Guards:
             is_watched, is_small = id(array) not in ignored, isinstance(array, np.ndarray) and isinstance(mark, bytes)
             if isinstance(array, np.ndarray):
                 self.arrays.append((array, mark if is_watched and is_small else None, array.shape, array.dtype))
-                if "flags" in self.named:
-                    self.others.append((partial(attrgetter("flags.num"), array), array.flags.num))
+                for path in [path for path in ("flags.num", "strides") if path.partition(".")[0] in self.named]:
+                    self.others.append((partial(attrgetter(path), array), attrgetter(path)(array)))
             if is_watched and not is_small:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
@@ -239,6 +257,7 @@ class Guards:
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
+        self.attributes = []
 
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""

@@ -22,6 +22,7 @@ import array
 import builtins
 import contextvars
 import dis
+import gc
 import os
 import random
 import sys
@@ -49,7 +50,9 @@ SEARCHED = {  # parts of Python that hold the user's
     "_contextvars", "contextvars",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType)
-HOLDERS = (weakref.ReferenceType, contextvars.ContextVar)  # of one object, which ``follow`` asks them for
+DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
+# Of one object, which ``follow`` asks them for.
+HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, *DICT_VIEWS)
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
@@ -60,6 +63,8 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(x, types.MethodType):
         yield x, "__self__"
         yield x, "__func__"
+    elif isinstance(x, (types.BuiltinMethodType, types.MethodWrapperType)):  # such as the method get of a dict
+        yield x, "__self__"
     elif isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
         yield from ((x.how, name) for name, option in x.how.items() if callable(option))
@@ -166,14 +171,15 @@ def names_of(code: types.CodeType) -> Names:
         for i in dis.get_instructions(part):
             kind = KINDS.get(i.opname)
             if kind is not None:
-                found[kind].add(i.argval)
+                found[kind].add(i.argval or CATCHING)
     return Names(*map(frozenset, found))
 
 
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
-    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2, "PUSH_EXC_INFO": 1,
 }  # fmt: skip
+CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -190,8 +196,10 @@ MISSING = object()
 def follow(container: Any, key: Any) -> Any:
     """The object that the edge leads to now."""
     try:
+        if isinstance(container, DICT_VIEWS):
+            return gc.get_referents(container)[0]
         if isinstance(container, HOLDERS):
-            return container.get(MISSING) if isinstance(container, contextvars.ContextVar) else container()
+            return container.get() if isinstance(container, contextvars.ContextVar) else container()
         if isinstance(key, str) and not isinstance(container, MAPPINGS):
             return getattr(container, key)
         return container[key]

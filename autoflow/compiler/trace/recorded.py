@@ -39,6 +39,7 @@ from ..matching import Nth, check_result, has_dtype
 from ..program import Program
 from .doubts import Abandoned, refuse_number
 from .guards import Guards, array_in
+from .reachable import CATCHING
 from .tape import RECORDINGS, Tape, tape_here
 from .traced import Traced
 
@@ -83,8 +84,8 @@ class Parameters:
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
 
 
-# For the class, the identity or the attributes of an array.
-ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir"})
+# For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too.
+ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", CATCHING})
 
 
 # ---------------------------------------------------------------- the recording, and what must not be left of it
@@ -96,7 +97,7 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    asks : may it ask for the class, the id or the attributes of an array?
+    asks : may it ask for the class, the id or the attributes of an array? Then the first call is compared, too.
     outside : the ids of arrays outside.
     """
 
