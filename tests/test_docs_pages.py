@@ -148,9 +148,9 @@ def test_the_page_of_spellings_is_the_table():
     """docs/coming-from.md and the AttributeErrors say the same."""
     rows = NAMES.read_text(encoding="utf-8").partition("## Spellings")[2]
     listed = dict(re.findall(r"^\| `([\w.]+=?)` \| (.*) \|$", rows, re.MULTILINE))
-    before = dict.fromkeys(spellings.TABLES, "{}") | {
+    before = dict.fromkeys(spellings.tables(), "{}") | {
         "autoflow": "", "keywords": "", **{section: f"{section}." for section in ("x", "opt", "model", "nn", "optim")}
     }  # fmt: skip
     wanted = {f"{before[section]}{name}{'=' * (section == 'keywords')}": here
-              for section, table in spellings.TABLES.items() for name, here in table.items()}  # fmt: skip
+              for section, table in spellings.tables().items() for name, here in table.items()}  # fmt: skip
     assert listed == wanted

@@ -4,13 +4,14 @@
 
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.base.spellings import TABLES
+from autoflow.base.spellings import tables
 from autoflow.forward.array_methods import PLAIN
 
 
@@ -251,7 +252,7 @@ def test_the_classroom_finds_more(mistake):
 
 HOLDERS = {"x": lambda: vector() * 2.0, "opt": lambda: optim.Adam([vector()], lr=0.1), "model": lambda: network(),
            "autoflow": lambda: af, "nn": lambda: nn, "optim": lambda: optim}  # fmt: skip
-SPELLINGS = [(section, name) for section in HOLDERS for name in TABLES[section]]
+SPELLINGS = [(section, name) for section in HOLDERS for name in tables()[section]]
 
 
 def network():
@@ -261,7 +262,7 @@ def network():
 @pytest.mark.parametrize("section", HOLDERS)
 def test_every_spelling_of_others_is_answered_and_none_is_there(section):
     holder = HOLDERS[section]()
-    for name, here in TABLES[section].items():
+    for name, here in tables()[section].items():
         with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}: here it is {here}")):
             getattr(holder, name)
         assert name not in dir(holder)
@@ -270,10 +271,10 @@ def test_every_spelling_of_others_is_answered_and_none_is_there(section):
 def test_what_spellings_advise_is_there():
     scope = {"af": af, "np": np, "scipy": pytest.importorskip("scipy", reason="SciPy is not installed")}
     for section, name in SPELLINGS:
-        for text in re.findall(r"\b(?:af|np)\.[\w.]*\w", TABLES[section][name]):
+        for text in re.findall(r"\b(?:af|np)\.[\w.]*\w", tables()[section][name]):
             eval(text, scope)
         for attribute in (
-            re.findall(rf"^{section}\.([a-z_]\w*)", TABLES[section][name]) if section in ("opt", "model") else ()
+            re.findall(rf"^{section}\.([a-z_]\w*)", tables()[section][name]) if section in ("opt", "model") else ()
         ):
             assert hasattr(HOLDERS[section](), attribute)
 
@@ -292,7 +293,22 @@ def test_a_name_of_ones_own_comes_before_a_spelling():
         Net().fit  # noqa: B018 - reading it is the test
 
 
+@pytest.mark.parametrize("module", ["", ".nn", ".optim"])
+def test_names_of_the_table_are_found_in_capitals_and_without(module):
+    """Each name also as the other libraries write it in their other places: ``smooth_l1_loss``, ``SmoothL1Loss``."""
+    holder = sys.modules[f"autoflow{module}"]
+    for name in tables()[module[1:] or "autoflow"]:
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).split("_")
+        for other in ("_".join(words).lower(), "".join([word[:1].upper() + word[1:] for word in words])):
+            if not hasattr(holder, other):
+                with pytest.raises(AttributeError, match="here it is"):
+                    getattr(holder, other)
+
+
 ELSEWHERE = {
+    "CrossEntropyLoss": "af.nn.cross_entropy",
+    "pi": "np.pi",
+    "fft": "np.fft",
     "float32": "np.float32",
     "lerp": "x + w",
     "Linear": "af.nn.Linear",

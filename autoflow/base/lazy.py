@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
-from .spellings import TABLES, no_attribute
+from .spellings import no_attribute
 
 
 def owners(table: dict[str, str]) -> dict[str, str]:
@@ -157,7 +157,7 @@ def publish(names: dict[str, Any], public: Iterable[str]) -> None:
     """Let the classes and functions of a package say that they are the package's, wherever they are written: pickles
     and ``help()`` name the place that stays. ``names``: the package's ``globals()``."""
     names["__dir__"] = list_public(public)
-    if (module := names["__name__"]).rpartition(".")[2] in TABLES:
+    if (module := names["__name__"]).rpartition(".")[2] in ("nn", "optim"):
 
         def missing(name: str) -> NoReturn:
             raise no_attribute(module, name)

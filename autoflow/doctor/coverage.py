@@ -28,7 +28,7 @@ from ..base.modes import listening
 from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import NodeRole, current_record
-from ..program.source import code_of, find, taken_out
+from ..program.source import code_of, find, running, taken_out
 from .passes import GradientFlow, Pass, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
@@ -179,9 +179,7 @@ class Coverage:
 
 def is_plain(text: str, code: Any) -> bool:
     """Is an expression, in the frame that runs this code now, made of plain numbers and arrays only?"""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
+    frame = running(code)
     names = compile(text, "", "eval").co_names if frame is not None else ()
     values = [frame.f_locals.get(name, frame.f_globals.get(name)) for name in names]
     return any([type(v) in PLAIN for v in values]) and not any([isinstance(v, NodeRole) for v in values])

@@ -18,6 +18,12 @@ KINDS = (
 )  # fmt: skip
 
 
+# What is not said where one of these is, from which it follows.
+FOLLOWS = {
+    "unreached": {"lost"}, "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong: what, where, and what to write instead.
@@ -76,8 +82,9 @@ class Diagnosis:
 
 
 def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
-    """The findings in the order of their importance, each once."""
+    """The findings in the order of their importance, each once, without those that follow from others."""
     seen: dict[tuple[str, Any], Finding] = {}
-    for x in findings:
+    kinds = {x.kind for x in findings}
+    for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:
         seen.setdefault((x.kind, x.place or x.text), x)
     return Diagnosis(tuple(sorted(seen.values(), key=lambda x: KINDS.index(x.kind))), examined)

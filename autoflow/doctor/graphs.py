@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming, expression_of
-from ..program.source import code_of, is_path
+from ..program.source import READERS, Place, code_of, is_path, numbers_read, taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import GradientFlow, Pass, Size, watching
@@ -49,6 +49,7 @@ TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 NO_CUT = "it is a Constant"
+ELSEWHERE = "what was computed from it does not lead there"
 NO_NODE = "no operation on a node was recorded. Make an af.Variable of what you want the gradient of"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
@@ -59,8 +60,9 @@ RANGE = 1e6  # a factor between the first and the last gradient of a chain that 
 class Chart:
     """A graph and one pass through it: what the examinations read."""
 
-    def __init__(self, start: Any, made: Pass) -> None:
-        self.start, self.flows = start, made.flows
+    def __init__(self, start: Any, made: Pass | None = None, others: Sequence[Pass] = ()) -> None:
+        made = made or Pass()
+        self.start, self.flows, self.others = start, made.flows, others
         self.nodes = list(ancestors(start))
         self.records = sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
         self.leaves = [x for x in self.nodes if isinstance(x, VariableRole)]
@@ -76,9 +78,8 @@ class Chart:
     def bad_values(self) -> list[Record]:
         """The operations whose NaN or infinity has come into the result, or else into the first bad slope."""
         bad = [r for r in self.records if r.value is not None and first_bad(r.value)]
-        if (
-            self.start in bad or not self.bad_slope or self.bad_slope.bad[2]
-        ):  # what np.where did not choose does no harm
+        harmless = not self.bad_slope or self.bad_slope.bad[2]  # what np.where did not choose does no harm
+        if self.start in bad or harmless:
             return bad if self.start in bad else []
         below = set(map(id, ancestors(self.bad_slope.record))) - {id(self.bad_slope.record)}
         return [r for r in bad if id(r) in below]
@@ -155,13 +156,24 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     return Finding("no history", text, "", found.place if found and not cause else None)
 
 
-def unreached(chart: Chart, wanted: Sequence[Any]) -> Iterator[Finding]:
-    """Variables that should get a gradient and are not in the graph."""
-    reached = {id(x) for x in chart.nodes}
-    for x in wanted:
-        if id(gradient_target(x)) not in reached:
-            why = cuts_among(chart.records) or explain(x) or "nothing was computed from it"
-            yield Finding("unreached", f"{chart.name(x)} has no part in {chart.name(chart.start)}: {why}")
+def unreached(
+    chart: Chart, wanted: Sequence[Any], used: Container[int] = (), codes: Sequence[Any] = ()
+) -> Iterator[Finding]:
+    """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those with
+    which some operation has computed, in the run of functions with these codes."""
+    reached, reasons = {id(x) for x in chart.nodes}, dict[str, list[Any]]()
+    for x in [x for x in wanted if id(gradient_target(x)) not in reached]:
+        unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed from it"
+        reasons.setdefault(cuts_among(chart.records) or explain(x) or unused, []).append(x)
+    for why, xs in reasons.items():
+        verb = "has" if len(xs) == 1 else "have"
+        text = f"{', '.join(map(chart.name, xs))} {verb} no part in {chart.name(chart.start)}: {why}"
+        yield Finding("unreached", text, "", place_of(xs[0]))
+
+
+def place_of(x: Any) -> Place | None:
+    """Where a Variable was made."""
+    return Naming([x]).place(x)
 
 
 # ---------------------------------------------------------------- values
@@ -324,7 +336,9 @@ def examine_layers(chart: Chart) -> Iterator[Finding]:
         if below is not None and biased.rule.name == "add" and uses[id(biased)] == uses[id(below)] == 1:
             first, own = found[id(below)]
             width, inputs = first.shape[own], first.shape[-1 - own]
-            if width >= min(inputs, x.shape[units]) and any([isinstance(p, VariableRole) for p in biased.parents]):
+            is_apart = any([id(x) in p.sums and id(first) not in p.sums for p in chart.others])  # another network's
+            is_narrow = width < min(inputs, x.shape[units])
+            if not is_narrow and not is_apart and any([isinstance(p, VariableRole) for p in biased.parents]):
                 names = f"{chart.name(first)} and {chart.name(x)}"
                 text = f"nothing but a bias is between {names}: two linear layers are one"
                 yield chart.finding("linear", r, text, "Put a function between them: np.tanh, af.nn.relu")
@@ -439,7 +453,16 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
 
 
+def examine_readers(chart: Chart) -> Iterator[Finding]:
+    """Plain operands that NumPy has made of nodes, without their history: ``np.full(3, w)``."""
+    for r, text in taken_out(chart.records):
+        is_reader = text.partition("(")[0].rpartition(".")[2] in READERS
+        for said in [numbers_read(r, k) for k, p in enumerate(r.parents) if p is None and is_reader]:
+            if text in said:
+                yield Finding("lost", said)
+
+
 EXAMINATIONS = (
-    examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness, examine_layers,
+    examine_readers, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness, examine_layers,
     examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip

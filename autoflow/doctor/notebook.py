@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from ..base.errors import AutoflowError
-from ..base.spellings import explain_keyword
+from ..base.spellings import explain_error
 from ..program.watch import watch
 
 PACKAGE = __name__.partition(".")[0]
@@ -25,7 +25,7 @@ def load_ipython_extension(shell: Any = None) -> None:
     watch()
     shell.register_magic_function(lambda line, cell: cover_cell(shell, cell), "cell", "gradients")
     if not shell.custom_exceptions:  # else the user has a handler already
-        shell.set_custom_exc((AutoflowError, TypeError), show_error)
+        shell.set_custom_exc((AutoflowError, AttributeError, TypeError), show_error)
 
 
 def cover_cell(shell: Any, cell: str) -> None:
@@ -40,8 +40,8 @@ def cover_cell(shell: Any, cell: str) -> None:
 
 
 def show_error(shell: Any, kind: type, error: BaseException, trace: Any, tb_offset: int | None = None) -> None:
-    """Show an error without frames of ours; of a keyword that other libraries have, with what to write."""
-    explain_keyword(error)
+    """Show an error without frames of ours; of a name or keyword of other libraries, with what to write."""
+    explain_error(error)
     verbose = getattr(shell.InteractiveTB, "mode", "") == "Verbose"
     shell.showtraceback((kind, error, trace if verbose else users_frames(trace)), tb_offset=tb_offset)
 

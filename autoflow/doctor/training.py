@@ -13,6 +13,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,12 +24,12 @@ from numpy.linalg import norm
 from ..backprop.second_runs import codes_of, reachable
 from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
-from ..base.modes import listening
+from ..base.modes import listening, modes
 from ..base.numbering import now
 from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
-from ..nodes.nodes import VariableRole, current_record, gradient_target, value_of
+from ..nodes.nodes import VariableRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
@@ -37,7 +38,7 @@ from ..program.names import Naming, expression_of
 from ..program.source import code_of, computes_with_gradient
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import Chart, diagnose_node, examine, examine_units, examine_zeros, no_history, unreached
+from .graphs import Chart, diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
 from .passes import Pass, watching
 
 TURNS = 3
@@ -79,6 +80,7 @@ class Turn:
         self.sums: dict[int, Any] = {}  # the gradients that its passes brought
         self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
+        self.gives_arrays = False  # is its result more than a number, as an image made by its gradient?
 
     def listen(self, node: Any) -> None:
         """An operation was recorded."""
@@ -125,6 +127,7 @@ class Turn:
             self.result = error.obj  # a number, which has left the graph
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
+            self.gives_arrays = any([np.size(x) > 1 for x in tree_leaves(self.result)])
             for x in [x for key, x in self.variables.items() if key in self.histories]:
                 self.note_write(x)
             self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
@@ -166,8 +169,8 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
 
     f : a training step or a loss, a function of ``args`` and ``options``; or a node, see ``loss.diagnose()``.
 
-    A step that makes backward passes runs three times, and if nothing is found a few times more, to see whether numbers
-    leave the graph; what it changed is put back. A function that makes none runs once, and its result is examined in
+    A step that makes backward passes runs three times, and a few times more, to see whether numbers leave the graph;
+    what it changed is put back. A function that makes none runs once, and its result is examined in
     the same way. Returns a :class:`Diagnosis`, which is false if nothing was found.
 
     >>> import autoflow as af
@@ -210,7 +213,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
                 return diagnose_result(turn, step, roots)
             findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
             break
-        charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1]))
+        charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1], turn.whole))
         turn.loss, turn.sign = aim_of(charts[-1])
         findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
@@ -219,17 +222,24 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
-    findings += kept(turns)
+    got = {x.name for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
+    findings = [x for x in findings if not is_chance(x, got)] + [*kept(turns)]
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if is_optimiser(x)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {key for t in turns for key in t.sums}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
-        findings += unreached(charts[0], [p for p in trained if id(p) not in known and p.name not in namesakes])
+        missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
+        findings += unreached(charts[0], missing, turns[0].variables, codes_of(*roots))
         findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
-        if not findings:
+        if all([x.kind != "lost" for x in findings]):
             findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, charts[0].summary() if charts else "")
+
+
+def is_chance(x: Finding, got: set[str]) -> bool:
+    """Was a factor in the data 0 in one run, and not in others? ``got``: the names of what got gradients there."""
+    return x.kind == "zero factor" and not x.advice and got.issuperset(x.numbers["variables"])
 
 
 def is_optimiser(x: Any) -> bool:
@@ -242,7 +252,7 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
     nodes = [x for x in tree_leaves(turn.result) if gradient_target(x) is not None]
     if nodes:
         found = diagnose_node(nodes[0])
-        return diagnosis([*found, *read_past(step, roots)], found.examined)
+        return diagnosis([*found, *(() if "lost" in found.kinds else read_past(step, roots))], found.examined)
     if turn.result is None and not turn.passes:
         last, text = expression_of(turn.last), "the step made no backward pass and returned nothing"
         place = last.place if last is not None else None
@@ -252,10 +262,31 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
     """Numbers that are read past us, and reach the result."""
+    leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole) and type(value_of(x)) is np.ndarray]
+
+    def run_shadowed() -> Any:
+        with other_memory(leaves):
+            return run()
+
     try:
-        checked_run(run, *roots)
+        checked_run(run_shadowed, *roots)
     except LostGradientError as error:
         yield Finding("lost", str(error))
+
+
+@contextmanager
+def other_memory(leaves: list[Any]) -> Iterator[None]:
+    """A block in which Variables that were there before show in their memory what new ones show (see
+    ``transforms/shadow.py``). Those too large for a copy, which are locked, show their own numbers."""
+    held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
+    for x, memory in held:
+        x._value = memory.copy(order="K")
+        memory[...] = shadow_of(memory)
+    try:
+        yield
+    finally:
+        for x, memory in held:
+            memory[...], x._value = x._value, memory
 
 
 def last_operation(step: Callable[[], Any]) -> Any:
@@ -309,14 +340,14 @@ def is_of_last(events: list[Event]) -> bool:
     return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
 
 
+def letters(history: list[Event]) -> str:
+    """What happened, in the order of time."""
+    return "".join([e.letter for e in history])
+
+
 ONCE = "Make it once, before the loop"
-LETTERS = {
-    "backward": "B",
-    "clip": "C",
-    "step": "S",
-    "clear": "Z",
-    "schedule": "L",
-}  # and W: a Variable was changed since then
+# And W: a Variable was changed since then.
+LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z", "schedule": "L"}
 RULES = (
     Rule("repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
          "Call it once, or zero_grad() in between"),
@@ -347,14 +378,14 @@ def broken_rules(turn: Turn) -> Iterator[Finding]:
     for rule in RULES:
         found = {}
         for key, history in turn.histories.items():
-            for match in re.finditer(rule.pattern, "".join([e.letter for e in history])):
+            for match in re.finditer(rule.pattern, letters(history)):
                 if rule.holds(events := history[match.start() : match.end()]):
                     found[key] = events
         if found:
             events = next(iter(found.values()))
             names = ", ".join(dict.fromkeys([turn.seen[key][0].name for key in found]))
-            start = starts.get(events[-1].who) if events[-1].letter == "B" else None
-            chart = Chart(start, Pass()) if start is not None else None
+            start = next((starts[e.who] for e in events[::-1] if e.letter == "B" and e.who in starts), None)
+            chart = Chart(start) if start is not None else None
             text = rule.text.format(
                 names=names, start=chart.name(start) if chart else "the loss", who=type(events[-1].who).__name__,
                 rates=", ".join([f"{e.rate:.3g}" for e in events if e.letter == "S"]),
@@ -371,7 +402,7 @@ def rebound(turn: Turn) -> Iterator[Finding]:
         if key not in turn.after or not turn.step_of(key).any():
             text = f"{w.name} = {w.name} - lr * {w.name}.grad makes an Operation, and leaves the Variable as it is"
             advice = f"Write into it: with af.no_grad(): {w.name} -= lr * {w.name}.grad"
-            yield Chart(record, Pass()).finding("rebound", record, text, advice)
+            yield Chart(record).finding("rebound", record, text, advice)
             return
 
 
@@ -389,7 +420,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
         text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
-    for key, step in moved.items():
+    for key, step in [(k, s) for k, s in moved.items() if "S" not in letters(turn.histories.get(k, []))]:
         x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
         if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
             where = os.path.basename(writer_since(value_of(x), turn.since))
@@ -420,7 +451,7 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
         failed = stopped and p is turns[-1].whole[-1] and marks
         if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < p.size):
             low, high = 0 if failed else marks[-2][0], marks[-1][0]
-            chart = Chart(start, Pass())
+            chart = Chart(start)
             for r in [r for r in chart.records if low < r.number <= high][-1:]:
                 text = f"{chart.name(r)} is carried from step to step with its history, {p.size:,} operations so far"
                 yield chart.finding("growing", r, text, "Cut it: h = h.detach()", size=p.size)
@@ -452,17 +483,18 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
         if writer_since(value_of(x), turns[0].since):
             is_0 = not np.any(turns[-1].after[id(x)][1])
             reason = NO_RATE if any([o.lr == 0 for o in own]) else NO_GRADIENT if is_0 else ROUNDED
-        elif own and used and np.any(turns[-1].before[id(x)][1]):
+        elif own and used and np.any(turns[-1].before[id(x)][1]) and "Z" not in letters(turns[-1].histories[id(x)]):
             continue  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
-        elif is_training or any(map(computes_with_gradient, codes_of(*roots))):
+        elif is_training or (not turns[-1].gives_arrays and any(map(computes_with_gradient, codes_of(*roots)))):
             reason = NO_WRITE
         else:
             continue
         reasons.setdefault(reason, []).append(x)
     for (why, advice), xs in reasons.items():
-        yield Finding("unmoved", f"{names_of(xs, lasting)} never change{'s' * (len(xs) == 1)}: {why}", advice)
+        text = f"{names_of(xs, lasting)} never change{'s' * (len(xs) == 1)}: {why}"
+        yield Finding("unmoved", text, advice, place_of(xs[0]))
 
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
@@ -483,7 +515,7 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
     old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
     if old:
         newest = max(old.values(), key=lambda x: x.number)
-        chart = Chart(newest, Pass())
+        chart = Chart(newest)
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
         advice = "losses.append(float(loss))" if newest.number in numbers else "total += float(loss)"
         text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
@@ -521,13 +553,15 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]
     is_attack = any([cut is not None and cut.cause == "frozen" for cut in constants])
     if turns[0].sign < 0 and along < 0 and not is_attack:
-        yield Finding("uphill", f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()")
+        text, advice = f"{shown}: backward() starts from its negative", "To lower it, call loss.backward()"
+        yield chart.finding("uphill", chart.start, text, advice)
     elif along > ALONG and LOSS.search(chart.name(chart.start)) and not is_attack:
-        yield Finding("uphill", f"{shown}: steps go up its gradient", "To lower it, subtract: w -= lr * w.grad")
+        advice = "To lower it, subtract: w -= lr * w.grad"
+        yield chart.finding("uphill", chart.start, f"{shown}: steps go up its gradient", advice)
     elif along < -ALONG and rate * curvature > 2:
         advice = f"A learning rate of {rate:.3g} is too large: take less than 2 / {curvature:.3g} = {2 / curvature:.2g}"
-        numbers = {"rate": rate, "curvature": curvature}
-        yield Finding("learning rate", f"{shown}: steps are too long for its curvature", advice, None, numbers)
+        text = f"{shown}: steps are too long for its curvature"
+        yield chart.finding("learning rate", chart.start, text, advice, rate=rate, curvature=curvature)
 
 
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:

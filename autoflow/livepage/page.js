@@ -53,6 +53,7 @@ function controls() {
 }
 function future() { // another rate: what came after is no longer what will come
   state.last = state.at;
+  state.edition++;
   losses.length = state.at + 1;
   controls();
   state.dirty = true;

@@ -94,7 +94,7 @@ class Study:
             points = np.linspace(area[0], area[1], POINTS)
             return list(map(float, area)), points.reshape(-1, *x.shape[1:]), "curve"
         side = round(x.shape[-1] ** 0.5)
-        return None, x, "images" if x.ndim == 2 and side * side == x.shape[1] > 9 else "pairs"
+        return None, x, "images" if others and x.ndim == 2 and side * side == x.shape[1] > 9 else "pairs"
 
     # -- the two programs
 

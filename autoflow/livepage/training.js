@@ -4,7 +4,7 @@ const N = A.names.length, RING = 4000; // steps that one can go back
 const S = makeStep(), P = makePrediction ? makePrediction() : null;
 const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
 const memory = params.map((p) => [new Float64Array(p.length), new Float64Array(p.length)]);
-const state = { at: 0, last: 0, since: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
+const state = { at: 0, last: 0, since: 0, edition: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
 const ring = [], losses = [];
 
 const RULES = { // one step of a parameter p by its gradient g; m and v are remembered
@@ -33,9 +33,9 @@ function forget() { // what another optimiser remembered; this one begins now
   state.since = state.at;
 }
 
-function keep() {
+function keep(made) { // made: the settings and data by which a step led here; none did if it was moved by hand
   const copy = (list) => list.map((a) => a.slice()), { at, since, rule } = state;
-  ring[at % RING] = { at, since, rule, params: copy(params), memory: memory.map(copy) };
+  ring[at % RING] = { at, since, rule, made, params: copy(params), memory: memory.map(copy) };
 }
 
 function begin() {
@@ -52,7 +52,7 @@ function step() {
   params.forEach((p, k) => RULES[state.rule](p, S.outputs[first + k], memory[k], t - state.since));
   state.at = state.last = losses.length = t;
   compute();
-  keep();
+  keep(state.edition);
 }
 
 function go(to) { // to a step that was kept
@@ -67,10 +67,14 @@ function go(to) { // to a step that was kept
   return true;
 }
 
-function forward() { if (state.at >= state.last || !go(state.at + 1)) step(); }
+function forward() { // as before, if nothing else has changed since: a step is what rate and gradient say
+  const again = state.at < state.last && ring[(state.at + 1) % RING]?.made === state.edition;
+  if (!again || !go(state.at + 1)) step();
+}
 
 function edited() { // something was moved by hand: the future is another one now
   state.last = state.at;
+  state.edition++;
   losses.length = state.at;
   compute();
   keep();

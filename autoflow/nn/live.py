@@ -153,6 +153,7 @@ def root_mean_square(x: Array) -> float:
 EVERY = 0.5  # seconds between two pictures; the first and the last are always drawn
 COLUMNS, ROWS = 48, 14  # letters of the decision boundary
 POINTS = 80  # of it in a figure, in each direction
+NAMED = 12  # at most this many layers are named along the axis
 
 
 class LiveDisplay:
@@ -270,7 +271,7 @@ def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
     axes = list(np.atleast_1d(figure.subplots(1, panels)))
     plots.plot_loss(dict(losses), ax=axes[0]).set_xlabel(axis)
     if sizes:
-        plot_layers(gradients, axes[1], axis)
+        plots.draw_sizes(axes[1], by_layer(gradients), "gradients").set_xlabel(axis)
     if data is not None:
         plots.plot_boundary(*data, points=POINTS, ax=axes[-1])
     file = io.BytesIO()
@@ -279,18 +280,10 @@ def bundle(losses: Any, gradients: Any, data: Any, axis: str) -> dict[str, Any]:
     return found
 
 
-def plot_layers(gradients: Sequence[Mapping[str, float]], ax: Any, axis: str) -> None:
-    """A line for each layer, the last one's most intense."""
-    names = list(dict.fromkeys([name for row in gradients for name in row]))
-    ax, theme = plots.canvas(ax)
-    first, last = theme["gradients"]
-    for name, shade in zip(names, plots.blend_colours(first, last, len(names)), strict=True):
-        sizes = np.array([row.get(name, np.nan) for row in gradients])
-        ax.plot(range(1, len(sizes) + 1), np.where(sizes > 0, sizes, np.nan), color=shade, label=name)
-    ax.set_yscale("log")
-    ax.set_xlabel(axis)
-    ax.set_ylabel("gradients (root mean square)")
-    plots.add_legend(ax, ends_only=len(names) > 6)
+def by_layer(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
+    """Sizes over time by the name of the layer; NaN where a row has none."""
+    names = dict.fromkeys([name for row in rows for name in row])
+    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 
 def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps", ax: Any = None) -> Any:
@@ -309,24 +302,19 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     """
     plots.word("of", of, "gradients", "activations")
     plots.word("along", along, "steps", "layers")
-    layers, rows = watched.layers, getattr(watched, of)
-    if not rows:
+    lines = by_layer(getattr(watched, of))
+    if not lines:
         raise InputError("nothing was recorded yet: call the watched model, outside of af.no_grad(), then plot")
-    sizes = np.array([[row.get(name, np.nan) for name in layers] for row in rows])
+    layers, sizes = list(lines), np.stack([*lines.values()], axis=1)
     if not np.any(sizes > 0):
         raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
-    ax, theme = plots.canvas(ax)
     if along == "steps":
-        lines = dict(zip(layers, sizes.T, strict=True))
+        ax = plots.draw_sizes(ax, lines, of, "." if len(sizes) == 1 else None)
         ax.set_xlabel("step")
-    else:
-        lines = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
-        plots.name_layers(ax, layers)
-    first, last = theme[of]
-    shades = plots.blend_colours(first, last, len(lines))
-    for shade, (label, line) in zip(shades, lines.items(), strict=True):
-        marker = "." if along == "layers" or len(line) == 1 else None
-        ax.plot(range(1, len(line) + 1), line, color=shade, marker=marker, label=label)
-    ax.set_yscale("log")
-    ax.set_ylabel(f"{of} (root mean square)")
-    return plots.add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else plots.tidy(ax)
+        return ax
+    ends = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}
+    ax = plots.draw_sizes(ax, ends, of, ".")
+    ax.set_xlabel("layer")
+    if len(layers) <= NAMED:
+        ax.set_xticks(range(1, len(layers) + 1), layers, rotation=30, ha="right")
+    return ax

@@ -27,7 +27,7 @@ from ..base.errors import DataError, InputError, StateError
 from ..base.modes import modes
 from ..base.pytree import tree_leaves, tree_map
 from ..base.saving import check_state, load_state, save_state
-from ..base.spellings import TABLES, install
+from ..base.spellings import install
 from ..forward.writing import overwrite
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import Constant, Variable, VariableRole, value_of
@@ -196,7 +196,7 @@ class Module:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-install(Module, TABLES["model"])
+install(Module, "model")
 
 
 def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:

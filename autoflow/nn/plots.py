@@ -155,17 +155,6 @@ NO_MATPLOTLIB = (
     'pip install "autoflow[notebooks]"'
 )
 MARKERS = "os^Dvp"  # a second way to tell classes apart
-NAMED = 12  # at most this many layers are named along the axis
-
-
-# -- sizes, layer by layer
-
-
-def name_layers(ax: Any, layers: list[str]) -> None:
-    """The layers by name along the axis if there is room, else by number."""
-    ax.set_xlabel("layer")
-    if len(layers) <= NAMED:
-        ax.set_xticks(range(1, len(layers) + 1), layers, rotation=30, ha="right")
 
 
 # -- losses, weights, decisions
@@ -181,20 +170,16 @@ def plot_loss(losses: Any, *, ax: Any = None) -> Any:
     >>> [line.get_label() for line in ax.lines]
     ['SGD', 'Adam']
     """
-    epochs = getattr(losses, "epochs", None)
-    if epochs is not None:
-        losses = {name: losses[name] for name in (epochs[0] if epochs else ())}
-    elif not isinstance(losses, Mapping):
-        losses = {"loss": losses}
+    is_history = hasattr(losses, "epochs")
+    losses = losses.lines() if is_history else losses if isinstance(losses, Mapping) else {"loss": losses}
     ax, theme = canvas(ax)
-    shown = [name for name in losses if not (name.startswith("val_") and name[4:] in losses)]
-    for k, name in enumerate(shown):
+    for k, name in enumerate([name for name in losses if not is_validation(name, losses)]):
         color = theme["classes"][k % len(theme["classes"])]
         for label, style in ((name, "-"), (f"val_{name}", "--")):
             if label in losses:
                 values = [float(numbers_of(x)) for x in losses[label]]
                 ax.plot(range(1, len(values) + 1), values, style, color=color, label=label)
-    ax.set_xlabel("step" if epochs is None else "epoch")
+    ax.set_xlabel("epoch" if is_history else "step")
     return add_legend(ax)
 
 
@@ -328,6 +313,18 @@ def tidy(ax: Any, *, left: bool = True) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines["left"].set_visible(left)
     return ax
+
+
+def draw_sizes(ax: Any, lines: Mapping[str, Any], of: str, marker: str | None = None) -> Any:
+    """A line for each of these sizes on a logarithmic axis, the last one's most intense."""
+    ax, theme = canvas(ax)
+    first, last = theme[of]
+    for shade, (label, line) in zip(blend_colours(first, last, len(lines)), lines.items(), strict=True):
+        sizes = np.where(np.greater(line, 0), line, np.nan)
+        ax.plot(range(1, len(line) + 1), sizes, color=shade, marker=marker, label=label)
+    ax.set_yscale("log")
+    ax.set_ylabel(f"{of} (root mean square)")
+    return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
 
 
 def blend_colours(first: str, last: str, n: int) -> list[str]:

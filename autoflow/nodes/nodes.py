@@ -376,7 +376,7 @@ for name, role in ROLES.items():
     named_as(name, role)
 NUMPY = NodeTypes(np.ndarray, ROLES, SLOTS)
 NUMPY.from_numpy = NUMPY.to_numpy = lambda array: array
-spellings.install(NUMPY.Node, spellings.NODE)  # not the role: arrays that pretend have names of their own
+spellings.install(NUMPY.Node, "x")  # not the role: arrays that pretend have names of their own
 if TYPE_CHECKING:
     # The same for editors and checkers of types, with the methods that ``forward`` installs. Where types of ours and
     # the array's differ (they do: a sum is a Node), ours hold.

@@ -22,7 +22,7 @@ from ..base.errors import AnomalyError, DataError, StateError
 from ..base.modes import announce
 from ..base.numbering import now
 from ..base.saving import check_state, load_state, save_state
-from ..base.spellings import TABLES, install
+from ..base.spellings import install
 from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
@@ -206,7 +206,7 @@ class Optimiser:
         return f"{type(self).__name__}({len(self.parameters)} parameters, lr={self.lr:g})"
 
 
-install(Optimiser, TABLES["opt"])
+install(Optimiser, "opt")
 
 
 def variables(parameters: Any) -> list[Any]:

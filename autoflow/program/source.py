@@ -362,9 +362,36 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
                 found.append((record, written(part)))
             elif isinstance(part, ast.Call) and called(part) in READERS:
                 used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
-                if any([(code_of(record), written(x)) in used for a in part.args for x in numbers_in(a)]):
+                names, frame = [x for a in given(part) for x in numbers_in(a)], running(code_of(record))
+                if any([(code_of(record), written(x)) in used or has_gradient(x, frame) for x in names]):
                     found.append((record, written(part)))
     return found
+
+
+def given(call: Any) -> list[Any]:
+    """The arguments of a call, with keywords and without."""
+    return [*call.args, *[keyword.value for keyword in call.keywords]]
+
+
+def running(code: Any) -> Any:
+    """The frame that runs a code now; of a cell that has ended that of the cell that runs. None if there is none."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code is not code and not frame.f_code.co_name == code.co_name == "<module>":
+        frame = frame.f_back
+    return frame
+
+
+def value_in(path: Any, frame: Any) -> Any:
+    """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there."""
+    if isinstance(path, ast.Name):
+        return frame.f_locals.get(path.id, frame.f_globals.get(path.id))
+    whole = value_in(path.value, frame)
+    return getattr(whole, path.attr, None) if isinstance(path, ast.Attribute) else whole
+
+
+def has_gradient(path: Any, frame: Any) -> bool:
+    """Is it a node there to which gradients flow?"""
+    return frame is not None and getattr(value_in(path, frame), "requires_grad", False) is True
 
 
 def numbers_read(record: Any, slot: int) -> str:
@@ -426,9 +453,10 @@ def computes_with_gradient(code: Any) -> bool:
 
 
 def is_reader(node: Any) -> bool:
-    """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(x)``?"""
-    if not isinstance(node, ast.Call) or not any([True for a in node.args for _ in numbers_in(a)]):
-        return False
+    """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(model(x))``?"""
+    arguments = given(node) if isinstance(node, ast.Call) else []
+    if not any([True for a in arguments for _ in numbers_in(a)]):
+        return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS
     if called(node) == "astype":
         return written(node.args[0]).startswith(("int", "bool", "np.int", "np.bool"))
     is_maths = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "math"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import re
 from pathlib import Path
@@ -70,7 +71,7 @@ SAID = {
     "steps_of_a_copy": "weight, bias never change: the optimiser has another Variable",
     "clipped_to_nothing": "its gradient was 0 when the optimiser made its step",
     "an_expression_for_a_statement": "Write into it: with af.no_grad(): w -= lr * w.grad",
-    "up_the_gradient": "steps go up its gradient. To lower it, subtract",
+    "up_the_gradient": "steps go up its gradient (line",
     "units_that_begin_alike": "all 4 units of W have the same weights and the same gradients",
     "layers_of_equal_weights": "all 8 units of 0.weight have the same weights and the same gradients",
     "rows_that_begin_alike": "all 4 units of W have the same weights and the same gradients",
@@ -97,6 +98,10 @@ SAID = {
     "no_variable_at_all": "no operation on a node was recorded. Make an af.Variable",
     "number_taken_in_a_function": "numbers leave the graph at float(x) (line",
     "stored_in_a_plain_array": "out has numbers of nodes only, and out * x (line",
+    "full_of_a_parameter": "full(20, b) has numbers of nodes only, and X @ w +",
+    "no_step_and_cleared_late": "w never changes: no opt.step()",
+    "the_largest_of_scores": "numbers leave the graph at np.argmax(model(X), axis=1) (line",
+    "value_between_two_networks": "weight, bias have no part in loss: np.tanh(body(X)).value",
     "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
 }
 
@@ -121,6 +126,61 @@ def test_what_is_said(name: str) -> None:
     found = af.diagnose(getattr(sick_programs, name)(True))
     assert SAID[name] in str(found)
     assert len(found) == 1
+
+
+READERS = {  # of a Variable's numbers, past all that could be asked
+    "full of an entry": lambda w: np.full(3, w[0]), "full": lambda w: np.full(3, w), "asarray": np.asarray,
+    "array": lambda w: np.array(w), "written": lambda w: written(w), "math": lambda w: np.ones(3) * math.sin(w[0]),
+    "pad": lambda w: np.pad(np.ones(1), 1, constant_values=w[0]), "drawn": lambda w: drawn(w),
+}  # fmt: skip
+
+
+def written(w: Any) -> Any:
+    """In a plain array."""
+    out = np.zeros(3)
+    out[:] = w
+    return out
+
+
+def drawn(w: Any) -> Any:
+    """With a mean."""
+    return np.random.default_rng(0).normal(w, 1.0)
+
+
+@pytest.mark.parametrize("form", ["a function", "a step", "a step that clears late"])
+@pytest.mark.parametrize("name", READERS)
+def test_numbers_of_variables_from_outside_are_found_where_they_are_read(name: str, form: str) -> None:
+    w, v = af.Variable([0.5, 1.0, 2.0], name="w"), af.Variable([1.0, 2.0, 3.0], name="v")
+    opt = af.optim.SGD([w, v], lr=0.001)
+
+    def loss() -> Any:
+        return np.sum(READERS[name](w) * v) + np.sum(w**2)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+
+    def step_that_clears_late() -> None:
+        z = loss()
+        opt.zero_grad()
+        z.backward()
+        opt.step()
+
+    before = w.value.copy()
+    found = af.diagnose({"a function": loss, "a step": step}.get(form, step_that_clears_late))
+    assert found.kinds == ("lost",), str(found)
+    np.testing.assert_array_equal(w.value, before)
+    assert np.shares_memory(w.value, np.asarray(w))
+
+
+def test_a_loss_says_what_was_read_while_its_program_runs() -> None:
+    w, b = af.Variable([1.0, 2.0], name="w"), af.Variable(0.5, name="b")
+    c = 0.5
+    loss = np.sum(w * np.full(2, b)) + np.sum(w * np.full(2, c))
+    assert loss.diagnose().kinds == loss.diagnose(w, b).kinds == ("lost",)
+    assert "np.full(2, b) has numbers of nodes only" in str(loss.diagnose())
+    assert not np.sum(w * np.full(2, c)).diagnose()
 
 
 def test_one_large_factor_among_others_is_no_chain() -> None:

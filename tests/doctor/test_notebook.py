@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from autoflow.base.spellings import TABLES
+from autoflow.base.spellings import tables
 
 shells = pytest.importorskip("IPython.core.interactiveshell", reason="IPython is not installed")
 
@@ -62,7 +63,17 @@ def test_keywords_of_other_libraries_are_explained(shell: Any, capsys: pytest.Ca
         word = call.rpartition("=")[0].rpartition(" ")[2]
         shown = capsys.readouterr().out
         assert f"For {word}= write " in shown
-        assert word in TABLES["keywords"]
+        assert word in tables()["keywords"]
     shell.run_cell("def mine(x):\n    return x\nmine(x, dim=0)")
     shell.run_cell("x.sum(dim=0)")  # says so itself
     assert "For dim= write" not in capsys.readouterr().out
+
+
+def test_names_of_other_libraries_on_plain_arrays_are_explained(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("np.sum(x * x).backward()")
+    for name, here in [*[*tables()["x"].items()][::20], ("zero_", tables()["x"]["zero_"]), ("exp", "np.exp(x)")]:
+        if not hasattr(np.ndarray, name):
+            shell.run_cell(f"x.grad.{name}")
+            assert f"Here it is {here}" in capsys.readouterr().out
+    shell.run_cell("x.grad.nothing")
+    assert "Here it is" not in capsys.readouterr().out

@@ -459,3 +459,95 @@ def losses_of_training_and_validation() -> Any:
         history["test"].append(float(test))
 
     return step
+
+
+@healthy
+def ones_by_adam() -> Any:
+    """Its first step is a multiple of the signs, and so of the weights."""
+    w, b = af.Variable(np.ones(3), name="w"), af.Variable(0.0, name="b")
+    opt = af.optim.Adam([w, b], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ w + b - 9.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def two_networks_against_each_other() -> Any:
+    """The one ends and the other begins with a linear layer."""
+    rng = np.random.default_rng(0)
+    make = nn.Linear(2, 2, rng=rng)
+    judge = nn.Sequential(nn.Linear(2, 8, rng=rng), nn.leaky_relu, nn.Linear(8, 1, rng=rng))
+    making, judging = af.optim.Adam(make.parameters(), lr=0.01), af.optim.Adam(judge.parameters(), lr=0.01)
+
+    def step() -> None:
+        z, real = rng.normal(size=(16, 2)), rng.normal(size=(16, 2)) + 2
+        judging.zero_grad()
+        np.mean(nn.softplus(-judge(real)) + nn.softplus(judge(make(z).detach()))).backward()
+        judging.step()
+        making.zero_grad()
+        np.mean(nn.softplus(-judge(make(z)))).backward()
+        making.step()
+
+    return step
+
+
+@healthy
+def a_reward_that_is_0_at_times() -> Any:
+    theta, rng = af.Variable(np.zeros(3), name="theta"), np.random.default_rng(0)
+    opt = af.optim.SGD([theta], lr=0.1)
+
+    def step() -> None:
+        log_p = nn.log_softmax(theta)
+        choice = rng.choice(3, p=np.exp(log_p.value))
+        loss = -log_p[choice] * [0.0, 1.0, 0.5][choice]
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def an_image_that_fools_a_network() -> Any:
+    model = nn.Linear(3, 2, rng=np.random.default_rng(0))
+
+    def attack() -> Any:
+        x = af.Variable(X)
+        nn.cross_entropy(model(x), LABELS).backward()
+        return X + 0.1 * np.sign(x.grad)
+
+    return attack
+
+
+@healthy
+def the_start_is_pulled_at() -> Any:
+    start = np.full(3, 0.1)
+    w = af.Variable(start, name="w")
+    before, opt = w.value.copy(), af.optim.Adam([w], lr=0.1)
+
+    def step() -> None:
+        loss = np.mean((X @ w - T) ** 2) + 0.01 * np.sum((w - start) ** 2) + 0.01 * np.sum((w - before) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def a_compiled_loss_and_a_slow_copy() -> Any:
+    w, slow = af.Variable(np.zeros(3), name="w"), af.Variable(np.zeros(3), name="slow")
+    opt, loss_of = af.optim.SGD([w], lr=0.1), af.compile(lambda w, x, t: np.mean((x @ w - t) ** 2))
+
+    def step() -> None:
+        loss = loss_of(w, X, T)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        slow.value = 0.9 * slow.value + 0.1 * w.value
+
+    return step

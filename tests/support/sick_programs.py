@@ -1390,3 +1390,64 @@ def stored_in_a_plain_array(sick: bool) -> Any:
         return np.sum(out * x)
 
     return loss
+
+
+@pair("lost")
+def full_of_a_parameter(sick: bool) -> Any:
+    w, b = af.Variable(draw(3), name="w"), af.Variable(0.5, name="b")
+    opt, X = af.optim.SGD([w, b], lr=0.01), draw(20, 3, seed=1)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = np.mean((X @ w + (np if sick else af).full(20, b) - 1.0) ** 2) + 0.1 * b**2
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("unmoved")
+def no_step_and_cleared_late(sick: bool) -> Any:
+    w, X = af.Variable(draw(3), name="w"), draw(20, 3, seed=1)
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        loss = np.mean((X @ w - 1.0) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        if not sick:
+            opt.step()
+
+    return step
+
+
+@pair("no history")
+def the_largest_of_scores(sick: bool) -> Any:
+    model, labels = nn.Linear(3, 3, rng=np.random.default_rng(0)), np.arange(20) % 3
+    opt, X = af.optim.SGD(model.parameters(), lr=0.01), draw(20, 3)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = nn.cross_entropy(model(X), labels)
+        if sick:
+            loss = np.mean((np.argmax(model(X), axis=1) - labels) ** 2)
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@pair("unreached")
+def value_between_two_networks(sick: bool) -> Any:
+    rng = np.random.default_rng(0)
+    body, head = nn.Linear(3, 4, rng=rng), nn.Linear(4, 1, rng=rng)
+    opt, X = af.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01), draw(20, 3)
+
+    def step() -> None:
+        h = np.tanh(body(X)).value if sick else np.tanh(body(X))
+        loss = np.mean((head(h) - 1.0) ** 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step

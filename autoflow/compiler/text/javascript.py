@@ -49,12 +49,8 @@ SPECIAL = {  # functions of scipy.special, by their names
 }  # fmt: skip
 FORMULAS: dict[Any, str] = {**TEMPLATES, power_of_arrays: "({} ** {})", operator.pow: "({} ** {})", np.isreal: "true"}
 OF_BOOLEANS = {np.bitwise_and, np.bitwise_or, np.invert}
-EXTREMES = {
-    np.maximum: -math.inf,
-    np.minimum: math.inf,
-    np.fmax: math.nan,
-    np.fmin: math.nan,
-}  # where these reductions begin; others at their identity
+# Where these reductions begin; others at their identity.
+EXTREMES = {np.maximum: -math.inf, np.minimum: math.inf, np.fmax: math.nan, np.fmin: math.nan}
 NEW_ARRAYS = """
     append array asarray ascontiguousarray atleast_1d atleast_2d block broadcast_arrays column_stack compress
     concatenate delete diag diagflat dstack extract hstack insert lib.stride_tricks.sliding_window_view meshgrid pad
