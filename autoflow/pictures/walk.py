@@ -44,7 +44,7 @@ from .model.style import clean, clip
 from .pages import stepper
 from .pages.html import PLAIN, fragment, image, page
 from .render import cards, dot, svg, text, tikz
-from .render.placing import FAR, NEAR, best_way, fit_picture, fold_further
+from .render.placing import NEAR, best_way, fit_picture, fold_further
 
 # ---------------------------------------------------------------- Graph: it shows itself and knows every format
 
@@ -97,10 +97,10 @@ class Graph(GraphData):
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
         if any([v.fold for v in self.nodes]):
             raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
-        skeleton, closed = views.skeleton_of(self), self.look.closed
-        views.check_open(skeleton, names)
+        opened = replace(self, look=replace(self.look, open=(*self.look.open, *names)))
+        skeleton, closed = views.boxes_of(opened)[0], self.look.closed
         left = closed and tuple([box for box in closed if box not in open_boxes(skeleton, names)])
-        return replace(self, look=replace(self.look, open=(*self.look.open, *names), closed=left))
+        return replace(opened, look=replace(opened.look, closed=left))
 
     def counts(self) -> str:
         """``3 Variables · 8 Operations``."""
@@ -284,9 +284,8 @@ def build_picture(
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, over = best_way(folded)
         if not direction and depth is None and not opened:
-            allowed = NEAR if any([v.name.startswith("section ") for v in folded.nodes]) else FAR  # it has been cut
             again = partial(views.fold_huge_graph, walk, depth, opened)
-            folded, way = fold_further(folded, way, over, again, allowed)
+            folded, way = fold_further(folded, way, over, again, NEAR)
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -80,6 +80,7 @@ class Skeleton:
     words: list[str]  # the operations; "" for leaves
     variables: list[bool]
     outputs: Sequence[int]
+    title: Callable[[int], str] = str  # of nodes, by their numbers
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
     labels: dict[int, str] = field(
         default_factory=dict
