@@ -4,7 +4,7 @@ import math
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import eyes
 import hypothesis.strategies as st
@@ -19,6 +19,9 @@ import autoflow as af
 from autoflow.pictures.layout.arrange import PAGE, cost, crossings
 from autoflow.pictures.layout.layers import Arrow, NodeBox, Placed
 from autoflow.pictures.layout.nesting import wrap_rows
+from autoflow.pictures.model.style import width
+
+HIGH = 8.0  # of a small letter, in pixels
 
 
 def network():
@@ -201,11 +204,11 @@ def recurrent(steps, scoped):
     return loss
 
 
-# steps: width and height in pixels without scopes, and with them; the parts of a sequence may be wider than the page
+# steps: width and height in pixels without scopes, and with them
 SIZES = {
-    5: ((1616, 803), (1571, 745)), 6: ((1625, 803), (1579, 745)), 7: ((1616, 803), (1571, 745)),
-    12: ((1664, 803), (1619, 745)), 20: ((1656, 803), (1610, 745)), 30: ((1664, 803), (1619, 745)),
-    50: ((1664, 803), (1619, 745)), 60: ((989, 657), (1626, 745)), 200: ((1035, 657), (1460, 348)),
+    5: ((977, 656), (533, 871)), 6: ((985, 657), (541, 871)), 7: ((977, 656), (533, 871)),
+    12: ((1006, 657), (534, 871)), 20: ((989, 656), (518, 870)), 30: ((998, 656), (526, 870)),
+    50: ((1006, 657), (534, 871)), 60: ((989, 657), (525, 870)), 200: ((1035, 657), (536, 870)),
 }  # fmt: skip
 
 
@@ -217,15 +220,15 @@ def test_a_sequence_of_any_length_is_no_higher_than_a_screen(steps):
         for pixels, known in zip(found, wanted, strict=True):
             assert abs(pixels - known) <= 0.05 * known
         assert found[1] <= 900
-        assert found[0] <= 1.3 * 1280
+        assert found[0] <= 1280
         assert len(g.drawn.nodes) <= 40
         assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
 
 
 # pictures of the gallery: width, height, cards. Of more than a page, and in sequences, cards do without values.
 GALLERY_SIZES = {
-    "network": (998, 826, 12), "recurrent": (1576, 745, 14), "long_recurrent": (1634, 745, 14),
-    "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (1623, 671, 12),
+    "network": (998, 826, 12), "recurrent": (533, 871, 8), "long_recurrent": (526, 870, 8),
+    "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (888, 572, 5),
     "unet": (1203, 623, 15), "large": (596, 572, 4), "stencil": (1248, 879, 12), "chain": (771, 713, 10),
     "matrices": (1268, 703, 13), "hostile": (1042, 861, 10),
 }  # fmt: skip
@@ -237,7 +240,7 @@ def test_networks_fit_on_a_screen(name):
     *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
     for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
         assert abs(pixels - known) <= 0.05 * known
-    assert found[0] <= 1280 * (1.3 if name in ("recurrent", "long_recurrent", "residual") else 1.0)
+    assert found[0] <= 1280
     assert found[1] <= 900
     assert cards == GALLERY_SIZES[name][2] <= 40
 
@@ -254,7 +257,7 @@ def test_deep_networks_fit_on_a_screen(blocks):
     g = loss.graph()
     wide, high = eyes.size(eyes.root_of(g))
     assert high <= 900
-    assert wide <= 1.3 * 1280
+    assert wide <= 1280
     assert len(g.drawn.nodes) <= 40
     assert len(loss.graph(fold=False).drawn.nodes) >= 7 * blocks
 
@@ -395,3 +398,32 @@ def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
             over = [(a[1] - line) * (b[1] - line) < 0 and left < a[0] < end for a, b in pairwise(points)]
             assert key[1] != target or not any(over)
     assert begins or seed
+
+
+@given(st.integers(1, 12), st.integers(6, 9), st.booleans())
+def test_names_of_arrows_that_begin_anew_stand_on_nothing(variables, calls, shapes):
+    """Parts with the same Variables, folded: in rows all of these begin anew."""
+    w = [af.Variable(np.eye(3) / (k + 2), name=f"w{k}") for k in range(variables)]
+    h = af.Variable(np.ones(3), name="h") if shapes else np.ones(3)
+    for k in range(calls):
+        with af.scope(chr(97 + k) * 9):
+            for x in w:
+                h = np.tanh(h @ x)
+    root = eyes.root_of(af.graph(np.sum(h * h), gradients=False, direction="rows", depth=0))
+    labels = [(float(t.get("x")), float(t.get("y")), t.text) for t in root.findall(eyes.SVG + "text")
+              if t.get("class") == "parts" and not t.text.startswith("→")]  # fmt: skip
+    areas = [(x, y - HIGH, x + width(text, "parts"), y) for x, y, text in labels]
+    assert areas
+    assert all([a[0] > b[2] or b[0] > a[2] or abs(a[1] - b[1]) > HIGH for a, b in combinations(areas, 2)])
+    for (left, top, right, low), points in product(areas, eyes.arrows(root).values()):
+        assert not any([left < x < right and top < y < low for x, y in points])
+
+
+def test_no_picture_is_wider_than_a_page_unless_someone_wants_it():
+    """Without boxes, and just wider than it seems from the widths of its cards: curves take room."""
+    x = af.Variable(1.0, name="x")
+    y = np.exp(x)
+    for k in range(9):
+        y = y * np.sin(x) if k % 2 else y + x * 2.0
+        y.backward()
+        assert eyes.size(eyes.root_of(y.graph()))[0] <= 1280
