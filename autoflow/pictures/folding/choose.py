@@ -27,7 +27,7 @@ from typing import Any
 from ...base.groups import grouped
 from ..model.data import Look
 from ..model.style import clip
-from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
+from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, stem
 
 # ---------------------------------------------------------------- boxes: which are open
 
@@ -66,7 +66,7 @@ def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
     crowded = graph.count(closed) > few
-    if parts := part_loops(graph, look.alike, crowded) | runs(graph, look.alike):
+    if parts := part_loops(graph, look.alike, crowded):
         stay = open_boxes(graph, look.open)
         closed |= equal_boxes(graph, parts, stay, look.alike)
         place_leaves(graph, outside)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...base.groups import grouped
-from .arrange import AROUND, COLUMN, DOWNWARDS, FIXED, RIGHT, Nested, arrange, settle, turn_box
+from .arrange import AROUND, DOWNWARDS, RIGHT, Nested, arrange, settle, turn_box
 from .layers import APART, LANE, Arrow, NodeBox, Placed, Point, Value
 
 EDGE = 16.0  # between the border of a box and what is in it
@@ -60,7 +60,8 @@ class Nesting:
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
-        return Placed(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
+        placed = Placed(corners, paths, whole.along, whole.across, whole.starts, whole.stubs, whole.crossed)
+        return placed, whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
         """Arrange the box ``path`` with these nodes; ``touching`` are the lines with an end in it."""
@@ -119,8 +120,7 @@ class Level:
         """The whole box."""
         owner = {i: self.line(i) for i, (source, target) in self.ends.items() if source != target}
         down = self.nesting.is_down(self.path)
-        inside = down and self.nesting.direction == "boxes"
-        manner = COLUMN if inside else DOWNWARDS if down else AROUND if self.turning else RIGHT
+        manner = DOWNWARDS if down else AROUND if self.turning else RIGHT
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
         if not down and self.nesting.direction in ("rows", "boxes"):
             plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
@@ -131,7 +131,8 @@ class Level:
             along, across = max(along, room.least * (not down)), max(across, room.least * down)
         self.plan, self.corners = plan, [(x + dx, y + dy) for x, y in plan.corners]
         self.parts = [[(x + dx, y + dy) for x, y in path] for path in plan.paths]
-        nested = Nested(along, across, starts=plan.starts)
+        crossed = plan.crossed + sum([child.crossed for child in self.children.values()])
+        nested = Nested(along, across, starts=plan.starts, crossed=crossed)
         for number, it in enumerate(self.items):
             self.put(nested, number, it, *self.corners[number])
         nested.inputs = {value: self.corners[port][1] for value, port in self.arriving.items()}
@@ -211,6 +212,7 @@ BACKS, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where the
 ROOM = 18.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
 STUB = 34.0  # more room for an arrow that begins anew, and for its name
+FIXED = 1e6  # how strongly an arrow that comes round the end of a row wants to stay where it is
 NAMED, BENT = 16.0, 20.0  # between two of these, and before their ends, if those are closer to each other
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 

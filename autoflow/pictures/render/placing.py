@@ -120,7 +120,6 @@ STEP = 8  # one in that many cards less is tried then
 NEAR = 0.28  # a picture no more than that, in screens, beside or below the page does not fold to fewer than FEWEST
 FAR = 0.8  # the same where sections would be cut
 TRIED = 150  # cards; trying all layouts of more would take too long
-ARROWS = 500  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
@@ -186,7 +185,7 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
     sure = not frames and wide + RIGHT.most * len(room) <= SURE[0]  # however much room curves take
     if wide <= SURE[0] and high <= SURE[1] and (sure or not price(drawn, made, "right")[1]):
         return "right", 0.0
-    if len(made) > TRIED or len(drawn.edges) > ARROWS:
+    if len(made) > TRIED:
         return guess(drawn, rank), 0.0
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
     _, over, way = min(tried, key=lambda one: (one[1] > 0.0, one[0] + one[1]))
