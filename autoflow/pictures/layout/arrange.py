@@ -78,7 +78,6 @@ class Nested:
     paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
     inputs: dict[Value, float] = field(default_factory=dict)  # what enters -> offset across
     outputs: dict[Value, float] = field(default_factory=dict)
-    starts: list[float] = field(default_factory=list)
     stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
     crossed: int = 0  # pairs of lines that cross in here
 

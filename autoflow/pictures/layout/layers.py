@@ -36,7 +36,7 @@ class NodeBox:
     across: float
     inputs: tuple[float, ...] = ()
     output: float = 0.0
-    leaf: bool = False  # may it be moved to the start of the row that needs it? See rows.py
+    leaf: bool = False  # may it be moved to the start of the row that needs it? See nesting.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Arrow:
     weight: float = 1.0  # how much it wants to be straight
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
-    named: bool = False  # does it come from a named leaf? Then it may be cut: see rows.py
+    named: bool = False  # does it come from a named leaf? Then it may be cut: see nesting.py
 
     @property
     def value(self) -> Value:

@@ -60,7 +60,7 @@ class Nesting:
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
-        placed = Placed(corners, paths, whole.along, whole.across, whole.starts, whole.stubs, whole.crossed)
+        placed = Placed(corners, paths, whole.along, whole.across, [], whole.stubs, whole.crossed)
         return placed, whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
@@ -132,7 +132,7 @@ class Level:
         self.plan, self.corners = plan, [(x + dx, y + dy) for x, y in plan.corners]
         self.parts = [[(x + dx, y + dy) for x, y in path] for path in plan.paths]
         crossed = plan.crossed + sum([child.crossed for child in self.children.values()])
-        nested = Nested(along, across, starts=plan.starts, crossed=crossed)
+        nested = Nested(along, across, crossed=crossed)
         for number, it in enumerate(self.items):
             self.put(nested, number, it, *self.corners[number])
         nested.inputs = {value: self.corners[port][1] for value, port in self.arriving.items()}
