@@ -98,7 +98,8 @@ class Graph(GraphData):
         if any([v.fold for v in self.nodes]):
             raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
         opened = replace(self, look=replace(self.look, open=(*self.look.open, *names)))
-        skeleton, closed = views.boxes_of(opened)[0], self.look.closed
+        views.boxes_of(opened)  # raises ValueError for a name that no box has
+        skeleton, closed = views.boxes_of(self)[0], self.look.closed
         left = closed and tuple([box for box in closed if box not in open_boxes(skeleton, names)])
         return replace(opened, look=replace(opened.look, closed=left))
 

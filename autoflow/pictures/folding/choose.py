@@ -237,10 +237,11 @@ class Cutter:
     def __init__(self, graph: Skeleton, closed: set[int], stay: set[int], hide: bool = False) -> None:
         self.graph, self.closed, self.stay, self.hide = graph, closed, stay, hide
 
-    def divide(self, around: Path, wanted: int) -> set[int]:
-        """Cut until there are about ``wanted`` cards. Gives the new boxes, those inside of others as well."""
+    def divide(self, around: Path, wanted: int, nodes: Iterable[int] | None = None) -> set[int]:
+        """Cut until there are about ``wanted`` cards. Gives the new boxes, those inside of others as well. ``nodes``:
+        those in the box, if they are known."""
         graph = self.graph
-        items, leaves = inside(graph, around)
+        items, leaves = inside(graph, around, range(len(graph.paths)) if nodes is None else nodes)
         place = {k: n for n, item in enumerate(items) for k in item}
         order = by_creation(items, links(graph, items, place))
         items = [items[n] for n in order]
@@ -264,7 +265,7 @@ class Cutter:
             new.add(box)
             for k in members:
                 graph.paths[k] = (*around, box, *graph.paths[k][len(around) :])
-            new |= self.divide((*around, box), INNER)
+            new |= self.divide((*around, box), INNER, sorted(members))
         return new
 
     def title(self, k: int, around: Path) -> str:
@@ -283,12 +284,13 @@ def lengths(total: int, wanted: int) -> tuple[int, float]:
     return tail, (total - tail) / max(2, wanted - tail - wanted // 8)
 
 
-def inside(graph: Skeleton, around: Path) -> tuple[Items, dict[int, list[int]]]:
+def inside(graph: Skeleton, around: Path, nodes: Iterable[int]) -> tuple[Items, dict[int, list[int]]]:
     """The operations and boxes directly inside of a box, and its leaves, each with all nodes that use it."""
     deep = len(around)
     items: dict[int, list[int]] = {}
     leaves: dict[int, list[int]] = {}
-    for k, path in enumerate(graph.paths):
+    for k in nodes:
+        path = graph.paths[k]
         if path[:deep] == around:
             if len(path) > deep:
                 items.setdefault(path[deep], []).append(k)
