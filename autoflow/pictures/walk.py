@@ -44,7 +44,7 @@ from .model.style import clean, clip
 from .pages import stepper
 from .pages.html import PLAIN, fragment, image, page
 from .render import cards, dot, svg, text, tikz
-from .render.placing import NEAR, best_way, fit_picture, fold_further
+from .render.placing import FAR, NEAR, best_way, fit_picture, fold_further
 
 # ---------------------------------------------------------------- Graph: it shows itself and knows every format
 
@@ -286,7 +286,8 @@ def build_picture(
         way, over = best_way(folded)
         if not direction and depth is None and not opened:
             again = partial(views.fold_huge_graph, walk, depth, opened)
-            folded, way = fold_further(folded, way, over, again, NEAR)
+            is_cut = " section" in folded.notes[0].partition(" folded")[0]
+            folded, way = fold_further(folded, way, over, again, NEAR if is_cut else FAR)
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)
