@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from .folding.results import tidy
 from .formulas.chain import rules
 from .model.data import GraphData, Numbers, Operand, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
-from .pages.html import fragment, image, page, policy
+from .pages.html import document, fragment, image, page
 from .pages.stepper import SECONDS, Stepper, bundle, save, show
 from .walk import Graph, facade, graph as picture_of
 
@@ -84,6 +83,7 @@ def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
 
 
 LINE = "_____"
+PAPER = "@page{size:landscape;margin:12mm}body{margin:12px;font:14px system-ui,sans-serif}"
 ASKED = f"Name: {'_' * 22} &emsp; For each row: the local derivative (×), what is sent back (=). Then the sums."
 
 
@@ -104,12 +104,7 @@ class Sheet(Graph):
         """The picture as an image, on a page that is as wide as the paper."""
         if not full:
             return image(self)
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy()}">\n<title>{escape(self.title)}</title>\n'
-            "<style>@page{size:landscape;margin:12mm}body{margin:12px;font:14px system-ui,sans-serif}</style>\n"
-            f"</head>\n<body>\n<p>{ASKED}</p>\n{image(self)}\n</body>\n</html>\n"
-        )
+        return document(self.title, f"<p>{ASKED}</p>\n{image(self)}", "", PAPER, "light")
 
     def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
         """Write a file, as :meth:`~.walk.Graph.save` does. (A film would show the lines at every step.)"""

@@ -97,10 +97,11 @@ class Graph(GraphData):
         """The same picture with these boxes open: ``g.open("encoder")``, ``g.open("encoder/layer")``."""
         if any([v.fold for v in self.nodes]):
             raise ValueError(f"this picture does not have all nodes. Draw it again: node.graph(open={names!r:.60})")
-        skeleton, closed = views.skeleton_of(self), self.look.closed
-        views.check_open(skeleton, names)
+        opened = replace(self, look=replace(self.look, open=(*self.look.open, *names)))
+        views.boxes_of(opened)  # raises ValueError for a name that no box has
+        skeleton, closed = views.boxes_of(self)[0], self.look.closed
         left = closed and tuple([box for box in closed if box not in open_boxes(skeleton, names)])
-        return replace(self, look=replace(self.look, open=(*self.look.open, *names), closed=left))
+        return replace(opened, look=replace(opened.look, closed=left))
 
     def counts(self) -> str:
         """``3 Variables · 8 Operations``."""
@@ -284,9 +285,9 @@ def build_picture(
     elif walk.hidden and limit is None and fold and (folded := views.fold_huge_graph(walk, depth, opened)):
         way, over = best_way(folded)
         if not direction and depth is None and not opened:
-            allowed = NEAR if any([v.name.startswith("section ") for v in folded.nodes]) else FAR  # it has been cut
             again = partial(views.fold_huge_graph, walk, depth, opened)
-            folded, way = fold_further(folded, way, over, again, allowed)
+            is_cut = " section" in folded.notes[0].partition(" folded")[0]
+            folded, way = fold_further(folded, way, over, again, NEAR if is_cut else FAR)
         way = direction or way
         return replace(folded, look=Look(detail or "values", way, bool(legend), theme, engine, modes().digits, False))
     notes = walk.go(gradients)

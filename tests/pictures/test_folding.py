@@ -15,7 +15,7 @@ import autoflow as af
 from autoflow.nodes.records import scope
 from autoflow.pictures import graph
 from autoflow.pictures.folding.choose import untangle
-from autoflow.pictures.folding.repeats import Repeat, Skeleton, pattern
+from autoflow.pictures.folding.repeats import Repeat, Skeleton
 from autoflow.pictures.layout.arrange import arrange
 from autoflow.pictures.layout.layers import Arrow, NodeBox
 
@@ -294,12 +294,6 @@ def test_summary_counts_each_variable_once():
     assert table.total == 528
     assert str(table).splitlines()[0].split("  ")[0] == "scope"
     assert str(table).splitlines()[-1].split() == ["total", "528"]
-
-
-def test_patterns():
-    assert pattern(np.array([0, 1, 2, 3])) == (0, 0, 0)
-    assert pattern(np.array([5, 5, 5, 5])) == (0, 1, 4)
-    assert pattern(np.array([1, 2, 3] * 4 + [9])) == (0, 3, 4)
 
 
 # ------------------------------------------------------------------ how long it takes

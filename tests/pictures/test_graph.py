@@ -407,9 +407,10 @@ def test_a_huge_graph():
     part = long_chain(n // 10)[2]
     y, g, whole = long_chain(n)
     assert whole < 40 * part + 1.0  # ten times the work; a search that is quadratic takes a hundred times as long
-    assert [node.title for node in g.nodes] == ["x", "x*1", f"+{n - 2:,} alike", "y"]
-    assert f"{n + 1:,} nodes; showing 4: 1 sequence folded" in g.notes[0]
-    assert len(g.to_svg()) < 20_000
+    assert len(g.nodes) <= 40  # and all is there
+    assert sum([node.fold.operations if node.fold else bool(node.operands) for node in g.nodes]) == n
+    assert f"{n + 1:,} nodes; showing {len(g.nodes)}: " in g.notes[0]
+    assert len(g.to_svg()) < 1000 * len(g.nodes)
     assert len(repr(y)) <= 2000
 
 

@@ -4,7 +4,7 @@ import math
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import eyes
 import hypothesis.strategies as st
@@ -16,9 +16,12 @@ from hypothesis import given
 from seeds import by_day, by_night
 
 import autoflow as af
-from autoflow.pictures.layout.arrange import PAGE, cost, crossings
+from autoflow.pictures.layout.arrange import PAGE, cost
 from autoflow.pictures.layout.layers import Arrow, NodeBox, Placed
-from autoflow.pictures.layout.nesting import wrap_rows
+from autoflow.pictures.layout.nesting import Nesting, Room, wrap_rows
+from autoflow.pictures.model.style import width
+
+HIGH = 8.0  # of a small letter, in pixels
 
 
 def network():
@@ -180,10 +183,17 @@ def test_the_price_of_a_layout():
     high = Placed([(0.0, 0.0)], [], 100.0, 3 * PAGE[1])
     assert cost(high, [], 300.0 * PAGE[1], down=False) == pytest.approx(2.0)  # two screens to scroll
     assert cost(high, [], 300.0 * PAGE[1], down=True) > 2.0  # that is its width
-    cross = [[(0.0, 0.0), (50.0, 50.0)], [(0.0, 50.0), (50.0, 0.0)]]
-    assert crossings(cross, [0, 1]) == 1
-    assert crossings(cross, [0, 0]) == 0  # of one node: they share a stem
-    assert crossings([cross[0], [(50.0, 50.0), (90.0, 0.0)]], [0, 1]) == 0
+    crossed = Placed([(0.0, 0.0)], [], 100.0, 100.0, crossed=2)
+    assert cost(crossed, [], 10_000.0, down=False) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("direction", ["right", "down", "rows", "boxes"])
+def test_arrows_that_cross_in_a_box_count_too(direction):
+    boxes = [NodeBox(100.0, 80.0, (20.0, 40.0, 60.0)[: 3 * (k > 2)], 40.0) for k in range(6)]
+    lines = [Arrow(k, target, k) for k in range(3) for target in (3, 4, 5)]
+    free, _ = Nesting(boxes, lines, [()] * 6, {}, direction).plan()
+    inside, _ = Nesting(boxes, lines, [(1,)] * 6, {(1,): Room(26.0, 90.0)}, direction).plan()
+    assert free.crossed == inside.crossed == 9
 
 
 # ------------------------------------------------------------------ sequences
@@ -201,11 +211,11 @@ def recurrent(steps, scoped):
     return loss
 
 
-# steps: width and height in pixels without scopes, and with them; the parts of a sequence may be wider than the page
+# steps: width and height in pixels without scopes, and with them
 SIZES = {
-    5: ((1616, 803), (1571, 745)), 6: ((1625, 803), (1579, 745)), 7: ((1616, 803), (1571, 745)),
-    12: ((1664, 803), (1619, 745)), 20: ((1656, 803), (1610, 745)), 30: ((1664, 803), (1619, 745)),
-    50: ((1664, 803), (1619, 745)), 60: ((989, 657), (1626, 745)), 200: ((1035, 657), (1460, 348)),
+    5: ((977, 656), (533, 871)), 6: ((985, 657), (541, 871)), 7: ((977, 656), (533, 871)),
+    12: ((1006, 657), (534, 871)), 20: ((989, 656), (518, 870)), 30: ((998, 656), (526, 870)),
+    50: ((1006, 657), (534, 871)), 60: ((989, 657), (525, 870)), 200: ((1035, 657), (536, 870)),
 }  # fmt: skip
 
 
@@ -217,16 +227,16 @@ def test_a_sequence_of_any_length_is_no_higher_than_a_screen(steps):
         for pixels, known in zip(found, wanted, strict=True):
             assert abs(pixels - known) <= 0.05 * known
         assert found[1] <= 900
-        assert found[0] <= 1.3 * 1280
+        assert found[0] <= 1280
         assert len(g.drawn.nodes) <= 40
         assert len(g.nodes) == 5 * steps + 2 + 3 + 1 + steps  # all is there: operations, W, U, b, h0, inputs
 
 
 # pictures of the gallery: width, height, cards. Of more than a page, and in sequences, cards do without values.
 GALLERY_SIZES = {
-    "network": (998, 826, 12), "recurrent": (1576, 745, 14), "long_recurrent": (1634, 745, 14),
-    "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (1623, 671, 12),
-    "unet": (1203, 623, 15), "large": (596, 572, 4), "stencil": (1248, 879, 12), "chain": (771, 713, 10),
+    "network": (998, 826, 12), "recurrent": (533, 871, 8), "long_recurrent": (526, 870, 8),
+    "attention": (1221, 754, 11), "transformer": (1057, 720, 11), "residual": (888, 572, 5),
+    "unet": (1203, 623, 15), "large": (596, 572, 4), "stencil": (1248, 879, 12), "chain": (1067, 897, 28),
     "matrices": (1268, 703, 13), "hostile": (1042, 861, 10),
 }  # fmt: skip
 
@@ -237,7 +247,7 @@ def test_networks_fit_on_a_screen(name):
     *found, cards = *eyes.size(eyes.root_of(g)), len(g.drawn.nodes)
     for pixels, known in zip(found, GALLERY_SIZES[name], strict=False):
         assert abs(pixels - known) <= 0.05 * known
-    assert found[0] <= 1280 * (1.3 if name in ("recurrent", "long_recurrent", "residual") else 1.0)
+    assert found[0] <= 1280
     assert found[1] <= 900
     assert cards == GALLERY_SIZES[name][2] <= 40
 
@@ -254,7 +264,7 @@ def test_deep_networks_fit_on_a_screen(blocks):
     g = loss.graph()
     wide, high = eyes.size(eyes.root_of(g))
     assert high <= 900
-    assert wide <= 1.3 * 1280
+    assert wide <= 1280
     assert len(g.drawn.nodes) <= 40
     assert len(loss.graph(fold=False).drawn.nodes) >= 7 * blocks
 
@@ -271,24 +281,21 @@ def test_cards_of_large_pictures_do_without_values():
     assert [v for v in make.long_recurrent(constants="nodes", direction="boxes").drawn.nodes if v.kind == "Constant"]
 
 
-@pytest.mark.parametrize("scoped", [True, False])
-def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
-    with af.options(source=scoped):  # the parts of a loop that is known stand in its box, which is wider: in rows
-        g = recurrent(12, scoped).graph(legend=False)
+def test_time_runs_to_the_right_and_a_step_reads_downwards():
+    g = recurrent(12, scoped=True).graph(legend=False, direction="boxes")
     drawn = g.drawn
-    name = "step" if scoped else "part"
-    assert [f.title for f in drawn.frames] == [f"{name} 1", f"{name} 12"]
+    assert [f.title for f in drawn.frames] == ["step 1", "step 12"]
     (fold,) = [v for v in drawn.nodes if v.fold]
     assert fold.title == "+10 alike"
-    assert fold.fold.told == (f"{name} 2 … {name} 11", "all with the same U, W, b")
+    assert fold.fold.told == ("step 2 … step 11", "all with the same U, W, b")
     root = eyes.root_of(g)
     cards, (first, last) = eyes.cards(root), eyes.boxes(root)
     assert first[2] < cards[fold.id][0] < cards[fold.id][2] < last[0]
     for frame, box in zip(drawn.frames, (first, last), strict=True):
         inside = [v.id for v in drawn.nodes if v.entered == frame.path and v.operands]
         assert len(inside) == 4
-        for above, below in pairwise(inside):
-            assert cards[above][3] < cards[below][1]  # in the order of computing
+        for e in [e for e in drawn.edges if {e.source, e.target} <= set(inside)]:
+            assert cards[e.source][3] < cards[e.target][1]
         assert all([box[0] < cards[k][0] and cards[k][2] < box[2] for k in inside])
     assert not stubs(root)  # shared weights are led to every step
     for v in drawn.nodes:
@@ -297,8 +304,16 @@ def test_time_runs_to_the_right_and_a_step_reads_downwards(scoped):
     assert eyes.crossings(root) <= 12
 
 
+def test_where_the_program_is_not_known_nothing_says_that_parts_are_alike():
+    with af.options(source=False):
+        g = recurrent(12, scoped=False).graph(legend=False)
+    assert not [v for v in g.drawn.nodes if "alike" in v.title or "part" in v.title]
+    assert len(g.drawn.nodes) <= 40
+    assert eyes.size(eyes.root_of(g))[0] <= 1280
+
+
 def test_an_opened_sequence_shows_its_parts_as_cards_beside_each_other():
-    g = recurrent(12, scoped=True).graph(legend=False)
+    g = recurrent(12, scoped=True).graph(legend=False, direction="boxes")
     (box,) = [v.fold.box for v in g.drawn.nodes if v.fold]
     closed = {v.fold.box for v in g.open("step").drawn.nodes if v.fold}
     assert not closed  # who asks by name gets everything
@@ -346,28 +361,6 @@ def test_six_alike_are_drawn_and_seven_are_folded():
 # ------------------------------------------------------------------ crossings and stubs
 
 
-@given(
-    st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=5), max_size=12), st.data()
-)
-def test_crossings_are_counted_as_pair_by_pair(paths, data):
-    sources = [data.draw(st.integers(0, 4)) for _ in paths]
-
-    def side(a, b, p):
-        return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
-
-    def cross(one, other):
-        (a, b), (c, d) = one, other
-        return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
-
-    met = {
-        (sources[i], sources[j], paths[i][-1], paths[j][-1])
-        for i, j in combinations(range(len(paths)), 2)
-        if sources[i] != sources[j]
-        and any([cross(one, other) for one in pairwise(paths[i]) for other in pairwise(paths[j])])
-    }
-    assert crossings(paths, sources) == len(met)
-
-
 def heads(seed):
     """Projections of one array by weights of their own, some of them late: their arrows begin anew in other rows."""
     rng = np.random.default_rng(seed)
@@ -395,3 +388,32 @@ def test_no_arrow_to_a_card_crosses_the_stub_above_it(seed):
             over = [(a[1] - line) * (b[1] - line) < 0 and left < a[0] < end for a, b in pairwise(points)]
             assert key[1] != target or not any(over)
     assert begins or seed
+
+
+@given(st.integers(1, 12), st.integers(6, 9), st.booleans())
+def test_names_of_arrows_that_begin_anew_stand_on_nothing(variables, calls, shapes):
+    """Parts with the same Variables, folded: in rows all of these begin anew."""
+    w = [af.Variable(np.eye(3) / (k + 2), name=f"w{k}") for k in range(variables)]
+    h = af.Variable(np.ones(3), name="h") if shapes else np.ones(3)
+    for k in range(calls):
+        with af.scope(chr(97 + k) * 9):
+            for x in w:
+                h = np.tanh(h @ x)
+    root = eyes.root_of(af.graph(np.sum(h * h), gradients=False, direction="rows", depth=0))
+    labels = [(float(t.get("x")), float(t.get("y")), t.text) for t in root.findall(eyes.SVG + "text")
+              if t.get("class") == "parts" and not t.text.startswith("→")]  # fmt: skip
+    areas = [(x, y - HIGH, x + width(text, "parts"), y) for x, y, text in labels]
+    assert areas
+    assert all([a[0] > b[2] or b[0] > a[2] or abs(a[1] - b[1]) > HIGH for a, b in combinations(areas, 2)])
+    for (left, top, right, low), points in product(areas, eyes.arrows(root).values()):
+        assert not any([left < x < right and top < y < low for x, y in points])
+
+
+def test_no_picture_is_wider_than_a_page_unless_someone_wants_it():
+    """Without boxes, and just wider than it seems from the widths of its cards: curves take room."""
+    x = af.Variable(1.0, name="x")
+    y = np.exp(x)
+    for k in range(9):
+        y = y * np.sin(x) if k % 2 else y + x * 2.0
+        y.backward()
+        assert eyes.size(eyes.root_of(y.graph()))[0] <= 1280

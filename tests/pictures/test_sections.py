@@ -13,10 +13,11 @@ from seeds import by_day
 import autoflow as af
 from autoflow.nodes.records import scope
 from autoflow.pictures import graph
-from autoflow.pictures.folding.choose import by_creation, cut, cut_sections, lengths
+from autoflow.pictures.folding.choose import HALF, by_creation, cut, cut_sections, lengths
 from autoflow.pictures.folding.repeats import Skeleton
 from autoflow.pictures.folding.views import boxes_of, with_look
 from autoflow.pictures.model.steps import steps_of
+from autoflow.pictures.model.style import clip
 
 ONE = (np.sin, np.cos, np.tanh, np.exp, np.arctan, np.negative, np.square)
 TWO = (np.add, np.subtract, np.multiply, np.maximum, np.hypot)
@@ -194,19 +195,42 @@ def test_every_section_opens_into_a_picture_that_can_be_read(shape):
     assert len(seen) > 10
 
 
+def named(rng, n):
+    """A chain in which every value has a name."""
+    nodes = leaves(1)
+    for k in range(n):
+        nodes.append(some(rng, ONE)(nodes[-1]))
+        nodes[-1].name = f"a{k}"
+    return nodes[-1]
+
+
 def test_what_sections_say():
-    y = made(chain, 0, 60)
+    y = made(named, 0, 60)
     g = graph(y, gradients=True)
     folded = [v for v in g.drawn.nodes if v.fold]
-    assert [v.title for v in folded] == ["section 1", "section 2"]
-    assert re.search(r"61 nodes; showing \d+: 2 sections folded. More: g.open\(\"section 1\"\)", g.drawn.notes[0])
-    assert len(g.open("section 1").drawn.nodes) > len(g.drawn.nodes)
-    assert [v.title for v in graph(y, open="section 2").drawn.nodes if v.fold] == ["section 1"]
-    with pytest.raises(ValueError, match="no scope 'section'"):
+    one, two = [v.title for v in folded]
+    assert re.search(rf"61 nodes; showing \d+: 2 sections folded. More: g.open\(\"{one}\"\)", g.drawn.notes[0])
+    assert len(g.open(one).drawn.nodes) > len(g.drawn.nodes)
+    assert [v.title for v in graph(y, open=two).drawn.nodes if v.fold] == [one]
+    with pytest.raises(ValueError, match=f"no scope 'section' in this graph; there are '{one}'"):
         g.open("section")
-    steps = [s for s in steps_of(g.drawn) if s.title == "section 2"]
+    steps = [s for s in steps_of(g.drawn) if s.title == two]
     assert [s.phase for s in steps] == ["forward", "backward"]
-    assert steps[1].products[0].title == "section 1"
+    assert steps[1].products[0].title == one
+
+
+@pytest.mark.parametrize("shape", [named, shared], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [60, 170])
+def test_a_section_is_called_by_its_first_and_its_last_operation(shape, n):
+    """They are neighbours in the program, and so are all that are between them."""
+    g = graph(made(shape, n, n), gradients=False, merge=False)
+    order = [v.id for v in g.nodes if v.kind == "Operation"]
+    found = [v for v in g.drawn.nodes if v.fold]
+    assert found
+    for v in found:
+        inside = [k for k in order if k in v.members]
+        assert inside == order[order.index(inside[0]) :][: len(inside)]
+        assert v.title == " … ".join([clip(g.nodes[k].title, HALF) for k in (inside[0], inside[-1])])
 
 
 # ------------------------------------------------------------------ the parts

@@ -163,6 +163,8 @@ def test_what_is_used_otherwise_is_drawn_as_it_is():
     assert not [v for v in np.sum(y).graph().drawn.nodes if v.results]
     b, c = a[0:3], a[2:4]  # both have a[2]
     assert not [v for v in (np.sum(b) + np.sum(c)).graph().drawn.nodes if v.results]
+    d, e = a[0:2], a[2:4]  # what np.split computes, by hand
+    assert not [v for v in (np.sum(d) + np.sum(e)).graph().drawn.nodes if v.results]
     u, v = np.split(a, 2)
     assert not [n for n in np.sum(u).graph().drawn.nodes if n.results]  # the other half is no part of it
     with af.scope("inside"):

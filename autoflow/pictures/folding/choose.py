@@ -10,8 +10,9 @@ nodes and boxes are numbers, and each node has a path of boxes around it.
     4  still more             the rest is cut into sections
 
 Sections are parts of a graph that has no parts of its own, say of 150 different operations: stretches of the order in
-which the program computed them, of about the same length. What is nearest to the output stays as it is. A section of
-many operations has sections in it, so opening one shows a picture that can be read, again.
+which the program computed them, of about the same length, called by the first and the last of what is in them: "a … k".
+What is nearest to the output stays as it is. A section of many operations has sections in it, so opening one shows a
+picture that can be read, again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from typing import Any
 
 from ...base.groups import grouped
 from ..model.data import Look
-from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, runs, stem
+from ..model.style import clip
+from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, stem
 
 # ---------------------------------------------------------------- boxes: which are open
 
@@ -64,7 +66,7 @@ def choose(graph: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
         return set()
     closed = equal_boxes(graph, set(graph.boxes()), stay, look.alike)
     crowded = graph.count(closed) > few
-    if parts := part_loops(graph, look.alike, crowded) | runs(graph, look.alike):
+    if parts := part_loops(graph, look.alike, crowded):
         stay = open_boxes(graph, look.open)
         closed |= equal_boxes(graph, parts, stay, look.alike)
         place_leaves(graph, outside)
@@ -196,6 +198,7 @@ def pool_sizes(sizes: Sequence[tuple[int, float | None]]) -> float | None:
 LENGTH = 12  # cards in a section, if there need not be more
 INNER = 24  # cards of an opened section, above which it has sections of its own
 LEAST = 4  # items that are worth a section
+HALF = 14  # characters of each of the two names that a section is called by
 Items = list[list[int]]  # items, each the nodes in it: one operation, or all in one box
 
 
@@ -234,10 +237,11 @@ class Cutter:
     def __init__(self, graph: Skeleton, closed: set[int], stay: set[int], hide: bool = False) -> None:
         self.graph, self.closed, self.stay, self.hide = graph, closed, stay, hide
 
-    def divide(self, around: Path, wanted: int, number: str = "") -> set[int]:
-        """Cut until there are about ``wanted`` cards. Gives the new boxes, those inside of others as well."""
+    def divide(self, around: Path, wanted: int, nodes: Iterable[int] | None = None) -> set[int]:
+        """Cut until there are about ``wanted`` cards. Gives the new boxes, those inside of others as well. ``nodes``:
+        those in the box, if they are known."""
         graph = self.graph
-        items, leaves = inside(graph, around)
+        items, leaves = inside(graph, around, range(len(graph.paths)) if nodes is None else nodes)
         place = {k: n for n, item in enumerate(items) for k in item}
         order = by_creation(items, links(graph, items, place))
         items = [items[n] for n in order]
@@ -249,20 +253,25 @@ class Cutter:
         if sum(room) <= wanted or len(items) < LEAST:
             return set()
         new: set[int] = set()
-        for count, (begin, end) in enumerate(pairwise(cut(room, *lengths(sum(room), wanted))), 1):
+        for begin, end in pairwise(cut(room, *lengths(sum(room), wanted))):
             members = {k for item in items[begin:end] for k in item}
             if end - begin < 2 or self.stay & {box for k in members for box in graph.paths[k]}:
                 continue
             own = {a for a, n in first.items() if begin <= n < end}
             members |= own if self.hide else {a for a in own if members.issuperset(leaves[a])}
-            name = f"section {number}{count}"
+            name = " … ".join([self.title(items[n][-1], around) for n in (begin, end - 1)])
             box = graph.new_box(name, name)
             graph.sections.add(box)
             new.add(box)
             for k in members:
                 graph.paths[k] = (*around, box, *graph.paths[k][len(around) :])
-            new |= self.divide((*around, box), INNER, f"{number}{count}.")
+            new |= self.divide((*around, box), INNER, sorted(members))
         return new
+
+    def title(self, k: int, around: Path) -> str:
+        """The name of an operation that is directly in a box, or of the box that it is in there."""
+        inner = self.graph.paths[k][len(around) :]
+        return clip(self.graph.label(inner[0]) if inner else self.graph.title(k), HALF)
 
 
 def lengths(total: int, wanted: int) -> tuple[int, float]:
@@ -275,12 +284,13 @@ def lengths(total: int, wanted: int) -> tuple[int, float]:
     return tail, (total - tail) / max(2, wanted - tail - wanted // 8)
 
 
-def inside(graph: Skeleton, around: Path) -> tuple[Items, dict[int, list[int]]]:
+def inside(graph: Skeleton, around: Path, nodes: Iterable[int]) -> tuple[Items, dict[int, list[int]]]:
     """The operations and boxes directly inside of a box, and its leaves, each with all nodes that use it."""
     deep = len(around)
     items: dict[int, list[int]] = {}
     leaves: dict[int, list[int]] = {}
-    for k, path in enumerate(graph.paths):
+    for k in nodes:
+        path = graph.paths[k]
         if path[:deep] == around:
             if len(path) > deep:
                 items.setdefault(path[deep], []).append(k)

@@ -2,10 +2,9 @@
 
 The skeleton is what folding knows about a graph: nodes without their values, and the boxes around them.
 
-Equal parts are neighbouring boxes with the same name and content: calls, scopes, and the parts of a loop. Where the
-program tells of none, a stretch of operations that repeats a pattern is divided into such parts. A picture says
-whether the parts use the same Variables again, or have each its own. Of long sequences (more than ALIKE parts) every
-picture draws the first part, the last one, and a card for those between them ("+28 alike").
+Equal parts are neighbouring boxes with the same name and content: calls, scopes, and the parts of a loop. A picture
+says whether the parts use the same Variables again, or have each its own. Of long sequences (more than ALIKE parts)
+every picture draws the first part, the last one, and a card for those between them ("+28 alike").
 
 Chains: ``x + y + z`` is drawn as one card, though Python computes it in two steps. Only inner results that have no name
 and are used once disappear, so no information is lost: local derivatives of the chain are products of those of its
@@ -17,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -80,6 +79,7 @@ class Skeleton:
     words: list[str]  # the operations; "" for leaves
     variables: list[bool]
     outputs: Sequence[int]
+    title: Callable[[int], str] = str  # of nodes, by their numbers
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
     labels: dict[int, str] = field(
         default_factory=dict
@@ -146,11 +146,9 @@ class Skeleton:
         return list(dict.fromkeys([path[: n + 1] for path in dict.fromkeys(self.paths) for n in range(len(path))]))
 
 
-# ---------------------------------------------------------------- repeats: equal boxes, patterns of operations
+# ---------------------------------------------------------------- repeats: equal boxes, parts of a loop
 
 
-LONGEST = 64  # operations in a pattern
-LEAST = 3  # times that a pattern must occur
 WORTH_A_PART = 3  # operations and boxes in a part of a loop
 NUMBER = re.compile(r"[\s_.=-]*\d+$")
 
@@ -222,26 +220,6 @@ def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
     return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
-def runs(graph: Skeleton, most: int) -> set[int]:
-    """Divide stretches of operations, of one box, that repeat a pattern more than ``most`` times, where each part uses
-    what the one before has computed. Returns the parts."""
-    stretches = grouped([(path, k) for k, path in enumerate(graph.paths) if graph.words[k]])
-    codes: dict[str, int] = {}
-    new: set[int] = set()
-    short = {word: first_word(word) for word in set(graph.words)}
-    for path, stretch in stretches.items():
-        signs = np.array([codes.setdefault(short[graph.words[k]], len(codes)) for k in stretch])
-        waiting = [(0, len(stretch))]
-        for start, stop in waiting:
-            begin, length, times = pattern(signs[start:stop])
-            end = start + begin + length * times
-            parts = [stretch[i : i + length] for i in range(start + begin, end, length or 1)]
-            if times > most and is_chain(graph, parts):
-                new |= put_in_boxes(graph, path, parts)
-                waiting += [(start, start + begin), (end, stop)]
-    return new
-
-
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:
     """Does each part use a value of the part before?"""
     pairs = pairwise(map(set, parts))
@@ -289,24 +267,6 @@ def divide(signs: Sequence[Any]) -> list[int]:
     """
     first = max(dict.fromkeys(signs), key=Counter(signs).__getitem__)
     return [k for k, sign in enumerate(signs) if sign == first or k == 0]
-
-
-def pattern(codes: Any) -> tuple[int, int, int]:
-    """Where the longest repetition begins, how long its pattern is, and how often it occurs: (begin, length, times).
-
-    >>> pattern(np.array([9, 1, 2, 1, 2, 1, 2, 8]))
-    (1, 2, 3)
-    """
-    best = (0, 0, 0)
-    for length in range(1, min(LONGEST, len(codes) // LEAST) + 1):
-        same = np.concatenate([[False], codes[:-length] == codes[length:], [False]])
-        edges = np.flatnonzero(same[1:] != same[:-1]).reshape(-1, 2)  # begin and end of each stretch of sameness
-        if len(edges):
-            begin, end = (int(i) for i in edges[np.argmax(edges[:, 1] - edges[:, 0])])
-            times = (end - begin) // length + 1
-            if times >= LEAST and length * times > best[1] * best[2]:
-                best = (begin, length, times)
-    return best
 
 
 # ---------------------------------------------------------------- chains of + or of * as one card

@@ -11,9 +11,8 @@ that are drawn are turned into data. Gradients would need a whole backward pass,
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,12 +24,11 @@ from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Pi
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
-from .repeats import NUMBER, Skeleton, merge_chains
+from .repeats import NUMBER, Path, Skeleton, merge_chains
 from .results import inline_constants, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
 
-LATER = re.compile(r"(.*/)?(section \d+(\.\d+)*|part)")  # they get their names when they are cut
 Card = tuple[bool, int]  # (True, a closed box) or (False, a node)
 
 
@@ -122,12 +120,13 @@ def fold_boxes(whole: GraphData) -> tuple[Skeleton, set[int]]:
 
 def fold_skeleton(skeleton: Skeleton, look: Look, outside: Sequence[bool]) -> set[int]:
     """The folded boxes, with sections of parts that are still too large. ``outside``: which nodes are in no box."""
-    check_open(skeleton, look.open)
+    before = skeleton.paths if look.open else []
     closed = choose(skeleton, look, outside)
     untangle(skeleton)
     if look.fold and look.depth is None:
         closed |= cut_sections(skeleton, closed, look.few, open_boxes(skeleton, look.open))
         closed -= open_boxes(skeleton, look.open)
+    check_open(skeleton, look.open, [*before, *skeleton.paths])
     return closed
 
 
@@ -137,17 +136,17 @@ def skeleton_of(graph: GraphData) -> Skeleton:
     return Skeleton(
         [tuple([r.source for r in v.operands if r.source is not None]) for v in graph.nodes],
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
-        [v.kind == "Variable" for v in graph.nodes], graph.outputs, told=graph.told, objects=graph.objects,
-        places=[v.place for v in graph.nodes],
+        [v.kind == "Variable" for v in graph.nodes], graph.outputs, lambda k: graph.nodes[k].title,
+        told=graph.told, objects=graph.objects, places=[v.place for v in graph.nodes],
     )  # fmt: skip
 
 
-def check_open(skeleton: Skeleton, names: Sequence[str]) -> None:
-    """Raise ValueError for a name that no scope has."""
-    paths = {tuple([skeleton.names[box] for box in path]) for path in (skeleton.ways() if names else ())}
-    known = {name for path in paths for name in ("/".join(path), path[-1])}
+def check_open(skeleton: Skeleton, names: Sequence[str], around: Iterable[Path]) -> None:
+    """Raise ValueError for a name that no box has; ``around``: the boxes around each node."""
+    paths = {tuple([skeleton.names[box] for box in path]) for path in (set(around) if names else ())}
+    known = {name for path in paths for n in range(1, len(path) + 1) for name in ("/".join(path[:n]), path[n - 1])}
     for name in names:
-        if name not in known and not LATER.fullmatch(name):
+        if name not in known:
             some = ", ".join([repr(clip(word, 30)) for word in sorted(known)[:12]]) or "none: see af.scope"
             raise ValueError(f"there is no scope {clip(repr(name), 40)} in this graph; there are {some}")
 
@@ -386,6 +385,7 @@ def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> Skeleton:
         [tuple([number[id(p)] for p in r.parents if p is not None]) for r in records],
         [tuple([walk.entered[key] for _, key in path]) for path in around], names,
         [r.rule.name if r.parents else "" for r in records], [not r.parents for r in records],
-        [number[id(r)] for r in walk.records], told=walk.told, objects=walk.objects,
+        [number[id(r)] for r in walk.records], lambda k: walk.titles.name(records[k]) or records[k].rule.name,
+        told=walk.told, objects=walk.objects,
         places=[(id(r.place), r.last) if getattr(r, "place", None) is not None else None for r in records],
     )  # fmt: skip

@@ -16,7 +16,7 @@ pictures as people who looked at them did.
 
     size       screens of 1280 × 900 after the first, once the picture is made as narrow as the page
     text       how much smaller that makes the text
-    crossings  pairs of arrows that cross
+    crossings  pairs of arrows that cross between two ranks, as the third step has left them
     arrows     how far the eye must follow them: their length, in widths of the page
     stubs      values whose arrow is cut, so that one has to look for its other end
     emptiness  the part of the picture that is empty
@@ -34,12 +34,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from math import fsum
 
-import numpy as np
-
-from ...base.groups import grouped
-from .layers import DOWN, GAP, LARGE, SWEEPS, Arrow, Layers, NodeBox, Placed, Point, Value, reorder
+from .layers import DOWN, GAP, LARGE, SWEEPS, Arrow, Layers, NodeBox, Placed, Point, Value, crossings, reorder
 
 # ---------------------------------------------------------------- cost: how easy a layout is to read
 
@@ -56,43 +52,11 @@ def cost(plan: Placed, sources: Sequence[int], covered: float, down: bool) -> fl
     return (
         max(0.0, high * scale / PAGE[1] - 1.0)
         + SMALLER * (1.0 / scale - 1.0)
-        + CROSSING * crossings(plan.paths, sources)
+        + CROSSING * plan.crossed
         + LENGTH * long * scale / PAGE[0]
         + STUB * len({(sources[i], plan.paths[i][0]) for i in plan.stubs})
         + EMPTY * max(0.0, 1.0 - covered / max(wide * high, 1.0))
     )
-
-
-def crossings(paths: Sequence[Sequence[Point]], sources: Sequence[int]) -> int:
-    """How many pairs of arrows cross, not counting pairs that begin at the same node.
-
-    >>> crossings([[(0, 0), (2, 2)], [(0, 2), (2, 0)], [(0, 3), (2, 3)]], [0, 1, 2])
-    1
-    """
-    ways = [(sources[i], a, b, i) for i, path in enumerate(paths) for a, b in pairwise(path) if a != b]
-    shared = grouped([((k, a, b), i) for k, a, b, i in ways])  # arrows of one node run together
-    pieces = sorted(shared, key=lambda piece: min(piece[1][0], piece[2][0]))
-    source, ax, ay, bx, by = np.array([(k, *a, *b) for k, a, b in pieces]).reshape(-1, 5).T
-    left, low, high = np.minimum(ax, bx), np.minimum(ay, by), np.maximum(ay, by)
-    found = set()
-    for k, end in enumerate(np.searchsorted(left, np.maximum(ax, bx), side="right")):
-        later = slice(k + 1, end)  # those that begin before this piece ends
-        near = (low[later] <= high[k]) & (low[k] <= high[later]) & (source[later] != source[k])
-        for other in [pieces[k + 1 + place] for place in np.flatnonzero(near)]:
-            if meet(pieces[k][1:], other[1:]):
-                found.update([(min(i, j), max(i, j)) for i in shared[pieces[k]] for j in shared[other]])
-    return len({(sources[i], sources[j], paths[i][-1], paths[j][-1]) for i, j in found})
-
-
-def meet(one: Sequence[Point], other: Sequence[Point]) -> bool:
-    """Do two pieces cross, each strictly inside the other?"""
-    return side(one, other[0]) * side(one, other[1]) < 0 and side(other, one[0]) * side(other, one[1]) < 0
-
-
-def side(piece: Sequence[Point], point: Point) -> float:
-    """On which side of a piece a point is: the sign tells."""
-    (ax, ay), (bx, by) = piece
-    return (bx - ax) * (point[1] - ay) - (by - ay) * (point[0] - ax)
 
 
 # ---------------------------------------------------------------- turned boxes: lanes for their arrows
@@ -114,8 +78,8 @@ class Nested:
     paths: dict[int, list[Point]] = field(default_factory=dict)  # per line: the part of it inside the box
     inputs: dict[Value, float] = field(default_factory=dict)  # what enters -> offset across
     outputs: dict[Value, float] = field(default_factory=dict)
-    starts: list[float] = field(default_factory=list)
     stubs: set[int] = field(default_factory=set)  # lines that begin anew in here
+    crossed: int = 0  # pairs of lines that cross in here
 
 
 def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict[int, Value]) -> Nested:
@@ -126,7 +90,8 @@ def turn_box(box: Nested, head: float, entering: dict[int, Value], leaving: dict
     added = len(above) * LANES
     foot = box.along + added - 2.0
     places = {value: foot + y for value, y in lanes(box.outputs, 0.0).items()}
-    answer = Nested(box.across, box.along + added + below + BELOW * bool(places), starts=[], stubs=set(box.stubs))
+    answer = Nested(box.across, box.along + added + below + BELOW * bool(places))
+    answer.stubs, answer.crossed = set(box.stubs), box.crossed
     answer.corners = {k: (b, a + added) for k, (a, b) in box.corners.items()}
     answer.frames = {p: (b, a + added, h, w) for p, (a, b, w, h) in box.frames.items()}
     answer.inputs, answer.outputs = above, places
@@ -157,22 +122,20 @@ def lanes(ports: dict[Value, float], start: float) -> dict[Value, float]:
 
 REMEMBERED = 300  # lines of a question whose answer is kept
 BORDER = 0.45  # of the room between ranks, where one of them is the border of a box
-FIXED = 1e6  # how strongly an operation wants to be on the axis of its column
 
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
     """How much room there is between ranks: at least ``gap``; more where arrows go up or down a long way, so that
-    curves stay gentle: ``part`` of that way, at most ``most``. ``column``: put all operations below each other."""
+    curves stay gentle: ``part`` of that way, at most ``most``."""
 
     gap: float = GAP
     part: float = 0.2
     most: float = 80.0
-    column: bool = False
 
 
 RIGHT, AROUND = Spacing(), Spacing(30.0, 0.1, 24.0)  # from left to right; and around boxes that one reads downwards
-DOWNWARDS, COLUMN = Spacing(DOWN, 0.1, 24.0), Spacing(DOWN, 0.1, 16.0, column=True)
+DOWNWARDS = Spacing(DOWN, 0.1, 24.0)
 
 
 def arrange(
@@ -192,7 +155,7 @@ def solve(
     boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int], last: Sequence[int], manner: Spacing
 ) -> Placed:  # fmt: skip
     """The four steps."""
-    layers = Layers(boxes, lines, first, last, manner.column)
+    layers = Layers(boxes, lines, first, last)
     reorder(layers)
     places = coordinates(layers)
     return lead(layers, places, manner)
@@ -224,29 +187,8 @@ def coordinates(layers: Layers) -> list[float]:
         if quiet >= 2 - both:
             sweep = sweeps if both else max(sweep, sweeps - sweeps // 3)
             quiet = 0
-    if layers.column:
-        align_column(layers, at, gaps)
     low = min(at, default=0.0)
     return [round(place - low, 2) for place in at]
-
-
-def align_column(layers: Layers, at: list[float], gaps: Sequence[Sequence[float]]) -> None:
-    """Put all operations below each other, on one axis. Lines that pass them keep their order, at the side."""
-    tall = [k for k in layers.operations() if layers.sizes[k]]
-    axis = fsum([at[k] + layers.sizes[k] / 2 for k in tall]) / max(1, len(tall))
-    fixed = set(tall)
-    for _ in range(SWEEPS // 3):
-        for row, apart in zip(layers.rows, gaps, strict=True):
-            wishes = [(axis - layers.sizes[k] / 2, FIXED) if k in fixed else beside(layers, k, at) for k in row]
-            for k, place in zip(row, settle(wishes, apart), strict=True):
-                at[k] = place
-
-
-def beside(layers: Layers, k: int, at: list[float]) -> tuple[float, float]:
-    """Where k should begin so that its links meet their operands."""
-    places = [at[link.a] + link.out - link.into for link in layers.before[k]]
-    places += [at[link.b] + link.into - link.out for link in layers.after[k]]
-    return (fsum(places) / len(places), 1.0) if places else (at[k], 0.05)
 
 
 def wish(layers: Layers, k: int, at: list[float], forth: bool, back: bool) -> tuple[float, float]:
@@ -307,7 +249,7 @@ def lead(layers: Layers, at: list[float], manner: Spacing = RIGHT) -> Placed:
         paths.append(path)
     corners = [(starts[layers.rank[k]], at[k]) for k in range(n)]
     across = max([at[k] + layers.sizes[k] for k in range(len(at))], default=0.0)
-    return Placed(corners, paths, here, across, starts)
+    return Placed(corners, paths, here, across, starts, crossed=crossings(layers))
 
 
 def gap(layers: Layers, at: list[float], row: Sequence[int], manner: Spacing) -> float:

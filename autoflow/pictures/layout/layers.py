@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum
@@ -36,7 +36,7 @@ class NodeBox:
     across: float
     inputs: tuple[float, ...] = ()
     output: float = 0.0
-    leaf: bool = False  # may it be moved to the start of the row that needs it? See rows.py
+    leaf: bool = False  # may it be moved to the start of the row that needs it? See nesting.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Arrow:
     weight: float = 1.0  # how much it wants to be straight
     aim: float | None = None  # the offset that it would hit if it were; None: that of its operand
     out: float | None = None  # the offset that it leaves its source at; None: where the result is
-    named: bool = False  # does it come from a named leaf? Then it may be cut: see rows.py
+    named: bool = False  # does it come from a named leaf? Then it may be cut: see nesting.py
 
     @property
     def value(self) -> Value:
@@ -72,6 +72,7 @@ class Placed:
     across: float
     starts: list[float] = field(default_factory=list)  # where each rank begins
     stubs: set[int] = field(default_factory=set)  # lines whose path is only its last piece, from the start of a row
+    crossed: int = 0  # pairs of lines that cross
 
 
 @dataclass(slots=True)
@@ -113,27 +114,6 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     return rank
 
 
-def one_column(rank: Sequence[int], pairs: Sequence[tuple[int, int]], ports: Container[int]) -> list[int]:
-    """A rank for each operation, in their order; leaves, and nodes computed from them alone, before their first use.
-
-    >>> one_column([0, 0, 1, 1, 2], [(0, 2), (1, 3), (2, 4), (3, 4)], ())
-    [0, 2, 1, 3, 4]
-    """
-    inner = {b for a, b in pairs}
-    use = {a: min(users, key=lambda k: (rank[k], k)) for a, users in grouped(pairs).items()}
-    operations = sorted([k for k in range(len(rank)) if k in inner and k not in ports], key=lambda k: (rank[k], k))
-    before = {use[k] for k in range(len(rank)) if k not in inner and k not in ports and k in use}
-    answer, here = [0] * len(rank), 0
-    for k in operations:
-        here += k in before
-        answer[k] = here
-        here += 1
-    for k in range(len(rank)):
-        if k not in inner and k not in ports and k in use:
-            answer[k] = answer[use[k]] - 1
-    return answer
-
-
 def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[int]) -> set[tuple[int, int]]:
     """The arrows of the longest path to the first of ``ends``, which is drawn as straight as possible.
 
@@ -154,17 +134,16 @@ def spine(pairs: Sequence[tuple[int, int]], rank: Sequence[int], ends: Sequence[
 class Layers:
     """Nodes (0 ... n-1) and waypoints (n ...) by rank, and the links between neighbouring ranks.
 
-    ``first`` and ``last``, the ports of a box, have ranks of their own. ``column``: all operations below each other.
+    ``first`` and ``last``, the ports of a box, have ranks of their own.
     """
 
     def __init__(
-        self, boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int] = (), last: Sequence[int] = (),
-        column: bool = False,
-    ) -> None:  # fmt: skip
-        self.boxes, self.lines, self.first, self.last, self.column = boxes, lines, first, last, column
+        self, boxes: Sequence[NodeBox], lines: Sequence[Arrow], first: Sequence[int] = (), last: Sequence[int] = ()
+    ) -> None:
+        self.boxes, self.lines, self.first, self.last = boxes, lines, first, last
         n, self.ports = len(boxes), {*first, *last}
         pairs = [(line.source, line.target) for line in lines]
-        self.rank = one_column(ranks(n, pairs), pairs, self.ports) if column else ranks(n, pairs)
+        self.rank = ranks(n, pairs)
         self.pin()
         self.sizes = [box.across for box in boxes]  # across; waypoints take no room
         self.waypoints: dict[tuple[int, float, int], int] = {}  # (source, its offset, rank) -> waypoint
@@ -228,10 +207,6 @@ class Layers:
     def is_border(self, row: Sequence[int]) -> bool:
         """Are these the ports of a box?"""
         return any([k in self.ports for k in row])
-
-    def operations(self) -> list[int]:
-        """All boxes with incoming arrows, except ports."""
-        return [k for k in range(len(self.boxes)) if self.before[k] and k not in self.ports]
 
     def part(self, k: int, offset: float) -> float:
         """An offset in a place as a fraction of its size, strictly between 0 and 1."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ...base.groups import grouped
-from .arrange import AROUND, COLUMN, DOWNWARDS, RIGHT, Nested, arrange, turn_box
+from .arrange import AROUND, DOWNWARDS, RIGHT, Nested, arrange, settle, turn_box
 from .layers import APART, LANE, Arrow, NodeBox, Placed, Point, Value
 
 EDGE = 16.0  # between the border of a box and what is in it
@@ -60,7 +60,8 @@ class Nesting:
         whole = self.solve((), list(range(len(self.boxes))), list(range(len(self.lines))))
         corners = [whole.corners[k] for k in range(len(self.boxes))]
         paths = [whole.paths[i] for i in range(len(self.lines))]
-        return Placed(corners, paths, whole.along, whole.across, whole.starts, whole.stubs), whole.frames
+        placed = Placed(corners, paths, whole.along, whole.across, [], whole.stubs, whole.crossed)
+        return placed, whole.frames
 
     def solve(self, path: Path, members: list[int], touching: list[int]) -> Nested:
         """Arrange the box ``path`` with these nodes; ``touching`` are the lines with an end in it."""
@@ -119,8 +120,7 @@ class Level:
         """The whole box."""
         owner = {i: self.line(i) for i, (source, target) in self.ends.items() if source != target}
         down = self.nesting.is_down(self.path)
-        inside = down and self.nesting.direction == "boxes"
-        manner = COLUMN if inside else DOWNWARDS if down else AROUND if self.turning else RIGHT
+        manner = DOWNWARDS if down else AROUND if self.turning else RIGHT
         plan = arrange(self.boxes, self.lines, list(self.arriving.values()), list(self.leaving.values()), manner)
         if not down and self.nesting.direction in ("rows", "boxes"):
             plan = wrap_rows(plan, self.boxes, self.lines, len(self.path), BOXES if self.turning else WIDEST)
@@ -131,7 +131,8 @@ class Level:
             along, across = max(along, room.least * (not down)), max(across, room.least * down)
         self.plan, self.corners = plan, [(x + dx, y + dy) for x, y in plan.corners]
         self.parts = [[(x + dx, y + dy) for x, y in path] for path in plan.paths]
-        nested = Nested(along, across, starts=plan.starts)
+        crossed = plan.crossed + sum([child.crossed for child in self.children.values()])
+        nested = Nested(along, across, crossed=crossed)
         for number, it in enumerate(self.items):
             self.put(nested, number, it, *self.corners[number])
         nested.inputs = {value: self.corners[port][1] for value, port in self.arriving.items()}
@@ -211,6 +212,8 @@ BACKS, BESIDE = 12.0, 5.0  # between two arrows on their way back, and where the
 ROOM = 18.0  # above and below these
 TURN = 22.0  # at the ends of a row, for arrows that turn round
 STUB = 34.0  # more room for an arrow that begins anew, and for its name
+FIXED = 1e6  # how strongly an arrow that comes round the end of a row wants to stay where it is
+NAMED, BENT = 16.0, 20.0  # between two of these, and before their ends, if those are closer to each other
 ROW, BACK, TORN = 1.0, 0.25, 0.1  # prices: of a row, of a second arrow that turns round, of a stub; an empty row is 1
 
 
@@ -306,6 +309,7 @@ class RowStrip:
         ]
         self.lanes = [self.crossing(r) for r in range(len(cuts))]
         self.raise_leaves()
+        self.begin_stubs()
         self.along = self.width + TURN + BESIDE * max([len(lanes) - 1 for lanes in self.lanes])
         self.stack()
 
@@ -383,6 +387,24 @@ class RowStrip:
         return [(p, path[0][0][1] - self.corners[k][1]) for path in own for p in ends
                 if abs(p[0] - path[-1][0][0]) < 1.0 and p[1] < path[-1][0][1]]  # fmt: skip
 
+    def begin_stubs(self) -> None:
+        """Let the arrows that begin anew in a row begin so far from each other that there is room for their names."""
+        for r, stubs in grouped([(self.row[self.strip.lines[i].target], i) for i in sorted(self.stubs)]).items():
+            behind, weights = self.entry(r), {self.paths[i][0][0][1]: 1.0 for i in stubs}
+            if behind is None:  # others come round the ends of rows to the same place
+                ways = [path for path in self.paths if path[0][1] < r <= path[-1][1]]
+                weights |= {next(p[1] for p, row in path if row == r): FIXED for path in ways}
+            wishes = sorted(weights.items())
+            places = settle(wishes, [NAMED] * (len(wishes) - 1))
+            moved = {y: place for (y, _), place in zip(wishes, places, strict=True) if abs(place - y) > 0.5}
+            for i in stubs:
+                (x, y), *rest = [p for p, _ in self.paths[i]]
+                start = TURN if behind is None else max(behind, x - STUB - BENT * (y in moved))
+                points = [(start, y), *(rest or [(start, y), (x, y)])]
+                if y in moved:
+                    points = [(start, moved[y]), (x - BENT, moved[y]), (x, y), *rest]
+                self.paths[i] = [(p, r) for p in points]
+
     def key(self, path: Sequence[tuple[Point, int]]) -> Point:
         """The same for arrows that start at one place, which run together."""
         (x, y), r = path[0]
@@ -414,11 +436,8 @@ class RowStrip:
     def lead(self, i: int) -> list[Point]:
         """The new path of an arrow, round the ends of rows."""
         path = self.paths[i]
-        ((x, y), r), behind = path[0], self.entry(path[0][1])
+        (x, y), r = path[0]
         points = [(x, y + self.tops[r])]
-        if i in self.stubs:  # from the start of its row, straight through the first rank, if it does not end there
-            start = (TURN if behind is None else max(behind, x - STUB), points[0][1])
-            points = [start] if len(path) > 1 else [start, start, points[0]]
         for ((_, before), old), ((x, y), row) in pairwise(path):
             y += self.tops[row]
             if row != old:

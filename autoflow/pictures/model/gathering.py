@@ -344,7 +344,7 @@ class Walk:
 
     def several(self) -> tuple[Several, ...]:
         """The functions with several results, by ids."""
-        return tuple([self.call(c) for c in calls_of(self.shown) if id(c.source) in self.ids])
+        return tuple([self.call(c) for c in calls_of(self.shown, self.titles.program) if id(c.source) in self.ids])
 
     def call(self, c: Call) -> Several:
         """One of them."""

@@ -76,6 +76,7 @@ def is_one(x: Any) -> bool:
 # name of a row whose result is several packed ones (table/vjps.py) -> how many last axes each of these has
 PACKED = {"eig": (1, 2), "eigh": (1, 2), "lstsq": (2, 1, 1, 1), "qr": (2, 2), "svd": (2, 1, 2)}
 LEAST = 2  # parts of an array that are a split
+SPLITS = frozenset({"split", "array_split", "hsplit", "vsplit", "dsplit", "unstack"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def result_place(record: Any) -> tuple[Any, int] | None:
     return None if found is None or (found[2] == 1) != (before is record) else found[:2]
 
 
-def calls_of(records: Iterable[Any]) -> list[Call]:
+def calls_of(records: Iterable[Any], program: Naming) -> list[Call]:
     """The functions with several results among these records."""
     shown = set(records)
     in_order = sorted([r for r in shown if r.parents], key=lambda r: int(r.number))
@@ -131,55 +132,24 @@ def calls_of(records: Iterable[Any]) -> list[Call]:
     for call, places in results.items():
         between = [r.parents[0] for r in places.values() if r.parents[0] is not call]
         calls.append(Call(call.rule.name, call, [places[k] for k in sorted(places)], between))
-    return [*calls, *splits(in_order, shown)]
+    return [*calls, *splits(in_order, shown, program)]
 
 
-def splits(in_order: Sequence[Any], shown: set[Any]) -> list[Call]:
-    """Arrays that were split: pieces along one axis, one behind the other, that leave nothing out.
-
-    They are recorded one right after the other, as slices with both ends, which one does not write by hand.
-    """
-    taken = grouped([(r.parents[0], r) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown])
+def splits(in_order: Sequence[Any], shown: set[Any], program: Naming) -> list[Call]:
+    """Arrays that were split: what one call in the program, of ``np.split`` or its kin, has taken out of them."""
+    found = [(r, program.expression(r)) for r in in_order if r.rule.name == "getitem" and r.parents[0] in shown]
+    taken = grouped([((r.parents[0], id(r.place), r.last), r) for r, x in found
+                     if x is not None and x.is_call and x.called in SPLITS])  # fmt: skip
     users = Counter([parent for record in in_order for parent in record.parents])
     calls = []
-    for source, records in taken.items():
+    for (source, *_), records in taken.items():
         for run in grouped([(r.number - k, r) for k, r in enumerate(records)]).values():  # of numbers without a gap
-            pieces = [piece(r.options["i"], len(source.shape)) for r in run]
-            if len(run) >= LEAST and covers(pieces, source.shape):
-                moved = source.parents[0] if source.parents and source.rule.name == "moveaxis" else None
-                if not isinstance(run[0].options["i"], int):
-                    calls.append(Call("split", source, run, recorded=False))
-                elif moved in shown and users[source] == len(run):  # an axis came to the front just for these parts
-                    calls.append(Call("unstack", moved, run, [source], recorded=False))
+            moved = source.parents[0] if source.parents and source.rule.name == "moveaxis" else None
+            if len(run) >= LEAST and not isinstance(run[0].options["i"], int):
+                calls.append(Call("split", source, run, recorded=False))
+            elif len(run) >= LEAST and moved in shown and users[source] == len(run):  # an axis came to the front for it
+                calls.append(Call("unstack", moved, run, [source], recorded=False))
     return calls
-
-
-def piece(i: Any, axes: int) -> tuple[int, bool, int, int] | None:
-    """The axis along which ``x[i]`` cuts, whether the axis disappears, and from where to where; None if it does
-    something else.
-
-    >>> piece((slice(None), slice(0, 2)), 2), piece(1, 2), piece(Ellipsis, 2)
-    ((1, False, 0, 2), (0, True, 1, 2), None)
-    """
-    parts = i if isinstance(i, tuple) else (i,)
-    cutting = [k for k, part in enumerate(parts) if not (isinstance(part, slice) and part == slice(None))]
-    if len(cutting) != 1 or len(parts) > axes:
-        return None
-    part = parts[cutting[0]]
-    if type(part) is int and len(parts) == 1:
-        return 0, True, part, part + 1
-    if isinstance(part, slice) and part.step is None and None not in (part.start, part.stop):
-        return cutting[0], False, part.start, part.stop
-    return None
-
-
-def covers(pieces: Sequence[tuple[int, bool, int, int] | None], shape: tuple[int, ...]) -> bool:
-    """Are these all parts along one axis, in order?"""
-    known = [found for found in pieces if found is not None]
-    if len(known) < len(pieces) or len({found[:2] for found in known}) > 1:
-        return False
-    starts, stops = [found[2] for found in known], [found[3] for found in known]
-    return [*starts, shape[known[0][0]]] == [0, *stops]  # each begins where the one before has ended
 
 
 # ---------------------------------------------------------------- titles

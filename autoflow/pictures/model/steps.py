@@ -142,19 +142,14 @@ def call(v: Vertex) -> str:
 
 
 def seeds(graph: GraphData, v: Vertex) -> list[Step]:
-    """The seed of an output, or of each result that is one."""
+    """The gradient of an output with respect to itself, or of each result that is one."""
     if not v.results:
-        return [seed(graph, v)]
+        one = numbers(np.ones(v.value.shape))
+        word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
+        return [Step(0, "seed", f"{gradient_name(graph, v)} = {word}", v.id, v.title, v.value, one)]
     captions = [f"gradient of {r.title} = ones" + f", {r.value.shape_text()}" * (not r.value.scalar)
                 for r in v.results if r.output]  # fmt: skip
     return [Step(0, "seed", caption, v.id, v.title, v.value) for caption in captions]
-
-
-def seed(graph: GraphData, v: Vertex) -> Step:
-    """The output's gradient with respect to itself."""
-    one = numbers(np.ones(v.value.shape))
-    word = "1" if v.value.scalar else f"ones, {v.value.shape_text()}"
-    return Step(0, "seed", f"{gradient_name(graph, v)} = {word}", v.id, v.title, v.value, one)
 
 
 def gradient_name(graph: GraphData, v: Vertex) -> str:

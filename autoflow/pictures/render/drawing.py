@@ -192,7 +192,8 @@ def stubs(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, wi
     found: dict[Point, Text] = {}  # several may begin at one place: one name
     goals: dict[int, dict[int, str]] = {}
     for k in sorted(plan.stubs):
-        (along, across), *_, (end, _) = plan.paths[k]
+        along, across = plan.paths[k][0]
+        end = max([x for x, y in plan.paths[k][:3] if y == across])  # of its straight part
         edge = graph.edges[k]
         goals.setdefault(edge.source, {})[edge.target] = graph.nodes[edge.target].title
         title = graph.nodes[edge.source].carried(edge.result).title

@@ -18,7 +18,7 @@ from math import fsum
 from ...base.groups import grouped
 from ..folding.choose import FEWEST
 from ..folding.views import visible_picture, with_look
-from ..layout.arrange import PAGE, cost
+from ..layout.arrange import PAGE, RIGHT, cost
 from ..layout.layers import APART, GAP, Arrow, NodeBox, Placed, ranks, spine
 from ..layout.nesting import Nesting, Room, is_down
 from ..model.data import Frame, GraphData, Picture
@@ -120,13 +120,11 @@ STEP = 8  # one in that many cards less is tried then
 NEAR = 0.28  # a picture no more than that, in screens, beside or below the page does not fold to fewer than FEWEST
 FAR = 0.8  # the same where sections would be cut
 TRIED = 150  # cards; trying all layouts of more would take too long
-ARROWS = 500  # of pictures with more, crossings would take seconds to count
 LONG = 12  # ranks from left to right
 NARROW = 3  # parallel arrows in a picture that can be drawn in rows
 WAYS = ("right", "rows", "down")
 NUMBERED = 0.25  # the price of "down", in screens: arrows cannot end at their operand's row, only at its number
 TIME = 2.5  # the worth, in screens, of drawing the parts of a sequence next to each other, as time runs
-WIDER = 0.3  # how much wider than the page the picture may be for that, as cards of arrays are wide; or without boxes
 
 
 def fit_picture(graph: Picture) -> Picture:
@@ -184,9 +182,10 @@ def best_way(drawn: GraphData) -> tuple[str, float]:
         pile[r] = pile.get(r, 0.0) + card.height + APART
     frames = SIDES * max([len(f.path) for f in drawn.frames], default=0)
     wide, high = fsum(room.values()) + GAP * len(room) + frames, max(pile.values(), default=0.0) + frames
-    if wide <= SURE[0] and high <= SURE[1] and not (frames and price(drawn, made, "right")[1]):
+    sure = not frames and wide + RIGHT.most * len(room) <= SURE[0]  # however much room curves take
+    if wide <= SURE[0] and high <= SURE[1] and (sure or not price(drawn, made, "right")[1]):
         return "right", 0.0
-    if len(made) > TRIED or len(drawn.edges) > ARROWS:
+    if len(made) > TRIED:
         return guess(drawn, rank), 0.0
     tried = [(*price(drawn, made, way), way) for way in ((*WAYS, "boxes") if drawn.frames else WAYS)]
     _, over, way = min(tried, key=lambda one: (one[1] > 0.0, one[0] + one[1]))
@@ -201,13 +200,10 @@ def price(drawn: GraphData, made: Sequence[Card], direction: str) -> tuple[float
     covered = fsum([wide * card.height for wide, card in zip(widths, made, strict=True)])
     down = direction == "down"
     extra = NUMBERED * (down or direction == "boxes")
-    sequence = direction == "boxes" and has_sequence(drawn)
-    extra -= TIME * sequence
+    extra -= TIME * (direction == "boxes" and has_sequence(drawn))
     wide, high = (plan.across, plan.along) if down else (plan.along, plan.across)
     _, _, *size = with_legend(turned, wide, high)
-    wide_cards = sequence and drawn.look.detail == "arrays"
-    page = PAGE[0] * (1.0 + WIDER * (wide_cards or not drawn.frames)), PAGE[1]
-    over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, page, strict=True)])
+    over = fsum([max(0.0, pixels / most - 1.0) for pixels, most in zip(size, PAGE, strict=True)])
     return cost(plan, [e.source for e in drawn.edges], covered, down) + extra, over
 
 

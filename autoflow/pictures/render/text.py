@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
-from ..folding import views
 from ..folding.choose import MANY
 from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
@@ -232,7 +231,7 @@ def _plain(x: Any) -> Any:
 
 def to_mermaid(graph: GraphData) -> str:
     """A flowchart: nodes with values and gradients, arrows with the number of the operand and the local derivative."""
-    graph = views.visible_picture(graph)
+    graph = visible_picture(graph)
     digits = graph.look.digits
     lines = ["flowchart " + ("TD" if graph.look.direction == "down" else "LR")]
     for v in graph.nodes:
