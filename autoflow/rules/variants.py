@@ -388,9 +388,9 @@ def segments(indices: Any, n: int) -> list[tuple[int, int]]:
 
 
 @primitive
-def sums_at(x: Array, indices: Any, axis: int = 0) -> Array:
+def sums_at(x: Array, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
     """``np.add.reduceat``."""
-    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis)
+    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis, dtype)
 
 
 def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
@@ -414,7 +414,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduceat
 
 
-rule(sums_at, "x | indices axis=0", "Σ", r"\sum $x", x=sums_at_x, name="reduceat")
+rule(sums_at, "x | indices axis=0 dtype=None", "Σ", r"\sum $x", x=sums_at_x, name="reduceat")
 
 BINARY = [f for f in RULES if isinstance(f, np.ufunc) and f.nin == 2 and f.nout == 1 and f.signature is None]
 # Not power, arctan2 and so on: their folds mean little, and NumPy's own (2.4) are wrong for some strides.
