@@ -160,8 +160,8 @@ OPERATORS = {
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, *others: Any, **options: Any) -> Any:
-    """``np.sqrt(matrix)`` calls the matrix' own method, as NumPy does for any object; and ``x * matrix`` comes here, if x
-    is an array: it is the matrix' to answer."""
+    """``np.sqrt(matrix)`` calls the matrix' own method, as NumPy does for any object; and ``x * matrix`` comes here if
+    x is an array: it is the matrix' to answer."""
     if method != "__call__" or options or others or (y is not None and ufunc not in OPERATORS):
         return NotImplemented
     if y is None:
