@@ -87,7 +87,7 @@ def wrong(module, name, most=3):
 
         with np.errstate(all="ignore"):
             try:
-                if not np.all(np.isfinite(af.grad(loss)(x))):
+                if not (np.isfinite(loss(x)) and np.all(np.isfinite(af.grad(loss)(x)))):
                     continue
             except AutoflowError:
                 continue
