@@ -76,13 +76,15 @@ def add_spread(function: Any) -> None:
         a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
         mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
     ) -> Array:  # fmt: skip
-        x, used = as_array(a), where if is_given(where) else None
+        x: Any = as_array(a)
+        used: Any = where if is_given(where) else None
         if leaves_out:
             used = ~np.isnan(numbers_of(x)) & (True if used is None else used)
             x = np.where(used, x, 0)
         dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
         ddof, keepdims = correction if is_given(correction) else ddof, keepdims_or_false(keepdims)
-        with np.errstate(**dict.fromkeys(("divide", "invalid") if leaves_out else (), "ignore")):
+        quiet: Any = {"divide": "ignore", "invalid": "ignore"} if leaves_out else {}
+        with np.errstate(**quiet):
             z = average(squares(x - mean, leaves_out), axis, dtype, ddof, keepdims, used)
         if leaves_out:
             z = without_freedom(z, used.sum(axis, keepdims=keepdims) <= ddof)
@@ -121,8 +123,8 @@ def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, w
     return as_dtype(z, dtype)
 
 
-for each in (np.var, np.std, np.nanvar, np.nanstd):
-    add_spread(each)
+for spread in (np.var, np.std, np.nanvar, np.nanstd):
+    add_spread(spread)
 
 
 # ---------------------------------------------------------------- where, quantiles
