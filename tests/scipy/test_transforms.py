@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import make_scipy
 from test_keywords import OPEN, differentiated
 
-# Points in an order that is drawn; a fit whose steps end where rounding says.
-LEFT_OUT = {*OPEN, "interpolate.barycentric_interpolate", "linalg.svd", "linalg.eig"}
+# Points in an order that is drawn; a fit whose steps end where rounding says; the inverse of a matrix whose condition
+# number is 1e5, so that a derivative has 6 digits, and a second one 1.
+LEFT_OUT = {*OPEN, "interpolate.barycentric_interpolate", "linalg.svd", "linalg.eig", "stats.epps_singleton_2samp"}
 # By day the functions in which a mistake was found, and some of each way to write one.
 BY_DAY = {
     "fft": ["fft", "irfft"], "integrate": ["romb"], "linalg": ["expm", "solve", "companion"], "signal": ["lfilter"],
