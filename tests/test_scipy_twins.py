@@ -71,7 +71,7 @@ def test_diric_at_its_poles():
 
 
 def test_multigammaln_knows_its_domain():
-    with pytest.raises(ValueError, match="greater than"):
+    with pytest.raises(ValueError, match=r"0\.5 \* \(d-1\)"):
         special.multigammaln(af.Variable(0.5), 3)
 
 

@@ -395,7 +395,7 @@ class Batched(DuckArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
-        if held:
+        if held or any([hasattr(type(x), "__carries_nodes__") for x in inputs]):
             return NotImplemented
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 

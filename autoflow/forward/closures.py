@@ -88,7 +88,7 @@ def has_own_hook(kind: type, hook: str) -> bool:
     if not hasattr(kind, hook) or (known is not None and getattr(kind, hook) is getattr(known, hook)):
         return False
     owner = next(cls for cls in kind.__mro__ if hook in vars(cls)).__module__
-    ours = owner.startswith("autoflow.") and getattr(kind, hook) is not None
+    ours = owner.startswith("autoflow.") and getattr(kind, hook) is not None and kept_in(kind) is None
     return not (ours or wants_numbers(owner))
 
 

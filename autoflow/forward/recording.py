@@ -164,9 +164,9 @@ def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
 
 
 def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
-    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples and lists;
-    no gradient flows to them."""
-    if isinstance(option, (NodeRole, tuple, list)) and holds_node(option):
+    """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples, lists
+    and dicts; no gradient flows to them."""
+    if isinstance(option, (NodeRole, tuple, list, dict)) and holds_node(option):
         what = (
             "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
         )

@@ -216,7 +216,7 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
 
 
 def holds_node(x: Any) -> bool:
-    """Is there a node with a history somewhere in these nested lists?"""
-    if isinstance(x, (list, tuple)):
-        return any(holds_node(v) for v in x)
+    """Is there a node with a history somewhere in these nested lists and dicts?"""
+    if isinstance(x, (list, tuple, dict)):
+        return any(holds_node(v) for v in (x.values() if isinstance(x, dict) else x))
     return getattr(x, "requires_grad", False) is True

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Shape
-from ..table.bodies import run_own
+from ..table.bodies import COPIES, run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, as_dtype, numbers_of, together, zeros
+from ..table.shapes import Array, as_array, numbers_of, together, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
@@ -48,29 +48,18 @@ rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r
 # ---------------------------------------------------------------- the line through given points
 
 
-@composed(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """The line through the points (xp, fp), at x. Gradients flow to all of them, and to ``left`` and ``right``."""
-    if period is None:
-        xp, x, fp = together(xp, x, fp)
-        return interpolate(xp, x, fp, left, right)
-    if period == 0:
-        raise ValueError("period must be a non-zero value")
-    period = np.absolute(period)
-    x, xp, fp = together(x, xp, fp)
-    wanted = float, float, complex if fp.dtype.kind == "c" else float  # NumPy computes in double precision
-    x, xp, fp = map(as_dtype, (x, xp, fp), wanted)
-    x, xp = x % period, xp % period
-    order = np.argsort(xp)
-    xp, fp = xp[order], fp[order]
-    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
-    return interpolate(xp, x, np.concatenate([fp[-1:], fp, fp[:1]]), None, None)
-
-
 @primitive
 def interpolate(xp: Array, x: Array, fp: Array, left: Any = None, right: Any = None) -> Array:
-    """``np.interp`` with the points first."""
+    """``np.interp`` with the points first. Gradients flow to all of them, and to ``left`` and ``right``."""
     return np.interp(x, xp, fp, left, right)
+
+
+run_own(np.interp)
+theirs: Any = np.interp
+for word in ("compiled_interp", "compiled_interp_complex"):  # what NumPy's code ends in
+    COPIES[id(theirs._implementation.__globals__[word])] = lambda x, xp, fp, *ends: interpolate(
+        *together(xp, x, fp), *ends
+    )
 
 
 def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
@@ -178,12 +167,4 @@ rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, 
 # ---------------------------------------------------------------- np.emath: complex where real numbers have no answer
 
 
-run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
-
-
-@composed(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The real part, if all imaginary parts are rounding errors."""
-    x = as_array(a)
-    answer = np.real_if_close(numbers_of(x), tol)
-    return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x
+run_own(np.real_if_close, *[getattr(np.emath, name) for name in np.emath.__all__])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Array
-from ..table.bodies import run_own
+from ..table.bodies import run_own, with_copies
 from ..table.indexing import put_back
 from ..table.kernels import product
 from ..table.shapes import (
@@ -385,32 +385,16 @@ def unit(x: Array) -> Array:
     return x * reciprocal(np.abs(x), numbers_of(x) == 0) if x.dtype.kind == "c" else np.sign(numbers_of(x))
 
 
+theirs: Any = np.linalg.norm
+numpys_norm = with_copies(theirs._implementation)
+
+
 @composed(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Norms of matrices are composed: of sums along columns or rows, or of singular values."""
+    """Norms of matrices are NumPy's own code: of sums along columns or rows, or of singular values."""
     x = as_array(x)
-    axes = axes_of(axis, x.ndim)
-    if len(axes) != 2 or len(set(axes)) != 2 or ord not in (1, -1, 2, -2, INF, -INF, "nuc"):
-        return norm(x, ord, axis, keepdims)
-    row, column = axes
-    if ord in (2, -2, "nuc"):
-        z = _of_singular_values(np.linalg.svdvals(np.moveaxis(x, axes, (-2, -1))), ord)
-    else:
-        along, other = (row, column) if abs(ord) == 1 else (column, row)
-        sums = np.sum(np.abs(x), axis=along)
-        z = _largest(sums, other - (other > along)) if ord > 0 else np.min(sums, axis=other - (other > along))
-    return restore_axes(z, x.shape, axes, not keepdims)
-
-
-def _of_singular_values(s: Array, ord: Any) -> Array:
-    if ord == "nuc":
-        return np.sum(s, axis=-1)
-    return _largest(s, -1) if ord == 2 else np.min(s, axis=-1)
-
-
-def _largest(x: Array, axis: int) -> Array:
-    """The maximum; 0 of nothing."""
-    return np.max(x, axis=axis) if x.shape[axis] else np.sum(x, axis=axis)
+    of_matrix = len({*axes_of(axis, x.ndim)}) == 2 and ord in (1, -1, 2, -2, INF, -INF, "nuc")
+    return (numpys_norm if of_matrix else norm)(x, ord, axis, keepdims)
 
 
 run_own(np.linalg.vector_norm, np.linalg.matrix_norm)

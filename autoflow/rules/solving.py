@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import NoRuleError
-from ..table.bodies import run_own
+from ..table.bodies import run_own, with_copies
 from ..table.shapes import Array, Shape, as_array, axes_of, greatest, like_argument, numbers_of, sum_to, without_history
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
@@ -574,33 +574,20 @@ def svdvals_x(g: Array, x: Array, z: Array) -> Array:
     return (u * np.where(is_vanishing(z), 0, g)[..., None, :]) @ vh
 
 
+theirs: Any = np.linalg.svd
+numpys_svd = with_copies(theirs._implementation)
+
+
 @composed(np.linalg.svd)
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """``np.linalg.svd``; of a Hermitian matrix by its eigenvalues, as NumPy does it."""
+    """``np.linalg.svd``; of a Hermitian matrix by NumPy's own code, which takes its eigenvalues."""
     x = as_array(a)
     if hermitian:
-        return _svd_hermitian(x, compute_uv)
+        return numpys_svd(x, full_matrices, compute_uv, hermitian)
     if not compute_uv:
         return np.linalg.svdvals(x)
     u, s, vh = unpack(svd(x, full_matrices), *svd_shapes(x.shape, full_matrices))
     return SVDResult(u, np.real(s) if s.dtype.kind == "c" else s, vh)
-
-
-def _svd_hermitian(x: Array, compute_uv: bool) -> Any:
-    """Singular values are the sizes of the eigenvalues, largest first; a sign goes into vᴴ."""
-    if not compute_uv:
-        s = np.abs(np.linalg.eigvalsh(x))
-        return _along_last(s, np.argsort(numbers_of(s))[..., ::-1])
-    w, u = np.linalg.eigh(x)
-    order = np.argsort(np.abs(numbers_of(w)))[..., ::-1]
-    signs = np.take_along_axis(np.where(numbers_of(w) < 0, -1, 1).astype(w.dtype), order, axis=-1)
-    u = _along_last(u, np.broadcast_to(order[..., None, :], u.shape))
-    return SVDResult(u, _along_last(np.abs(w), order), np.conjugate((u * signs[..., None, :]).mT))
-
-
-def _along_last(x: Array, i: Array) -> Array:
-    """np.take_along_axis of the last axis, as an index."""
-    return x[(*np.ogrid[tuple([slice(n) for n in i.shape])][:-1], i)]
 
 
 rule(svd, "x | full_matrices=True", "svd", r"\operatorname{svd} $x", x=svd_x, holomorphic=False)

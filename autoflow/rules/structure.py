@@ -67,14 +67,7 @@ def cast_back(g: Array, x_dtype: Any) -> Array:
     return g.astype(x_dtype)
 
 
-@composed(np.astype)
-def _astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    if device not in (None, "cpu"):
-        raise ValueError(f"Device not understood. Only 'cpu' is allowed, but received: {device}")
-    return x.astype(dtype, copy=copy)
-
-
-run_own(np.atleast_1d, np.atleast_2d, np.atleast_3d)
+run_own(np.astype, np.atleast_1d, np.atleast_2d, np.atleast_3d)
 
 
 @composed(np.broadcast_arrays)

@@ -66,40 +66,48 @@ def has_mean(args: Any, options: Any) -> bool:
     return is_given(options.get("mean"))
 
 
-@variant(np.var, when=has_mean)
-def var_about(
-    a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
-    mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
-) -> Array:  # fmt: skip
-    """Σ |x − mean|² / (n − ddof). Gradients flow to the mean as well: it is not known to be that of x."""
-    x = as_array(a)
-    d = x - mean
-    squares = np.multiply(d, d) if x.dtype.kind != "c" else np.square(np.real(d)) + np.square(np.imag(d))
-    dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
-    ddof = correction if is_given(correction) else ddof
-    z = average(squares, axis, dtype, ddof, keepdims_or_false(keepdims), where if is_given(where) else None)
-    return z if out is None else np.positive(z, out=out)
+def add_spread(function: Any) -> None:
+    """np.var, np.std or their twins for NaN: Σ |x − mean|² / (n − ddof), or its root. Gradients flow to the mean as
+    well: it is not known to be that of x."""
+    leaves_out = function.__name__.startswith("nan")
+
+    @variant(function, when=has_mean)
+    def answer(
+        a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+        mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
+    ) -> Array:  # fmt: skip
+        x: Any = as_array(a)
+        used: Any = where if is_given(where) else None
+        if leaves_out:
+            used = ~np.isnan(numbers_of(x)) & (True if used is None else used)
+            x = np.where(used, x, 0)
+        dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
+        ddof, keepdims = correction if is_given(correction) else ddof, keepdims_or_false(keepdims)
+        quiet: Any = {"divide": "ignore", "invalid": "ignore"} if leaves_out else {}
+        with np.errstate(**quiet):
+            z = average(squares(x - mean, leaves_out), axis, dtype, ddof, keepdims, used)
+        if leaves_out:
+            z = without_freedom(z, used.sum(axis, keepdims=keepdims) <= ddof)
+        if function.__name__.endswith("std"):  # where that is 0 so is the gradient
+            zero = numbers_of(z) == 0
+            z = np.where(zero, z, np.sqrt(np.where(zero, 1, z)))
+        return z if out is None else np.positive(z, out=out)
 
 
-@variant(np.nanvar, when=has_mean)
-def nanvar_about(
-    a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NOT_GIVEN, *,
-    mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
-) -> Array:  # fmt: skip
-    """The same of the numbers among the elements."""
-    x = as_array(a)
-    ok: Any = ~np.isnan(numbers_of(x)) & (where if is_given(where) else True)
-    d = np.where(ok, x, 0) - mean
-    squares = np.multiply(d, d) if x.dtype.kind != "c" else np.real(np.multiply(d, np.conjugate(d)))
-    ddof = correction if is_given(correction) else ddof
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = average(squares, axis, dtype, ddof, keepdims_or_false(keepdims), ok)
-    lost = ok.sum(axis, keepdims=keepdims_or_false(keepdims)) <= ddof
-    if not is_on_host(x) or np.any(lost):
-        z = np.where(lost, np.nan, z)
-    if is_on_host(x) and np.any(lost):
+def squares(d: Array, leaves_out: bool) -> Array:
+    """|d|², of complex numbers with the bits of np.var, or of np.nanvar."""
+    if d.dtype.kind != "c":
+        return np.multiply(d, d)
+    return np.real(np.multiply(d, np.conjugate(d))) if leaves_out else np.square(np.real(d)) + np.square(np.imag(d))
+
+
+def without_freedom(z: Array, lost: Array) -> Array:
+    """NaN where there are not enough numbers, and NumPy's warning."""
+    if is_on_host(lost) and not np.any(lost):
+        return z
+    if is_on_host(lost):
         warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
-    return z if out is None else np.positive(z, out=out)
+    return np.where(lost, np.nan, z)
 
 
 def keepdims_or_false(keepdims: Any) -> bool:
@@ -115,23 +123,8 @@ def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, w
     return as_dtype(z, dtype)
 
 
-@variant(np.std, when=has_mean)
-def std_about(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any) -> Array:
-    """√var; where that is 0 so is the gradient."""
-    return root(var_about(a, axis, dtype, None, *args, **options), out)
-
-
-@variant(np.nanstd, when=has_mean)
-def nanstd_about(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any) -> Array:
-    """√nanvar."""
-    return root(nanvar_about(a, axis, dtype, None, *args, **options), out)
-
-
-def root(z: Array, out: Any) -> Array:
-    """√z with a gradient of 0 where z is 0."""
-    zero = numbers_of(z) == 0
-    z = np.where(zero, z, np.sqrt(np.where(zero, 1, z)))
-    return z if out is None else np.positive(z, out=out)
+for spread in (np.var, np.std, np.nanvar, np.nanstd):
+    add_spread(spread)
 
 
 # ---------------------------------------------------------------- where, quantiles
@@ -397,9 +390,9 @@ def segments(indices: Any, n: int) -> list[tuple[int, int]]:
 
 
 @primitive
-def sums_at(x: Array, indices: Any, axis: int = 0) -> Array:
+def sums_at(x: Array, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
     """``np.add.reduceat``."""
-    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis)
+    return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis, dtype)
 
 
 def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
@@ -423,7 +416,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduceat
 
 
-rule(sums_at, "x | indices axis=0", "Σ", r"\sum $x", x=sums_at_x, name="reduceat")
+rule(sums_at, "x | indices axis=0 dtype=None", "Σ", r"\sum $x", x=sums_at_x, name="reduceat")
 
 BINARY = [f for f in RULES if isinstance(f, np.ufunc) and f.nin == 2 and f.nout == 1 and f.signature is None]
 # Not power, arctan2 and so on: their folds mean little, and NumPy's own (2.4) are wrong for some strides.

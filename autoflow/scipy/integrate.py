@@ -27,6 +27,7 @@ from ..base.errors import NoRuleError
 from ..base.lazy import load_package, publish
 from ..extending.function import Function
 from ..implicit.linear import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
+from ..nodes.coercion import holds_node
 from ..nodes.nodes import Node, value_of
 from ..table.shapes import Array, as_array, has_gradient
 from ..transforms.vjp_jvp import vjp
@@ -79,17 +80,22 @@ def odeint(
     problem = Ivp(slope, solve)
     start, first, *plain = plain_arrays([y0, t, *arrays])
     refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
-    if unknown := set(options) - {"rtol", "atol", "mxstep", "mxhnil", "hmax", "hmin", "h0", "mxordn", "mxords"}:
-        refuse_options("odeint", unknown, [y0, t, *arrays])
+    if unknown_options("odeint", ACCURACY, options, [y0, t, *arrays]):
         return solve(problem, start, first, plain)
     return Trajectory.apply(y0, t, *arrays, problem=problem)
 
 
-def refuse_options(name: str, unknown: Any, arrays: list[Any]) -> None:
-    """Raise NoRuleError if something here has a gradient, which what these options give would not have."""
-    if has_gradient(arrays):
-        said = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(unknown))}="
+ACCURACY = set("rtol atol mxstep mxhnil hmax hmin h0 mxordn mxords".split())  # noqa: SIM905 - options of odeint
+
+
+def unknown_options(name: str, known: set[str], options: dict[str, Any], arrays: list[Any]) -> set[str]:
+    """The options with which there is no derivative. Raises NoRuleError if something here has a gradient, which the
+    result would not have, and for nodes in any option: none flows to them."""
+    unknown = set(options) - known
+    if refused := {k for k in options if holds_node(options[k])} | (unknown if has_gradient(arrays) else set()):
+        said = f"scipy.integrate.{name} of a node does not know {', '.join(sorted(refused))}="
         raise NoRuleError(f"{said}: leave that out, or pass x.value if only the numbers are meant")
+    return unknown
 
 
 class Trajectory(Function):
@@ -159,8 +165,7 @@ def solve_ivp(
     arrays, put = taken_apart(() if args is None else args if isinstance(args, tuple) else (args,))
     t0, t1 = [real_array(t, "t_span") for t in t_span]
     y0 = real_array(y0, "y0")
-    if unknown := set(options) - TOLERANCES - OTHERS:
-        refuse_options("solve_ivp", unknown, [t0, t1, y0, t_eval, *arrays])
+    unknown_options("solve_ivp", TOLERANCES | OTHERS, options, [t0, t1, y0, t_eval, *arrays])
     problem = Ivp(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
@@ -331,8 +336,7 @@ def quad(
     low, high, *plain = plain_arrays([a, b, *arrays])
     low, high = float(low), float(high)
     refuse_hidden(integrand(inside(low, high), *plain), "func of af.integrate.quad")
-    if unknown := set(options) - {"epsabs", "epsrel", "limit", "points"}:
-        refuse_options("quad", unknown, [a, b, *arrays])
+    unknown_options("quad", {"epsabs", "epsrel", "limit", "points"}, options, [a, b, *arrays])
     found = scipy_integrate().quad(lambda x: value_of(integrand(x, *plain))[()], low, high, **options)
     if not has_gradient([a, b, *arrays]):
         return found

@@ -103,7 +103,7 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
             return in_ours(getattr(theirs(), name)(*args, **options))
         check_switches(args, options)
         if not options and len(args) <= alike():
-            return ours(*args)
+            return with_history(ours(*args), dict(zip(signature.parameters, args, strict=False)))
         given = scipys().bind(*args, **options).arguments
         for p in scipys().parameters.values():
             if p.name in given and p.kind is p.VAR_KEYWORD:
@@ -116,11 +116,22 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
             ):
                 del given[p.name]
         if others := [k for k in given if names is not None and k not in names]:
-            raise NoRuleError(
-                f"{ours.__module__}.{name} of a node has no derivative with {', '.join(others)}=: {ADVICE}"
-            )
+            raise without(others)
         bound = signature.bind(**given)
-        return ours(*bound.args, **bound.kwargs)
+        return with_history(ours(*bound.args, **bound.kwargs), given)
+
+    def with_history(z: Any, given: dict[str, Any]) -> Any:
+        """The result, if it is made of nodes; else NoRuleError: to what was given no gradient would flow."""
+        if not isinstance(z, NodeRole) and modes().recording and is_ours(given):
+            parts = [x for x in leaves(z) if np.size(x)]
+            if parts and not is_ours(parts):
+                raise without([word for word in given if is_ours([given[word]])])
+        return z
+
+    def without(words: list[str]) -> NoRuleError:
+        """The error for arguments with which no derivative is known."""
+        said = f"{ours.__module__}.{name} of a node has no derivative with {', '.join(words)}="
+        return NoRuleError(f"{said}: {ADVICE}")
 
     return run
 
@@ -206,8 +217,14 @@ def on_nodes(theirs: Any, name: str) -> Any:
 
 
 def guarded(f: Any, name: str) -> Any:
-    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy; anything
-    else as it is."""
+    """A user's function that captures nodes, as one that raises NoRuleError where it hands a node to SciPy, also in
+    lists, dicts and constraints; anything else as it is."""
+    if type(f) in (list, tuple) and {*map(type, f)} - {int, float}:
+        return type(f)([guarded(v, name) for v in f])
+    if type(f) is dict:
+        return {key: guarded(v, name) for key, v in f.items()}
+    if type(f).__module__.startswith("scipy.optimize.") and not callable(f):  # constraints
+        return replaced(f, type(f), lambda v: guarded(v, name))
     is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
     if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
         return f
@@ -291,7 +308,7 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
         kind.__reduce__ = pickled  # type: ignore[assignment,method-assign]
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
-        special = name == "__init__" or (name[-2:] == "__" and name not in vars(object))
+        special = name == "__init__" or (name[-2:] == "__" and name not in vars(object) and hasattr(base, name))
         if name[0] == "_" and not special:
             continue
         if type(method).__name__ in IN_CLASSES and method is not vars(object).get(name):

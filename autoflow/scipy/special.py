@@ -10,7 +10,6 @@ numbers halfway. Those are here, with SciPy's names, arguments and values.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..base.errors import NoRuleError
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import COMPOSED, kernel, rule
-from .bodies import COPIES
+from .bodies import COPIES, of_list
 from .mirrors import mirrored
 
 try:
@@ -97,27 +96,9 @@ def logsumexp(
     return z, np.reshape(sign, z.shape)
 
 
-# ---------------------------------------------------------------- gamma
-
-
-def multigammaln(a: Any, d: int) -> Node:
-    """log of the multivariate gamma function, Σⱼ log Γ(a + (1 − j)/2) + d(d − 1)/4 log π for j = 1 ... d.
-
-    >>> from autoflow import special
-    >>> float(special.multigammaln(2.0, 1))  # log Γ(2)
-    0.0
-    """
-    a = as_array(a)
-    if np.any(numbers_of(a) <= 0.5 * (d - 1)):
-        raise ValueError(f"multigammaln: a must be greater than (d - 1)/2 = {0.5 * (d - 1)}")
-    z: Array = d * (d - 1) / 4 * math.log(math.pi)
-    for j in range(1, d + 1):
-        z = z + scipy_special.gammaln(a - (j - 1) / 2)
-    return z
-
-
 # ---------------------------------------------------------------- others
 
+COPIES[id(scipy_special.gammaln)] = of_list(scipy_special.gammaln)  # multigammaln's
 COPIES |= {
     id(f): COMPOSED[f] for f in [getattr(scipy_special, f"spherical_{kind}") for kind in ("jn", "yn", "in", "kn")]
 }

@@ -11,13 +11,14 @@ scipy = pytest.importorskip("scipy")
 import scipy.integrate  # noqa: E402, F811
 import scipy.interpolate  # noqa: E402
 import scipy.ndimage  # noqa: E402
+import scipy.optimize  # noqa: E402
 import scipy.signal  # noqa: E402
 import scipy.sparse.linalg  # noqa: E402
 import scipy.spatial.distance  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
-from autoflow.scipy import integrate, interpolate, linalg, ndimage, signal, sparse  # noqa: E402
+from autoflow.scipy import integrate, interpolate, linalg, ndimage, optimize, signal, sparse  # noqa: E402
 from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402
 from autoflow.scipy.spatial import distance  # noqa: E402
 
@@ -79,6 +80,27 @@ def test_sums_with_dense_arrays_and_along_axes(kind, shape):
         assert outcome(call, RNG.uniform(0.5, 1.5, shape)) in ("gradient", "refused")
     diagonals = RNG.uniform(0.5, 1.5, (2, shape[1]))
     assert outcome(lambda m, x: m.sparse.dia_array((x, [0, -1]), shape=shape).sum(), diagonals) == "gradient"
+
+
+UFUNCS = [f for f in vars(np).values() if isinstance(f, np.ufunc) and f.nin == 1 == f.nout]
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array", "dia_array"])
+def test_ufuncs_of_matrices_are_their_methods(kind):
+    """As of any object that is no array; where SciPy has no method, its error."""
+    found, data = {}, RNG.uniform(0.2, 0.8, (1, 4) if kind == "dia_array" else 4)
+
+    def make(m, x):
+        return getattr(m.sparse, kind)((x, [1] if kind == "dia_array" else (range(4), [1, 0, 3, 3])), shape=(4, 4))
+
+    for f in UFUNCS:
+        found[f.__name__] = outcome(lambda m, x, f=f: f(make(m, x)), data)
+    for f in (np.add, np.subtract):
+        found[f"{f.__name__} of two"] = outcome(lambda m, x, f=f: f(make(m, x), make(m, x)), data)
+    found["matmul"] = outcome(lambda m, x: np.ones(4) @ make(m, x), data)
+    assert {*found.values()} == {"gradient", "nothing"}, found
+    words = ["absolute", "negative", "sqrt", "sin", "tanh", "log1p", "conjugate", "add of two", "matmul"]
+    assert {found[word] for word in words} == {"gradient"}, found
 
 
 def test_what_gives_nothing_for_a_node_is_refused():
@@ -148,6 +170,46 @@ def test_keywords_of_integrals_are_scipys_without_nodes():
     ):
         with pytest.raises(NoRuleError, match=r"does not know (full_output|jac_sparsity)="):
             call(af.Variable(1.0))
+
+
+TWO = np.eye(2)
+# In tolerances and the like, alone and beside a node: to these no gradient flows. The second argument is that node.
+OPTIONS = {
+    "points": lambda w, v: integrate.quad(lambda x, v: x * v, 0.0, 1.0, (v,), points=[w]),
+    "epsrel": lambda w, v: integrate.quad(np.sin, 0.0, v, epsrel=1e-8 * w),
+    "wvar": lambda w, v: integrate.quad(lambda x: x, 0.0, 1.0, weight="cos", wvar=w),
+    "rtol": lambda w, v: integrate.odeint(lambda y, t: -y, v, [0.0, 1.0], rtol=1e-8 * w),
+    "max_step": lambda w, v: integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [v], max_step=w),
+    "jac": lambda w, v: integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [v], "BDF", jac=[[-w]]),
+    "options": lambda w, v: sparse_linalg.cg(v * TWO, np.ones(2), rtol=1e-6 * w),
+    "rcond": lambda w, v: linalg.pinv(v * TWO, rtol=1e-3 * w),
+    "minimize": lambda w, v: optimize.minimize(lambda x: np.sum(x * x), np.ones(2), options={"gtol": 1e-6 * w}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", OPTIONS)
+def test_nodes_in_options_are_refused_by_name(word):
+    w, call = af.Variable(0.7), OPTIONS[word]
+    call(0.7, 1.0)
+    with pytest.raises(NoRuleError, match=word):
+        call(w, af.Variable(1.0))
+    with pytest.raises(NoRuleError, match=r"no derivative|does not know"):
+        call(w, 1.0)
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: {"type": "eq", "fun": f}, lambda f: [{"type": "ineq", "fun": f}],
+    lambda f: scipy.optimize.NonlinearConstraint(f, 0.0, 1.0), lambda f: [optimize.NonlinearConstraint(f, 0.0, 1.0)],
+])  # fmt: skip
+def test_functions_in_containers_that_capture_nodes_are_refused(wrap):
+    w = af.Variable(0.5)
+
+    def find(f):
+        return optimize.minimize(lambda x: np.sum(x * x), np.ones(2), constraints=wrap(f))
+
+    assert find(lambda x: x[0] - 0.5).success
+    with pytest.raises(NoRuleError, match="returns a node"):
+        find(lambda x: x[0] - w)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ a seed: by night it is 0, and then the date.
 import datetime
 import importlib
 import inspect
+import itertools
 import random
 import re
 import sys
@@ -118,6 +119,55 @@ def wrong_calls(module, names, seed, most, seconds):
                             f"{module}.{name} {shapes} by {k}, {options}: {' '.join(str(error).split())[:150]}"
                         )
     return wrong, right
+
+
+def calls_by_options(f):
+    """Arguments that SciPy's function takes, and a keyword with a number, for each keyword that may have one."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (ValueError, TypeError):
+        return
+    needed = len([p for p in parameters if p.default is p.empty])
+    for p in parameters[needed:]:
+        said = re.search(rf"\b{p.name} ?: [^\n]*?float", f.__doc__ or "")
+        if type(p.default) is not float and not (p.default is None and said):
+            continue
+        for x, args in itertools.product((0.3, 1.3, p.default), make_scipy.ARGUMENTS):
+            if type(x) is float and len(args) == needed:
+                try:
+                    with np.errstate(all="ignore"):
+                        found = make_scipy.parts(f(*args, **{p.name: x}))
+                except Exception:
+                    continue
+                if found:
+                    yield args, p.name, np.array(x)
+                    break
+
+
+BY_DAY = {"signal", "ndimage", "sparse.linalg"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", [
+    pytest.param(name, marks=[] if name in BY_DAY else pytest.mark.nightly) for name in make_scipy.MODULES
+])  # fmt: skip
+def test_numbers_in_options(module):
+    """A tolerance, a width, a constant: as a node it is a gradient or an error, or nothing changes with it."""
+    ours, theirs = [importlib.import_module(f"{home}.{module}") for home in ("autoflow.scipy", "scipy")]
+    wrong, total = [], 0
+    for name in differentiated(module):
+        f, g = getattr(theirs, name), getattr(ours, name)
+        if hasattr(f, "rvs") or make_scipy.takes_function(f) or f"{module}.{name}" in OPEN:
+            continue
+        for args, word, x in calls_by_options(f):
+            calls = [lambda v, h=h, args=args, word=word: h(*args, **{word: v}) for h in (f, g)]
+            total += 1
+            try:
+                make_scipy.outcome(*calls, x, exact=False)
+            except AssertionError as error:
+                wrong.append(f"{module}.{name} {[np.shape(v) or v for v in args]} {word}={x}: {str(error)[:150]}")
+    assert not wrong, "\n".join(wrong)
+    assert total > 3 or module not in BY_DAY, total
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -166,6 +166,8 @@ class Traced(DuckArray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):
             return NotImplemented
+        if any([hasattr(type(x), "__carries_nodes__") for x in inputs]):  # a sparse matrix
+            return NotImplemented
         out = options.pop("out", None)
         if out is not None and method == "__call__" and options.get("where", True) is not True:
             result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)

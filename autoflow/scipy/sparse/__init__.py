@@ -152,6 +152,26 @@ def with_all_elements(init: Any) -> Any:
     return run
 
 
+OPERATORS = {
+    np.add: "add radd", np.subtract: "sub rsub", np.multiply: "mul rmul", np.divide: "truediv rtruediv",
+    np.matmul: "matmul rmatmul", np.equal: "eq eq", np.not_equal: "ne ne", np.less: "lt gt", np.greater: "gt lt",
+    np.less_equal: "le ge", np.greater_equal: "ge le",
+}  # fmt: skip
+
+
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, y: Any = None, *others: Any, **options: Any) -> Any:
+    """``np.sqrt(matrix)`` calls the matrix' own method, as NumPy does for any object; and ``x * matrix`` comes here if
+    x is an array: it is the matrix' to answer."""
+    if method != "__call__" or options or others or (y is not None and ufunc not in OPERATORS):
+        return NotImplemented
+    if y is None:
+        held = np.empty((), object)
+        held[()] = x
+        return ufunc(held)
+    word, turned = OPERATORS[ufunc].split()
+    return getattr(x, f"__{word}__")(y) if theirs.issparse(x) else getattr(y, f"__{turned}__")(x)
+
+
 def sort_indices(m: int, indptr: Array, indices: Array, data: Array) -> None:
     """The elements of each row in the order of their columns."""
     order = np.arange(data.size)
@@ -217,7 +237,8 @@ stand_for(kernels, {
 of_elements, of_diagonals = copied(theirs._coo._coo_base), copied(theirs._dia._dia_base)
 of_elements.__init__, of_elements.toarray = with_all_elements(of_elements.__init__), coo_toarray
 of_diagonals.tocoo, of_diagonals.tocsr = dia_tocoo, lambda self, copy=False: self.tocoo().tocsr()
-copied(theirs._base._spbase).__array_ufunc__ = None  # x * matrix is the matrix' to answer
+of_any = copied(theirs._base._spbase)
+of_any.__array_ufunc__, of_any.__carries_nodes__ = array_ufunc, "data"  # see nodes/coercion.py
 for _name in CLASSES:
     globals()[_name] = never_lost(copied(getattr(theirs, _name)))
 __getattr__, __dir__ = mirrored(globals())

@@ -81,7 +81,7 @@ class Counts(Distribution):
     def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of k."""
         *shapes, loc = self._bind("mean", args, named)
-        ok = np.asarray(self._valid(*map(numbers_of, shapes)))
+        ok = self._valid(*map(numbers_of, shapes))
         return as_array(chosen(ok, self._mean(*shapes), np.nan, ok) + loc)
 
     def var(self, *args: Any, **named: Any) -> Node:
@@ -95,7 +95,7 @@ class Counts(Distribution):
     def _spread(self, power: float, call: str, args: Any, named: Any) -> Array:
         """The variance to this power: by powers of its factors, so that its derivative is right where one is 0."""
         *shapes, _ = self._bind(call, args, named)
-        ok = np.asarray(self._valid(*map(numbers_of, shapes)))
+        ok = self._valid(*map(numbers_of, shapes))
         n, c, p, e = self._var(*shapes)
         with np.errstate(all="ignore"):
             rate = times_powers(*together(power * c, p, power * e, p, 0.0))
@@ -152,7 +152,7 @@ class Bernoulli(Counts):
     def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
         p, _ = self._bind("entropy", args, named)
-        ok = np.asarray(self._valid(numbers_of(p)))
+        ok = self._valid(numbers_of(p))
         return as_array(chosen(ok, special.entr(p) + special.entr(1 - p), np.nan, ok))
 
 

@@ -38,6 +38,15 @@ def test_values_and_gradients(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("method", ["mean", "var", "std"])
+def test_moments_are_compiled(name: str, method: str) -> None:
+    ours, whole = getattr(getattr(stats, name), method), WHOLE.get(name, 0)
+    slope = af.grad(lambda v: ours(*COUNTS[name][:whole], *v))
+    for x in (np.array(COUNTS[name][whole:]), 0.9 * np.array(COUNTS[name][whole:])):
+        np.testing.assert_allclose(af.compile(slope)(x), slope(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("method", AT_COUNTS)
 def test_everywhere(name: str, method: str) -> None:
     """Below, between and above the counts, moved by loc; and parameters that make no distribution."""
