@@ -21,12 +21,14 @@ back by ``transforms/shadow.py``, where the second run has the context of the fi
 
 from __future__ import annotations
 
+import _thread
 import array
 import ctypes
 import functools
 import gc
 import logging
 import operator
+import os
 import sys
 import threading
 import types
@@ -45,6 +47,7 @@ from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
+from ..table import blocks
 from . import second_runs
 
 # Of themselves they have nothing to note.
@@ -55,7 +58,7 @@ COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
 MISSING: Any = object()
-POOLS = ("concurrent.futures.thread", "multiprocessing.pool")
+HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
 
 class Snapshot:
@@ -249,28 +252,47 @@ def words_of(code: types.CodeType) -> set[str]:
 
 
 def others_run() -> bool:
-    """May another thread be in the user's code: the main one, one of a pool, one that the user has started? (Frames of
-    running threads are not looked at: those that Python 3.11 is about to free crash.)"""
-    others = threading.enumerate() if threading.active_count() > 1 else ()
-    return any([t is not threading.current_thread() and may_run_users_code(t) for t in others])
+    """May another thread be in the user's code? (Frames of running threads are not looked at: those that Python 3.11 is
+    about to free crash.)"""
+    me, main = threading.get_ident(), threading.main_thread()
+    others = [t for t in threading.enumerate() if t is not main]
+    return me != main.ident or any(map(may_run_users_code, others)) or hidden_threads() > hidden_before(os.getpid())
 
 
 def may_run_users_code(thread: threading.Thread) -> bool:
-    """Is it a thread of that kind? Those of our own pools compute large arrays."""
-    target = getattr(thread, "_target", None)
-    module = getattr(getattr(target, "func", target), "__module__", None)
-    is_users = target is not None and (module in POOLS or not second_runs.is_foreign(module))
-    is_users |= thread is threading.main_thread() or second_runs.is_users(type(thread))
-    return is_users and not thread.name.startswith("autoflow")
+    """All threads may, as Python's library runs whatever it is given: in loops, pools, timers. Except those of our own
+    pools, which compute large arrays, and those whose class or target belongs to an installed package or a debugger,
+    such as the threads of a notebook's kernel."""
+    if type(thread) is threading._DummyThread:  # nothing is known of it: counted with the hidden ones
+        return False
+    target = getattr(thread, "_target", None) or getattr(thread, "function", None)  # of a Timer
+    known = [str(getattr(x, "__module__", None)) for x in (type(thread), getattr(target, "func", target)) if x]
+    said = [name for name in known if name != "threading"]
+    is_ours = any([thread in pool._threads for pool in blocks.POOL])
+    return not is_ours and not (said and all(map(is_installed, said)))
 
 
-def frames_of_others() -> Iterator[Any]:
-    """The frames of the other threads, with the frames that called them."""
-    found = sys._current_frames() if threading.active_count() > 1 else {}
-    for thread, frame in found.items():
-        while thread != threading.get_ident() and frame is not None:
-            yield frame
-            frame = frame.f_back  # type: ignore[assignment]
+def is_installed(module: str) -> bool:
+    """Is it a module of a package that only runs code of its own, or of a program that runs the user's?"""
+    return module.partition(".")[0] in HOSTS or (second_runs.is_foreign(module) and not second_runs.of_library(module))
+
+
+def hidden_threads() -> int:
+    """The number of threads without a target: those of ``_thread``, and those of libraries in C, once they have asked
+    for ``threading.current_thread()``."""
+    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    dummies = sum([type(t) is threading._DummyThread for t in others])
+    return max(_thread._count() - len(others) + dummies, dummies)
+
+
+@functools.cache
+def hidden_before(process: int) -> int:
+    """The same when this process began to use us: such threads are the program's that runs the user's code, as pytest's
+    workers have."""
+    return hidden_threads()
+
+
+hidden_before(os.getpid())
 
 
 @functools.cache
