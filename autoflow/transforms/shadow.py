@@ -53,8 +53,10 @@ MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of 
 Proofs = dict[Any, set[int | None]]
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
-# The same by the id of the function or its code, with its globals, what its closure held, and what it names.
-PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], list[Any], Named, Proofs]] = {}
+# The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
+# held, and what is named.
+PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
+NOTHING: list[Any] = []
 WORDS = (str, bool, type(None))
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
@@ -104,25 +106,29 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 def proofs_of(f: Any) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
     None among them: look again."""
-    is_function = type(f) is types.FunctionType
-    # A function is made anew at each call in many a program: its code stays, and most often what its closure decides.
-    marks: list[Any] = [*map(mark_of, map(cell_value, f.__closure__ or ()))] if is_function else [None]
-    holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
-    known = PROVED.get(id(holder))
-    if (
-        known is not None and known[0]() is holder and known[1] is f.__globals__ and known[2] == marks
-        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
-    ):  # fmt: skip
-        return known[4]
+    kind, marks, holder, beside = type(f), NOTHING, f, None
+    if kind is types.FunctionType:
+        # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
+        marks, beside = [*map(mark_of, map(cell_value, f.__closure__))] if f.__closure__ else NOTHING, f.__globals__
+        holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
+    elif kind is types.MethodType:
+        holder, beside = f.__self__, f.__func__
+    key = id(holder), id(beside)
+    if (known := PROVED.get(key)) is not None and known[0]() is holder and known[2] == marks:
+        for read, place, x in known[3]:
+            if read(place) is not x:
+                break
+        else:
+            return known[4]
     named: Named = []
     codes = held_codes(f, named)
     for kept in (OF_CODE, PROVED):
         if len(kept) > MOST:
             kept.clear()
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
-    if is_function:  # what other objects hold may change
-        key, forget = id(holder), PROVED.pop
-        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), f.__globals__, marks, named, proofs
+    forget = PROVED.pop
+    with contextlib.suppress(TypeError):  # not of all objects there are weak references
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
     return proofs
 
 
@@ -155,7 +161,7 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             if isinstance(x, type):
                 v = getattr(there, "fget", there)
             is_method = isinstance(x, type) and type(v) is types.FunctionType  # a class made again is another one
-            if decides(there) and not (is_method or read is same_object or there is f):
+            if (decides(there) or holds(there)) and not (is_method or read is same_object or there is f):
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
