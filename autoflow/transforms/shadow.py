@@ -20,15 +20,14 @@ import time
 import types
 import warnings
 import weakref
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, on_host
-from ..backprop.second_runs import is_users, named_objects, reachable
+from ..backends.registry import on_host
+from ..backprop.second_runs import is_users, mark, named_objects, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -37,7 +36,6 @@ from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
-from ..nodes.versions import caller
 from ..program.source import numbers_read
 from ..table.bodies import names_in
 
@@ -409,32 +407,20 @@ def message(again: Callable[..., Any]) -> str:
         with contextlib.suppress(Exception):  # later calls of transforms keep no places
             again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
     cause = PAST_US
-    for (one, record), (other, _) in zip(*runs, strict=False):
-        if one != other:
-            plain = [j for j, parent in enumerate(record.parents) if parent is None]
-            changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
-            if changed and (text := numbers_read(record, changed[0])):
+    for (record, one), (_, other) in zip(*runs, strict=False):
+        changed = [j for j, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
+        if changed:
+            plain = [j for j in changed if j < len(record.parents) and record.parents[j] is None]
+            if plain and (text := numbers_read(record, plain[0])):
                 cause = f"{text}; or x.value, if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
 
 
 def note_operation(notes: list[Any], node: Any) -> None:
-    """Note what an operation has read, and its record."""
-    notes.append((operands_read(node), current_record(node)))
-
-
-def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:
-    """Of an operation that was just recorded: its name, the line, checksums of its operands, and of the plain ones."""
+    """Note the record of an operation, and what it has read."""
     record = current_record(node)
-    plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
-    return record.rule.name, caller(), checksums(record.saved[:-1]), checksums(plain)
-
-
-def checksums(values: Iterable[Any]) -> list[int]:
-    """Of arrays and numbers among these."""
-    arrays = [np.ascontiguousarray(on_host(v)) for v in values if type(v) in NODE_TYPES or np.isscalar(v)]
-    return [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
+    notes.append((record, [mark(on_host(v)) for v in record.saved[:-1]]))
 
 
 def numbers_with_gradient(z: Any) -> list[Any]:

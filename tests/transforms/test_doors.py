@@ -125,7 +125,7 @@ def by_backward(f):
 
 def is_listed(name, how):
     """Does docs/guarantees.md say that it loses nodes under ``backward()``?"""
-    option = how.partition(", ")[2].partition("=")[0]
+    option = how.rpartition(", ")[2].partition("=")[0]
     return how in LISTS or any([name == x or name.startswith(f"{x}.") or x == f"{name}({option})" for x in LOST])
 
 
