@@ -419,8 +419,12 @@ def message(again: Callable[..., Any]) -> str:
 
 def note_operation(notes: list[Any], node: Any) -> None:
     """Note the record of an operation, and what it has read."""
-    record = current_record(node)
-    notes.append((record, [mark(on_host(v)) for v in record.saved[:-1]]))
+    notes.append((record := current_record(node), operands_read(record)))
+
+
+def operands_read(record: Any) -> list[Any]:
+    """Of the operands and options of an operation: what is equal for equal ones."""
+    return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
 def numbers_with_gradient(z: Any) -> list[Any]:
