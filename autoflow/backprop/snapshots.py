@@ -212,8 +212,8 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        if not draws and (memory := memory_of(np.random.mtrand._rand._bit_generator)) is not None:
-            self.keep(BYTES, memory)
+        if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
+            self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
@@ -396,6 +396,11 @@ DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 SLOT = Kind(lambda place: [getattr(*place, MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
+NUMPYS_BITS = Kind(
+    lambda x: bytes(memory_of(x._bit_generator)),
+    lambda x, s: refill_bytes(memory_of(x._bit_generator), s),
+    second_runs.same_state,
+)
 KINDS_OF: list[tuple[Any, Kind]] = [
     (OrderedDict, Kind(
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects
