@@ -21,7 +21,6 @@ back by ``transforms/shadow.py``, where the second run has the context of the fi
 
 from __future__ import annotations
 
-import _thread
 import array
 import ctypes
 import functools
@@ -43,6 +42,7 @@ import numpy as np
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
 from ..base.numbering import KINDS
+from ..base.process import hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -269,24 +269,6 @@ def may_run_users_code(thread: threading.Thread) -> bool:
 def is_installed(module: str) -> bool:
     """Is it a module of a package that only runs code of its own, or of a program that runs the user's?"""
     return module.partition(".")[0] in HOSTS or (second_runs.is_foreign(module) and not second_runs.of_library(module))
-
-
-def hidden_threads() -> int:
-    """The number of threads without a target: those of ``_thread``, and those of libraries in C, once they have asked
-    for ``threading.current_thread()``."""
-    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    dummies = sum([type(t) is threading._DummyThread for t in others])
-    return max(_thread._count() - len(others) + dummies, dummies)
-
-
-@functools.cache
-def hidden_before(process: int) -> int:
-    """The same when this process began to use us: such threads are the program's that runs the user's code, as pytest's
-    workers have."""
-    return hidden_threads()
-
-
-hidden_before(os.getpid())
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow import nn, optim
@@ -274,3 +275,13 @@ def test_this_test_is_proved():
                 os._exit(others_run())
             assert os.waitpid(child, 0)[1] == 0
     assert not others_run()
+
+
+def test_a_thread_from_before_the_first_transform_counts():
+    told = alone("""
+        import _thread, time, autoflow
+        _thread.start_new_thread(time.sleep, (60,))
+        from autoflow.backprop.snapshots import others_run
+        print(others_run())
+    """)
+    assert told == "True\n"
