@@ -376,7 +376,7 @@ def same_numbers(x: Array, state: Array) -> bool:
 ARRAY = Kind(lambda x: x, refill_array, same_numbers)
 DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
-SLOT = Kind(lambda place: [getattr(*place, MISSING)], refill_slot, same_objects)
+SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(
     lambda x: bytes(memory_of(x._bit_generator)),
