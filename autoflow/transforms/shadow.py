@@ -449,6 +449,8 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
     if isinstance(x, (float, complex, np.inexact, np.ndarray)):
         if np.asarray(x).dtype.kind in "fc":
             yield x
+        elif depth and np.asarray(x).dtype.hasobject:  # the rows of a lil_matrix
+            yield from leaves(x.tolist(), depth - 1)
     elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:
