@@ -112,12 +112,12 @@ def proofs_of(f: Any) -> Proofs:
     elif kind is types.MethodType:
         holder, beside = f.__self__, f.__func__
     key = id(holder), id(beside)
-    if (known := PROVED.get(key)) is not None and known[0]() is holder and known[2] == marks:
-        for read, place, x in known[3]:
-            if read(place) is not x:
-                break
-        else:
-            return known[4]
+    known = PROVED.get(key)
+    if (
+        known is not None and known[0]() is holder and known[2] == marks
+        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
+    ):  # fmt: skip
+        return known[4]
     named: Named = []
     codes = held_codes(f, named)
     for kept in (OF_CODE, PROVED):
@@ -450,7 +450,7 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
         if np.asarray(x).dtype.kind in "fc":
             yield x
         elif depth and np.asarray(x).dtype.hasobject:  # the rows of a lil_matrix
-            yield from leaves(x.tolist(), depth - 1)
+            yield from leaves(np.asarray(x).tolist(), depth - 1)
     elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:
