@@ -34,6 +34,8 @@ CELLS = [
     "af.options.static = af.options.tables = True\nout.graph()",
     "out.step()",
     "af.explore(out)",
+    # None of the kernel's threads counts as the user's, or nothing would be proved in a notebook.
+    "from autoflow.backprop.snapshots import others_run\nassert not others_run()",
 ]
 SHOWN = 9  # outputs: two of each static picture
 NODE, GRAPH, STEPS, SLIDERS, IMAGE, NODES, STEPS_IMAGE, STEPS_TABLE, EXPLORED = range(SHOWN)

@@ -38,6 +38,7 @@ from ..table.bodies import names_in
 # ---------------------------------------------------------------- random states: what a second run draws
 
 MANY = 1000  # types
+CHUNK = 65_536  # words that are compared at a time
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
     int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, type(np.sum), types.CodeType, Record,
@@ -61,18 +62,15 @@ def state_of(generator: Any) -> Any:
 
 def is_at(generator: Any, state: Any) -> bool:
     """Has the generator that state, because no number has been drawn since?"""
-    return state is None or _equal(state_of(generator), state)
+    return same_state(state_of(generator), state)
 
 
-def put_state(generator: Any, state: Any) -> bool:
-    """Set a state back; was there another one?"""
-    if is_at(generator, state):
-        return False
-    if isinstance(generator, GENERATORS[1:]):
+def put_state(generator: Any, state: Any) -> None:
+    """Set a state back."""
+    if isinstance(generator, GENERATORS[1:]) and state is not None:
         generator.__setstate__(state)  # type: ignore[union-attr]
-    else:
+    elif not is_at(generator, state):
         generator.state = state
-    return True
 
 
 class Globals:
@@ -233,11 +231,33 @@ def codes_of_frame(frame: Any) -> list[types.CodeType]:
     return [code, *codes_of(*[scope[name] for name in names if callable(scope.get(name))])]
 
 
-def _equal(a: Any, b: Any) -> bool:
-    """Are two states the same? Dicts and tuples of numbers and arrays."""
-    if isinstance(a, dict):
-        return all([_equal(a[key], b[key]) for key in a])
-    return np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+def same_state(a: Any, b: Any) -> bool:
+    """Are two notes of one place the same?"""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        a, b = [[x.dtype, x.tolist()] if x.dtype.hasobject else x for x in (a, b)]
+        return same_state(a, b) if type(a) is list else a.dtype == b.dtype and same_bytes(a, b)
+    if type(a) is type(b) is dict:
+        return len(a) == len(b) and all([j is k and same_state(a[j], b[k]) for j, k in zip(a, b, strict=True)])
+    if type(a) is type(b) and isinstance(a, (list, tuple)):
+        if {*map(type, a)} == {int}:  # the state of a generator is long
+            return bool(a == b)
+        return len(a) == len(b) and all([same_state(x, y) for x, y in zip(a, b, strict=True)])
+    return type(a) is type(b) and isinstance(a, (int, float, str, bytes, np.dtype)) and a == b
+
+
+def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Are two arrays of one dtype equal to the bit? (NaN is itself, and 0.0 is not -0.0.)"""
+    if a.shape != b.shape:
+        return False
+    if a.nbytes < CHUNK:
+        return a.tobytes() == b.tobytes()
+    if a.flags.f_contiguous and b.flags.f_contiguous:
+        a, b = a.T, b.T
+    kind = np.uint8 if a.itemsize % 8 else np.uint64
+    a, b = [np.ascontiguousarray(x).reshape(-1).view(kind) for x in (a, b)]
+    return all([np.array_equal(a[k : k + CHUNK], b[k : k + CHUNK]) for k in range(0, a.size, CHUNK)])
 
 
 # ---------------------------------------------------------------- fingerprints: what a run computed

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from ..base.modes import OTHER, TAKEN, TRUE, switched
+from ..nodes.nodes import current_record
+from ..nodes.versions import caller
 from ..transforms.shadow import PAST_US, operands_read
 
 START = f"import sys; from {__name__} import run_program; run_program(*sys.argv[1:])"
@@ -99,7 +101,8 @@ def run_program(log: str, program: str, *arguments: str) -> None:
     with open(log, "w", encoding="utf-8") as file:
 
         def note(node: Any) -> None:
-            file.write("\t".join(map(str, operands_read(node))) + "\n")
+            record = current_record(node)
+            file.write(f"{record.rule.name}\t{caller()}\t{operands_read(record)}\n")
 
         with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
             run_as_main(program, *arguments)

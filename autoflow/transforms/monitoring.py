@@ -71,7 +71,8 @@ class Watch:
         self.packages: set[str] = set()
         self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
         self.given: set[int] = set()  # of those, the user's functions that were arguments of others
-        self.watches = functools.cache(self.is_watched)  # is the module of that name in one of the packages?
+        # Is the module of that name in one of the packages?
+        self.watches = functools.cache(lambda module: (module or "").partition(".")[0] in self.packages)
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
 
@@ -110,10 +111,6 @@ class Watch:
 
             loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
-
-    def is_watched(self, module: str | None) -> bool:
-        """Is the module of that name in one of the packages?"""
-        return (module or "").partition(".")[0] in self.packages
 
     def look_through(self, module: Any) -> None:
         """Ask to be called where a module's functions begin, if it is public, and the methods of its classes and

@@ -20,15 +20,14 @@ import time
 import types
 import warnings
 import weakref
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
 
-from ..backends.registry import NODE_TYPES, on_host
-from ..backprop.second_runs import is_users, named_objects, reachable
+from ..backends.registry import on_host
+from ..backprop.second_runs import is_users, mark, named_objects, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
@@ -37,7 +36,6 @@ from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
-from ..nodes.versions import caller
 from ..program.source import numbers_read
 from ..table.bodies import names_in
 
@@ -53,8 +51,10 @@ MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of 
 Proofs = dict[Any, set[int | None]]
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
-# The same by the id of the function or its code, with its globals, what its closure held, and what it names.
-PROVED: dict[int, tuple[weakref.ref[Any], dict[str, Any], list[Any], Named, Proofs]] = {}
+# The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
+# held, and what is named.
+PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
+NOTHING: list[Any] = []
 WORDS = (str, bool, type(None))
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
@@ -104,13 +104,17 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
 def proofs_of(f: Any) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
     None among them: look again."""
-    is_function = type(f) is types.FunctionType
-    # A function is made anew at each call in many a program: its code stays, and most often what its closure decides.
-    marks: list[Any] = [*map(mark_of, map(cell_value, f.__closure__ or ()))] if is_function else [None]
-    holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
-    known = PROVED.get(id(holder))
+    kind, marks, holder, beside = type(f), NOTHING, f, None
+    if kind is types.FunctionType:
+        # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
+        marks, beside = [*map(mark_of, map(cell_value, f.__closure__))] if f.__closure__ else NOTHING, f.__globals__
+        holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
+    elif kind is types.MethodType:
+        holder, beside = f.__self__, f.__func__
+    key = id(holder), id(beside)
+    known = PROVED.get(key)
     if (
-        known is not None and known[0]() is holder and known[1] is f.__globals__ and known[2] == marks
+        known is not None and known[0]() is holder and known[2] == marks
         and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
     ):  # fmt: skip
         return known[4]
@@ -120,9 +124,9 @@ def proofs_of(f: Any) -> Proofs:
         if len(kept) > MOST:
             kept.clear()
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
-    if is_function:  # what other objects hold may change
-        key, forget = id(holder), PROVED.pop
-        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), f.__globals__, marks, named, proofs
+    forget = PROVED.pop
+    with contextlib.suppress(TypeError):  # not of all objects there are weak references
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
     return proofs
 
 
@@ -155,7 +159,7 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             if isinstance(x, type):
                 v = getattr(there, "fget", there)
             is_method = isinstance(x, type) and type(v) is types.FunctionType  # a class made again is another one
-            if decides(there) and not (is_method or read is same_object or there is f):
+            if (decides(there) or holds(there)) and not (is_method or read is same_object or there is f):
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
@@ -403,32 +407,24 @@ def message(again: Callable[..., Any]) -> str:
         with contextlib.suppress(Exception):  # later calls of transforms keep no places
             again(shadow, keep=sys.maxsize, listeners=(functools.partial(note_operation, run),), source=True)
     cause = PAST_US
-    for (one, record), (other, _) in zip(*runs, strict=False):
-        if one != other:
-            plain = [j for j, parent in enumerate(record.parents) if parent is None]
-            changed = [j for j, a, b in zip(plain, one[3], other[3], strict=False) if a != b]
-            if changed and (text := numbers_read(record, changed[0])):
+    for (record, one), (_, other) in zip(*runs, strict=False):
+        changed = [j for j, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
+        if changed:
+            plain = [j for j in changed if j < len(record.parents) and record.parents[j] is None]
+            if plain and (text := numbers_read(record, plain[0])):
                 cause = f"{text}; or x.value, if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
 
 
 def note_operation(notes: list[Any], node: Any) -> None:
-    """Note what an operation has read, and its record."""
-    notes.append((operands_read(node), current_record(node)))
+    """Note the record of an operation, and what it has read."""
+    notes.append((record := current_record(node), operands_read(record)))
 
 
-def operands_read(node: Any) -> tuple[str, str, list[int], list[int]]:
-    """Of an operation that was just recorded: its name, the line, checksums of its operands, and of the plain ones."""
-    record = current_record(node)
-    plain = [v for v, parent in zip(record.saved, record.parents, strict=False) if parent is None]
-    return record.rule.name, caller(), checksums(record.saved[:-1]), checksums(plain)
-
-
-def checksums(values: Iterable[Any]) -> list[int]:
-    """Of arrays and numbers among these."""
-    arrays = [np.ascontiguousarray(on_host(v)) for v in values if type(v) in NODE_TYPES or np.isscalar(v)]
-    return [zlib.crc32(repr(a.tolist()).encode() if a.dtype.hasobject else a.tobytes()) for a in arrays]
+def operands_read(record: Any) -> list[Any]:
+    """Of the operands and options of an operation: what is equal for equal ones."""
+    return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
 def numbers_with_gradient(z: Any) -> list[Any]:
@@ -453,6 +449,8 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
     if isinstance(x, (float, complex, np.inexact, np.ndarray)):
         if np.asarray(x).dtype.kind in "fc":
             yield x
+        elif depth and np.asarray(x).dtype.hasobject:  # the rows of a lil_matrix
+            yield from leaves(np.asarray(x).tolist(), depth - 1)
     elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import array
 import copy
+import ctypes
 import functools
+import io
 import itertools
+import json
 import math
 import operator
 import pickle
 import statistics
+import struct
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,6 +81,21 @@ def from_scipy(name: str) -> Any:
     return lambda *args, **options: getattr(__import__(package, fromlist=["x"]), function)(*args, **options)
 
 
+def through_file(write: Callable[..., Any], read: Callable[[Any], Any], y: Any) -> Any:
+    """What is read after it was written."""
+    file = io.BytesIO()
+    write(file, y)
+    file.seek(0)
+    return read(file)
+
+
+def to_disk(y: Any) -> Any:
+    """The same, where only a file of the system will do."""
+    with tempfile.TemporaryDirectory() as folder:
+        y.tofile(f"{folder}/y")
+        return np.fromfile(f"{folder}/y")
+
+
 def norm_logpdf(y: Any) -> Any:
     """A method of a distribution."""
     import scipy.stats
@@ -106,7 +127,6 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "copy.copy(y)": copy.copy,
         "copy.deepcopy(y)": copy.deepcopy,
         "y.copy()": lambda y: y.copy(),
-        "pickle.loads(pickle.dumps(y))": lambda y: pickle.loads(pickle.dumps(y)),
     },
     "Arrays made of nodes": {
         "np.asarray(y), np.array(y)": np.asarray,
@@ -123,15 +143,37 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "np.matrix(y)": lambda y: np.asarray(np.matrix(y)),
         "np.ma.array(y)": lambda y: np.asarray(np.ma.array(y)),
         "np.array(y, dtype=object)": lambda y: sum(np.array(y, dtype=object)),
-        "memoryview(y), array.array(y)": lambda y: np.array(array.array("d", y)),
+        "np.ix_(y)": lambda y: np.ix_(y)[0],
+        "np.bmat([[y]])": lambda y: np.asarray(np.bmat([[y]])),
+        "np.sin([y, y]), np.mean([y, y])": lambda y: np.sin([y, y]),
+        "np.histogram_bin_edges(y)": lambda y: np.histogram_bin_edges(y, 3),
+        "np.lib.stride_tricks.as_strided(y)": lambda y: np.lib.stride_tricks.as_strided(y, (2,), (8,)),
+        "np.ma.sum(y), np.ma.exp(y)": np.ma.sum,
         "np.polynomial.Polynomial(y)": lambda y: np.polynomial.Polynomial(y)(2.0),
+        "np.polynomial.polynomial.polyval(2.0, y)": lambda y: np.polynomial.polynomial.polyval(2.0, y),
         "np.poly1d(y)": lambda y: np.poly1d(y)(2.0),
+    },
+    "Options": {
+        "np.select([plain > 1], [plain], default=y)": lambda y: np.select([V > 1], [V], default=y),
+        "np.piecewise(plain, [plain > 1], [y[0], 1.0])": lambda y: np.piecewise(V, [V > 1], [y[0], 1.0]),
+        "np.pad(plain, 1, constant_values=y[0])": lambda y: np.pad(V, 1, constant_values=y[0]),
+        "np.unwrap(9 * plain, period=y[0])": lambda y: np.unwrap(9 * V, period=y[0]),
+        "np.std(plain, ddof=y[0])": lambda y: np.std(V, ddof=y[0]),
+    },
+    "Memory": {
+        "memoryview(y), array.array(y)": lambda y: np.array(array.array("d", y)),
+        "memoryview(y)[0], y.data[0]": lambda y: memoryview(y)[0],
+        "np.frombuffer(y)": np.frombuffer,
+        "y.__array_interface__": lambda y: np.asarray(SimpleNamespace(__array_interface__=y.__array_interface__)),
+        "ctypes.c_double(y[0])": lambda y: ctypes.c_double(y[0]).value,
+        "struct.pack('d', y[0])": lambda y: struct.unpack("d", struct.pack("d", y[0]))[0],
     },
     "Elements": {
         "for e in y": lambda y: functools.reduce(operator.mul, y),
         "sum(y), max(y), sorted(y)": lambda y: sum(sorted(y)),
         "itertools.accumulate(y)": lambda y: sum(itertools.accumulate(y)),
         "np.ndenumerate(y)": lambda y: sum(e for _, e in np.ndenumerate(y)),
+        "np.broadcast(y, plain)": lambda y: sum(e for e, _ in np.broadcast(y, V)),
         "np.nditer(y)": lambda y: sum(e.copy() for e in np.nditer(y)),
         "y.flat": lambda y: sum(y.flat),
         "map(float, y)": lambda y: sum(map(float, y)),
@@ -148,11 +190,13 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "np.add(plain, y, out=plain)": written(lambda a, y: np.add(a, y, out=a)),
         "np.add(1, y, out=plain)": written(lambda a, y: np.add(1, y, out=a)),
         "plain.fill(y[0])": written(lambda a, y: a.fill(y[0])),
+        "plain.clip(y[0], 9.0)": lambda y: (V - 0.1).clip(y[0], 9.0),
         "plain.put(0, y[0])": written(lambda a, y: a.put(0, y[0])),
         "plain.real = y": written(lambda a, y: setattr(a, "real", y)),
         "plain.imag[:] = y": written(lambda a, y: operator.setitem(a.imag, slice(None), y), complex),
         "plain.flat[:] = y": written(lambda a, y: operator.setitem(a.flat, slice(None), y)),
         "np.copyto(plain, y)": written(np.copyto),
+        "np.fill_diagonal(plain, y)": lambda y: (a := np.zeros((3, 3)), np.fill_diagonal(a, y))[0],
         "np.put(plain, [0], y[0])": written(lambda a, y: np.put(a, [0], y[0])),
         "np.add.at(plain, [0], y[0])": written(lambda a, y: np.add.at(a, [0], y[0])),
     },
@@ -202,11 +246,29 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "y.value": lambda y: y.value if isinstance(y, af.Node) else y,
         "af.stop_gradient(y), y.detach()": af.stop_gradient,
         "float(y[0]), int(y[0]), y[0].item()": lambda y: float(y[0]),
-        "y.tolist(), y.tobytes()": lambda y: np.array(y.tolist()),
+        "y.tolist(), json.dumps(y.tolist())": lambda y: np.array(json.loads(json.dumps(y.tolist()))),
+        "y.tobytes()": lambda y: np.frombuffer(y.tobytes()),
+        "np.save(file, y)": lambda y: through_file(np.save, np.load, y),
+        "np.savez(file, y)": lambda y: through_file(np.savez, lambda file: np.load(file)["arr_0"], y),
+        "np.savetxt(file, y)": lambda y: through_file(functools.partial(np.savetxt, fmt="%.17g"), np.loadtxt, y),
+        "y.tofile(path)": to_disk,
+        "pickle.loads(pickle.dumps(y)), y.dumps()": lambda y: pickle.loads(pickle.dumps(y)),
         "f'{y[0]}', str(y), repr(y)": lambda y: float(f"{y[0]:.17g}"),
         "y.view(np.ndarray)": lambda y: y.view(np.ndarray),
     },
 }
+
+
+# Functions that read a node's memory, so that the node is silently lost under ``backward()``. An option in brackets:
+# only there; a folder: all that is in it.
+LOST = (
+    "np.array", "np.asarray", "np.asarray_chkfinite", "np.ascontiguousarray", "np.asfortranarray", "np.asmatrix",
+    "np.bmat", "np.broadcast", "np.from_dlpack", "np.frombuffer", "np.full", "np.histogram_bin_edges", "np.ix_",
+    "np.matrix", "np.ndenumerate", "np.nditer", "np.select(default)", "np.std(ddof)", "np.std(correction)",
+    "np.var(ddof)", "np.var(correction)", "np.nanstd(ddof)", "np.nanstd(correction)", "np.nanvar(ddof)",
+    "np.nanvar(correction)", "np.unwrap(period)", "np.lib.stride_tricks.as_strided", "np.ma", "np.polynomial", "np.rec",
+    "Generator",
+)  # fmt: skip
 
 
 def by_transform(f: Callable[[Any], Any]) -> Any:
@@ -258,7 +320,7 @@ def outcome(door: Callable[[Any], Any], way: Callable[[Any], Any]) -> str:
         right = [(loss(V + h) - loss(V - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
         try:
             found = way(loss)
-        except (AutoflowError, TypeError, ValueError) as error:
+        except (AutoflowError, TypeError, ValueError, struct.error) as error:  # struct says its own of ours
             return "error" if isinstance(error, AutoflowError) else f"error ({type(error).__name__})"
     return "recorded" if np.allclose(found, right, rtol=1e-4, atol=1e-6) else "lost"
 
@@ -275,6 +337,8 @@ def table() -> str:
     lines = [f"| door | {' | '.join(WAYS)} |", "|---" * (len(WAYS) + 1) + "|"]
     for group, doors in DOORS.items():
         lines += [f"| **{group}** |" + " |" * len(WAYS), *map(row, doors)]
+    names = ", ".join([f"`{name}`" for name in LOST])
+    lines += ["", f"Functions of NumPy's that lose a node under `backward()`: {names}."]
     return "\n".join(lines)
 
 

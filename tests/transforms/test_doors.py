@@ -1,8 +1,9 @@
 """A number may leave the graph by any function that takes a node. Either its gradient is right, or there is an error.
 
 Every public function of NumPy, every method of arrays and of Generator is called with a node (and with what else it
-wants) in a function that has a second term, which keeps a gradient. What ``af.grad`` gives, with
-``af.options(prove="first")``, is compared with differences. No function is named here, but for those that leave on
+wants, or as one of its options) in a function that has a second term, which keeps a gradient. What ``af.grad`` gives,
+with ``af.options(prove="first")``, is compared with differences, and so is what ``backward()`` gives, of which
+docs/guarantees.md lists the functions that lose a node. No other function is named here, but for those that leave on
 purpose: one that NumPy adds is tried as well.
 """
 
@@ -13,6 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
+from doors import LOST, PAGE
 
 import autoflow as af
 from autoflow.errors import AutoflowError, UnprovedWarning
@@ -41,6 +43,10 @@ ARGUMENTS = {  # what is called with a node x and a plain array a: by position
     "x[0] 4": lambda x, a: (x[0], 4),
     "4 x[0]": lambda x, a: (4, x[0]), "matrix": lambda x, a: (x.reshape(2, 2),), "x x[0]": lambda x, a: (a, x[0]),
 }  # fmt: skip
+OPTIONS = {  # what is given beside an option that is x or x[0]
+    "a": lambda a: (a,), "a 1": lambda a: (a, 1), "a a": lambda a: (a, a), "masks, arrays": lambda a: ([a > 0.6], [a]),
+}  # fmt: skip
+LISTS = {"list", "ints list"}  # of arrays: NumPy reads their memory, whatever the function is
 M = np.array([[2.0, 0.1, 0.0, 0.35], [0.1, 3.0, 0.2, 0.0], [0.0, 0.2, 4.0, 0.1], [0.35, 0.0, 0.1, 5.0]])  # none is in V
 
 
@@ -88,13 +94,48 @@ def functions():
 FUNCTIONS = functions()
 
 
-def wrong_gradients(name):
-    """The calls of a function whose gradient by af.grad is another one than by differences, without an error."""
-    found = []
+def calls(name):
+    """How a function is called with a node: in words, and a function of the node."""
+    called = FUNCTIONS[name]
     for how, arguments in ARGUMENTS.items():
+        yield how, lambda x, arguments=arguments: called(*arguments(x, V * 1.1))
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except ValueError:  # a function in C
+        return
+    for key in [p.name for p in parameters if p.default is not p.empty and p.kind != p.POSITIONAL_ONLY]:
+        for how, arguments in OPTIONS.items() if key != "out" else ():
+            yield f"{how}, {key}=x", lambda x, a=arguments, key=key: called(*a(V * 1.1), **{key: x})
+            yield f"{how}, {key}=x[0]", lambda x, a=arguments, key=key: called(*a(V * 1.1), **{key: x[0]})
 
-        def f(x, arguments=arguments):
-            return total(FUNCTIONS[name](*arguments(x, V * 1.1))) + np.sum(x * x)
+
+def by_transform(f):
+    """What is proved."""
+    with af.options(prove="first"), warnings.catch_warnings(action="error", category=UnprovedWarning):
+        return np.asarray(af.grad(f)(V))
+
+
+def by_backward(f):
+    """What is not."""
+    x = af.Variable(V)
+    with af.options(watched=()):
+        f(x).backward()
+    return x.grad
+
+
+def is_listed(name, how):
+    """Does docs/guarantees.md say that it loses nodes under ``backward()``?"""
+    option = how.rpartition(", ")[2].partition("=")[0]
+    return how in LISTS or any([name == x or name.startswith(f"{x}.") or x == f"{name}({option})" for x in LOST])
+
+
+def wrong_gradients(name):
+    """The calls of a function whose gradient is another one than by differences, without an error."""
+    found = []
+    for how, call in calls(name):
+
+        def f(x, call=call):
+            return total(call(x)) + np.sum(x * x)
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -108,22 +149,24 @@ def wrong_gradients(name):
                 continue
             if not np.allclose(right[0], right[1], rtol=1e-3, atol=1e-3):
                 continue  # it has a step there, or is random
-            try:
-                with (
-                    af.options(prove="first"),
-                    warnings.catch_warnings(action="error", category=UnprovedWarning),
-                ):
-                    ours = np.asarray(af.grad(f)(V))
-            except (AutoflowError, TypeError, ValueError, AttributeError, IndexError, UnprovedWarning):
-                continue
-            if not np.allclose(ours, right[1], rtol=1e-3, atol=1e-3):
-                found.append(f"{name}({how}): {ours}, by differences {right[1]}")
+            for way in (by_transform, *([] if is_listed(name, how) else [by_backward])):
+                try:
+                    ours = way(f)
+                except (AutoflowError, TypeError, ValueError, AttributeError, IndexError, UnprovedWarning):
+                    continue
+                if not np.allclose(ours, right[1], rtol=1e-3, atol=1e-3):
+                    found.append(f"{name}({how}) {way.__name__}: {ours}, by differences {right[1]}")
     return found
 
 
 def check(first, names):
     found = [wrong for name in names[first::20] for wrong in wrong_gradients(name)]
     assert not found, "\n".join(found)
+
+
+def test_the_page_lists_what_loses_nodes():
+    page = PAGE.read_text(encoding="utf-8")
+    assert ", ".join([f"`{name}`" for name in LOST]) in page
 
 
 @pytest.mark.parametrize("first", range(4))

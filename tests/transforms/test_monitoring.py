@@ -156,7 +156,7 @@ def test_what_is_estimated_or_written_into_an_object_is_named():
     from scipy import sparse, stats
 
     y = af.Variable(V) * 1.0
-    for kind in ("csr_array", "csc_matrix", "dok_array"):
+    for kind in ("csr_array", "csc_matrix", "dok_array", "lil_array", "lil_matrix"):
         matrix = getattr(sparse, kind)(M)
         with pytest.raises(LostGradientError, match=r"__setitem__"):
             matrix[0, 0] = y[0]

@@ -395,6 +395,18 @@ CHANGED = {
         "class C:\n    def __init__(self): self.fs = [np.sin]\n    def run(self, v): return self.fs[0](v)\nc = C()",
         "c.run(v)", "c.fs[0] = lambda v: np.asarray(np.sin(v))",
     ),
+    "a list of an object": (
+        "class C:\n    def run(self, v): return self.fs[0](v)\nc = C()\nc.fs = [np.sin]",
+        "c.run(v)", "c.fs = [lambda v: np.asarray(np.sin(v))]",
+    ),
+    "an object that cannot be called": (
+        "class C:\n    def run(self, v): return np.sin(v)\nc = C()", "c.run(v)",
+        "class C:\n    def run(self, v): return np.asarray(np.sin(v))\nc = C()",
+    ),
+    "an object of an object": (
+        "class C:\n    def run(self, v): return np.sin(v)\nc = types.SimpleNamespace(inner=C())", "c.inner.run(v)",
+        "class C:\n    def run(self, v): return np.asarray(np.sin(v))\nc.inner = C()",
+    ),
     "a partial": (
         "g = functools.partial(np.multiply, 2)", "g(v)", "g = functools.partial(lambda a, v: np.asarray(a * v), 2)",
     ),
@@ -412,19 +424,35 @@ def made():
 """
 
 
+class Holder:
+    """An object that has a function, and is one."""
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+
+    def __call__(self, v: Any) -> Any:
+        return self.f(v)
+
+
+WAYS: dict[str, Any] = {
+    "kept": None, "made again": None, "method": lambda f: Holder(f).__call__, "partial": functools.partial,
+    "object": Holder,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CHANGED)
-@pytest.mark.parametrize("way", ["kept", "made again"])
+@pytest.mark.parametrize("way", WAYS)
 def test_what_a_function_names_is_defined_again(name: str, way: str) -> None:
     before, expression, after = CHANGED[name]
     module = types.ModuleType("of_a_user")
     scope: dict[str, Any] = {"np": np, "functools": functools, "types": types, "m": module, "__name__": "of_a_user"}
     exec(MADE.format(before=before, expression=expression), scope)
-    f = kept = scope["made"]()
+    f = kept = (WAYS[way] or (lambda f: f))(scope["made"]())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):
             af.grad(f)(V)
-            f = kept if way == "kept" else scope["made"]()
+            f = scope["made"]() if way == "made again" else kept
     exec(after, scope)
     with pytest.raises(LostGradientError):
         af.grad(f)(V)

@@ -1,6 +1,16 @@
 """A proof runs a function again and puts back what it changed, but never what another thread has changed meanwhile."""
 
+import _thread
+import asyncio
 import contextlib
+import contextvars
+import functools
+import importlib
+import inspect
+import multiprocessing
+import multiprocessing.pool
+import os
+import sched
 import sys
 import threading
 from collections import deque
@@ -9,10 +19,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from processes import alone
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.backprop.snapshots import Snapshot
+from autoflow.backprop.snapshots import Snapshot, may_run_users_code, others_run
 from autoflow.base.numbering import Kind
 from autoflow.train import fit
 
@@ -35,12 +46,81 @@ TRANSFORMS = {
 }
 
 
+class Runs(threading.Thread):
+    """A class of the user's."""
+
+    def __init__(self, work):
+        super().__init__()
+        self.work = work
+
+    def run(self):
+        self.work()
+
+
+async def finish(loop, work):
+    work()
+
+
+def in_scheduler(work):
+    scheduler = sched.scheduler()
+    scheduler.enter(0, 0, work)
+    return threading.Thread(target=scheduler.run)
+
+
+def known_to_python(work):
+    """A thread of ``_thread`` that has asked who it is."""
+    threading.current_thread()
+    work()
+
+
+def in_thread(work):
+    """A thread without a class: how to start it, and to wait for it."""
+    ended = threading.Event()
+
+    def run():
+        work()
+        ended.set()
+
+    return SimpleNamespace(start=lambda: _thread.start_new_thread(run, ()), join=lambda: ended.wait(10))
+
+
+def in_pool(pool):
+    """A worker of a pool of Python's."""
+
+    def make(work):
+        found = pool(1)
+        submit = getattr(found, "submit", None) or found.apply_async
+        end = getattr(found, "shutdown", None) or found.terminate
+        return SimpleNamespace(start=lambda: submit(work), join=end)
+
+    return make
+
+
+STARTS = {  # in how many ways may a thread run the user's code?
+    "target": lambda work: threading.Thread(target=work),
+    "partial": lambda work: threading.Thread(target=functools.partial(functools.partial(work))),
+    "object": lambda work: threading.Thread(target=type("Work", (), {"__call__": lambda self: work()})()),
+    "class": Runs,
+    "named like ours": lambda work: threading.Thread(target=work, name="autoflow_0"),
+    "timer": lambda work: threading.Timer(0, work),
+    "timer of a loop": lambda work: threading.Timer(0, asyncio.run, (finish(None, work),)),
+    "loop": lambda work: threading.Thread(target=asyncio.run, args=(finish(None, work),)),
+    "scheduler": in_scheduler,
+    "context": lambda work: threading.Thread(target=contextvars.Context().run, args=(work,)),
+    "exec": lambda work: threading.Thread(target=exec, args=("work()", {"work": work})),
+    "_thread": in_thread,
+    "_thread, known": lambda work: in_thread(functools.partial(known_to_python, work)),
+    "executor": in_pool(ThreadPoolExecutor),
+    "pool": in_pool(multiprocessing.pool.ThreadPool),
+}
+
+
 class Other:
     """A thread of the user's that makes one change each time it is asked to, and waits in the user's code meanwhile."""
 
-    def __init__(self, change):
+    def __init__(self, change, start="target"):
         self.asked, self.done, self.made, self.change = threading.Event(), threading.Event(), 0, change
-        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread = STARTS[start](self.work)
 
     def work(self):
         while self.asked.wait() and self.change is not None:
@@ -59,9 +139,11 @@ class Other:
         self.thread.join()
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("kind", CHANGES)
-def test_changes_by_another_thread_stay(kind, transform):
+@pytest.mark.parametrize(
+    ("kind", "transform", "start"),
+    [*[(k, t, "target") for k in CHANGES for t in TRANSFORMS], *[("list", "grad", start) for start in STARTS]],
+)
+def test_changes_by_another_thread_stay(kind, transform, start):
     make, change, count = CHANGES[kind]
     x = make()
 
@@ -70,7 +152,7 @@ def test_changes_by_another_thread_stay(kind, transform):
         asked.set()
         done.wait(10)
 
-    with Other(lambda: change(x)) as other:
+    with Other(lambda: change(x), start) as other:
         asked, done = other.asked, other.done
 
         def f(v):
@@ -151,3 +233,55 @@ def test_names_of_new_kinds_may_be_made_meanwhile():
         thread.join()
         sys.setswitchinterval(interval)
     assert {*made} <= Snapshot(None).kinds.keys()
+
+
+@pytest.mark.parametrize("module", ["asyncio", "sched", "socketserver", "concurrent.futures.thread", "runpy", "code"])
+def test_what_pythons_library_runs_in_a_thread_may_be_the_users(module):
+    found = vars(importlib.import_module(module))
+    targets = [x for x in found.values() if inspect.isroutine(x)]
+    targets += [m for x in found.values() if isinstance(x, type) for m in vars(x).values() if inspect.isroutine(m)]
+    assert targets
+    for target in targets:
+        assert may_run_users_code(threading.Thread(target=target)), target
+        assert may_run_users_code(threading.Timer(0, target)), target
+
+
+@pytest.mark.parametrize("package", ["tqdm._monitor", "ipykernel.heartbeat", "ipykernel.iostream", "ipykernel.control",
+                                     "ipykernel.parentpoller", "IPython.core.history"])  # fmt: skip
+def test_threads_of_packages_that_are_installed_do_not_count(package):
+    """Classes of threads and functions that are targets; but not if a target is the user's."""
+    found = vars(pytest.importorskip(package))
+    kinds = [x for x in found.values() if isinstance(x, type) and x.__module__.startswith(package.partition(".")[0])]
+    targets = [m for x in kinds for m in vars(x).values() if inspect.isfunction(m) and m.__module__ == x.__module__]
+    for target in targets:
+        assert not may_run_users_code(threading.Thread(target=target)), target
+    threads = [x for x in kinds if issubclass(x, threading.Thread)]
+    assert threads or targets
+    for kind in threads:
+        thread = type(kind.__name__, (threading.Thread,), {"__module__": kind.__module__})()
+        assert not may_run_users_code(thread)
+        thread._target = test_threads_of_packages_that_are_installed_do_not_count
+        assert may_run_users_code(thread)
+
+
+def test_this_test_is_proved():
+    """Nothing that runs the tests counts: neither pytest nor its workers' threads."""
+    np.exp(np.zeros(3_000_000))
+    assert not others_run()
+    if hasattr(os, "fork"):  # with what Python knows of threads in the parent
+        with Other(None, "_thread"):
+            child = os.fork()
+            if child == 0:
+                os._exit(others_run())
+            assert os.waitpid(child, 0)[1] == 0
+    assert not others_run()
+
+
+def test_a_thread_from_before_the_first_transform_counts():
+    told = alone("""
+        import _thread, time, autoflow
+        _thread.start_new_thread(time.sleep, (60,))
+        from autoflow.backprop.snapshots import others_run
+        print(others_run())
+    """)
+    assert told == "True\n"

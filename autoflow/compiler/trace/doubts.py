@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.snapshots import frames_of_others
+from ...backprop.snapshots import others_run
 from ...base.errors import CompileError
 from ...forward import array_methods, dispatch
 from ...nodes.versions import caller
@@ -64,10 +64,9 @@ class Reporting:
         self.state = callers_state()
 
     def are_anothers(self) -> bool:
-        """Has another thread changed the filters of warnings? They belong to the process. So it is, if one is in code
-        that does such things, and no code of the function's own names them."""
-        mine = not FILTERING.isdisjoint(self.named)
-        return not mine and any([not FILTERING.isdisjoint(frame.f_code.co_names) for frame in frames_of_others()])
+        """May another thread have changed the filters of warnings? They belong to the process. So it is taken to be, if
+        there is one of the user's, and no code of the function's own names them."""
+        return FILTERING.isdisjoint(self.named) and others_run()
 
     def check_restored(self) -> None:
         """Raise CompileError if the function leaves them changed."""

@@ -37,8 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backprop.second_runs import OWN, is_foreign
-from ...backprop.snapshots import same_bytes
+from ...backprop.second_runs import OWN, is_foreign, same_bytes
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 

@@ -21,7 +21,7 @@ from weakref import ref
 import numpy as np
 
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
-from ...backprop.snapshots import same_state
+from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
