@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import random
 import sys
 import threading
@@ -239,11 +240,11 @@ def same_state(a: Any, b: Any) -> bool:
         a, b = [[x.dtype, x.tolist()] if x.dtype.hasobject else x for x in (a, b)]
         return same_state(a, b) if type(a) is list else a.dtype == b.dtype and same_bytes(a, b)
     if type(a) is type(b) is dict:
-        return len(a) == len(b) and all([j is k and same_state(a[j], b[k]) for j, k in zip(a, b, strict=True)])
+        return len(a) == len(b) and all(map(operator.is_, a, b)) and same_state([*a.values()], [*b.values()])
     if type(a) is type(b) and isinstance(a, (list, tuple)):
         if {*map(type, a)} == {int}:  # the state of a generator is long
             return bool(a == b)
-        return len(a) == len(b) and all([same_state(x, y) for x, y in zip(a, b, strict=True)])
+        return len(a) == len(b) and all(map(same_state, a, b))
     return type(a) is type(b) and isinstance(a, (int, float, str, bytes, np.dtype)) and a == b
 
 

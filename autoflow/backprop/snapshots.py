@@ -208,7 +208,7 @@ class Trial(Snapshot):
         called = [x for x in found if type(x) is types.FunctionType]
         functions = [x for x in called if second_runs.is_users(x)]
         transforms = [type(x) for x in found if isinstance(x, FunctionOfFunction)]
-        self.codes = (*transforms, *[x.__code__ for x in called])
+        self.codes = (*transforms, *map(operator.attrgetter("__code__"), called))
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()

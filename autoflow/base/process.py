@@ -154,9 +154,9 @@ def warm_allocator() -> None:
 def hidden_threads() -> int:
     """The number of threads without a target: those of ``_thread``, and those of libraries in C, once they have asked
     for ``threading.current_thread()``."""
-    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    dummies = sum([type(t) is threading._DummyThread for t in others])
-    return max(_thread._count() - len(others) + dummies, dummies)
+    known = [*map(type, threading.enumerate())]  # the main thread, which _thread does not count, is one of them
+    dummies = known.count(threading._DummyThread)
+    return max(_thread._count() - (len(known) - 1) + dummies, dummies)
 
 
 @functools.cache

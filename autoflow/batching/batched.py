@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.duck_arrays import CARRIES, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
@@ -45,17 +45,35 @@ def layer_of(x: Any) -> Any:
     return getattr(x, "batch_layer", None)
 
 
+NO_ARRAYS = frozenset({np.ndarray, int, float, bool, str, type(None), type})
+
+
 def whose_turn(*parts: Any) -> tuple[Any, bool]:
     """Who answers a call with these arguments: the deepest layer among them (None without one); and whether nodes of
     that layer are among them: then they record the call."""
-    layer, held = None, False
-    for x in flat(parts):
-        found = getattr(x, "batch_layer", None)
-        if found is None:
+    layer, depth, held, queue = None, 0, False, list(parts)
+    for x in queue:
+        kind = type(x)
+        if kind in NO_ARRAYS:
             continue
-        if layer is None or found.depth > layer.depth:
-            layer, held = found, type(x) is not Batched
-        elif found is layer and type(x) is not Batched:
+        if kind is Batched:
+            found, is_node = x.batch_layer, False
+        elif kind is tuple or isinstance(x, (list, tuple)):
+            queue += x
+            continue
+        elif kind is dict:
+            queue += x.values()
+            continue
+        elif kind is slice:
+            queue += (x.start, x.stop, x.step)
+            continue
+        else:
+            found, is_node = getattr(x, "batch_layer", None), True
+            if found is None:
+                continue
+        if found.depth > depth:
+            layer, depth, held = found, found.depth, is_node
+        elif found is layer and is_node:
             held = True
     return layer, held
 
@@ -395,7 +413,7 @@ class Batched(DuckArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
-        if held or any([hasattr(type(x), "__carries_nodes__") for x in inputs]):
+        if held or any(map(hasattr, map(type, inputs), CARRIES)):
             return NotImplemented
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import DuckArray, flags_of, private, run_masked, store_results
+from ...backends.duck_arrays import CARRIES, DuckArray, flags_of, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
@@ -164,9 +164,10 @@ class Traced(DuckArray):
     # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in (*inputs, *options.get("out", ()))]):
-            return NotImplemented
-        if any([hasattr(type(x), "__carries_nodes__") for x in inputs]):  # a sparse matrix
+        others = (*inputs, *options.get("out", ()))
+        if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in others]) or any(
+            map(hasattr, map(type, inputs), CARRIES)
+        ):
             return NotImplemented
         out = options.pop("out", None)
         if out is not None and method == "__call__" and options.get("where", True) is not True:

@@ -11,6 +11,7 @@ table. A row that reads a number (an ``if``), or calls a function outside the ta
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -27,6 +28,7 @@ from ...base.modes import modes
 from ...nodes.nodes import Node
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
+from ...table.table import RULES
 from ..model.data import Numbers, Operand, Vertex
 from ..model.names import Titles, titles_of
 from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
@@ -221,6 +223,7 @@ def marked_row(row: Operand, k: int) -> Operand:
     return replace(row, local=local, sent=mark(f"s{k}.{row.slot}") if row.sent else None)
 
 
+FEW = 5  # operands that elementwise rows have at most
 LONG = 24  # characters: a longer expression becomes a constant, so that one that is used twice is computed once
 SAME = (
     np.sqrt, np.cbrt, np.exp, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.sinh, np.cosh,
@@ -383,3 +386,15 @@ def name_of(rule: Any, is_absent: Sequence[bool]) -> str:
     """``"clip"``, or ``"clip without max"``."""
     missing = [name for name, absent in zip(rule.names, is_absent, strict=False) if absent]
     return f"{rule.name} without {' '.join(missing)}" if missing else str(rule.name)
+
+
+def all_rows() -> dict[str, str]:
+    """Every row of the table that can be written down, by its name; with those in which operands are absent."""
+    found: dict[str, str] = {}
+    for rule in dict.fromkeys(RULES.values()):
+        optional = [(False, True) if default is None else (False,) for default in rule.defaults[: rule.operands]]
+        for is_absent in itertools.product(*optional) if len(optional) < FEW else ():
+            text = as_javascript(rule, is_absent if any(is_absent) else ())
+            if text is not None:
+                found.setdefault(name_of(rule, is_absent), text)
+    return found
