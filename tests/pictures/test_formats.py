@@ -68,7 +68,7 @@ def evil(name):
 PICTURES = {
     "lesson": lambda: graph(lesson()[0], gradients=True),
     "lesson_dark_nodes": lambda: graph(lesson()[0], gradients=True, theme="dark", constants="nodes"),
-    "lesson_down": lambda: graph(lesson()[0], gradients=True, theme="light", direction="down"),
+    "lesson_right": lambda: graph(lesson()[0], gradients=True, theme="light", direction="right"),
     "values": lambda: graph(lesson()[0]),
     "names": lambda: graph(lesson()[0], "names", gradients=True),
     "square": lambda: graph(square(), gradients=True),
@@ -231,8 +231,11 @@ def test_dot_has_every_node_arrow_and_operand():
     g = PICTURES["lesson"]().drawn
     text = g.to_dot()
     assert len(re.findall(r"^\tn\d+ \[", text, re.MULTILINE)) == len(g.nodes)
-    arrows = re.findall(r"^\tn(\d+):out:e -> n(\d+):r(\d+):w", text, re.MULTILINE)
-    assert [tuple(map(int, a)) for a in arrows] == [(e.source, e.target, e.slot + 1) for e in g.edges]
+    arrows = re.findall(r"^\tn(\d+):card:s -> n(\d+):card:n", text, re.MULTILINE)
+    assert [tuple(map(int, a)) for a in arrows] == [(e.source, e.target) for e in g.edges]
+    sideways = PICTURES["lesson_right"]().drawn
+    arrows = re.findall(r"^\tn(\d+):out:e -> n(\d+):r(\d+):w", sideways.to_dot(), re.MULTILINE)
+    assert [tuple(map(int, a)) for a in arrows] == [(e.source, e.target, e.slot + 1) for e in sideways.edges]
     for colour in ("#E6F1FB", "#FBD9A3"):
         assert colour in text
 

@@ -201,7 +201,7 @@ def test_dot_accepts_boxes_and_folds(name):
 
 
 @pytest.mark.skipif(not dot.shutil.which("dot"), reason="Graphviz is not installed")
-@pytest.mark.parametrize("name", ["network", "recurrent"])
+@pytest.mark.parametrize("name", ["network", "hostile"])
 def test_dot_leads_all_arrows_forward_and_boxes_one_after_another(name):
     g = make.GALLERY[name]().drawn
     plain = subprocess.run(["dot", "-Tplain"], input=g.to_dot().encode(), capture_output=True, check=True).stdout

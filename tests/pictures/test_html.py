@@ -237,7 +237,7 @@ def test_every_click_on_a_box_leads_to_a_picture_and_back():
     g = graph(y, gradients=True)
     folds = data_of(fragment(g))["folds"]
     assert folds == data_of(fragment(g))["folds"]
-    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (html.PICTURES, "", 6)
+    assert (len(folds), folds[0]["svg"], len(folds[0]["frames"])) == (html.PICTURES, "", 5)
     for k, one in enumerate(folds):
         targets = [*one["frames"], *one["cards"].values()]
         assert all([0 <= target < len(folds) for target in targets])  # every + and every − works
