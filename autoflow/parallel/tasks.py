@@ -15,11 +15,11 @@ derivatives of all orders are made of the same three classes.
 
 from __future__ import annotations
 
+import _thread
 import hashlib
 import importlib
 import mmap
 import pickle
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -357,7 +357,7 @@ def entered(travelled: dict[str, Any]) -> Iterator[None]:
 def watched_generators(owners: Any) -> list[Any]:
     """The random generators that f must not draw from. Those of the process are watched where no other thread, which
     may draw, is in it: in workers that are processes above all."""
-    alone = OWN if len(sys._current_frames()) == 1 else ()
+    alone = () if _thread._count() else OWN
     return [*alone, *([] if owners is None else own_generators(owners))]
 
 

@@ -50,8 +50,9 @@ class Turns:
 
 
 def running() -> Iterator[tuple[int, tuple[Activation, int]]]:
-    """The calls that are running, and where."""
-    for frame in sys._current_frames().values():
+    """The calls that are running, and where: on Python 3.11, where frames that are about to be freed crash, those of
+    this thread."""
+    for frame in sys._current_frames().values() if sys.version_info >= (3, 12) else (sys._getframe(),):
         now: Any = frame
         while now is not None:
             if type(place := now.f_trace) is Activation:

@@ -18,6 +18,7 @@ for such doors, and they are refused; it does not matter whether they would have
 
 from __future__ import annotations
 
+import _thread
 import array
 import builtins
 import contextvars
@@ -360,7 +361,7 @@ def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
     else? Else it is asked whether it names them, or an object reached is one of them or a method of one.
     """
     return (
-        len(sys._current_frames()) == 1
+        _thread._count() == 0
         or any([draws_for_all(x) for x in reached])
         or any([not SHARED_NAMES.isdisjoint(word.split(".")) for word in named])
     )
