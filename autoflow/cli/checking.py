@@ -99,13 +99,17 @@ def first_difference(one: Sequence[str], two: Sequence[str]) -> str:
 def run_program(log: str, program: str, *arguments: str) -> None:
     """One run, in this process, which is its own."""
     with open(log, "w", encoding="utf-8") as file:
-
-        def note(node: Any) -> None:
-            record = current_record(node)
-            file.write(f"{record.rule.name}\t{caller()}\t{operands_read(record)}\n")
-
-        with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=(note,)):
+        notes = (lambda node: file.write(line_of(node) + "\n"),)
+        with switched(shadow=RUNS[Path(log).name], keep=sys.maxsize, listeners=notes):
             run_as_main(program, *arguments)
+
+
+def line_of(node: Any) -> str:
+    """Of an operation that was just recorded: its name, the line, what it read, and what of that has no history."""
+    record = current_record(node)
+    read = operands_read(record)
+    plain = [x for x, parent in zip(read, record.parents, strict=False) if parent is None]
+    return f"{record.rule.name}\t{caller()}\t{read}\t{plain}"
 
 
 def run_as_main(program: str, *arguments: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 import autoflow as af
 from autoflow.__main__ import main
 from autoflow.base.modes import TAKEN, TRUE, switched
+from autoflow.cli.checking import line_of
 from autoflow.doctor.coverage import STATES, Coverage
-from autoflow.transforms.shadow import operands_read
 
 PROGRAM = """
 import sys
@@ -304,7 +304,7 @@ def test_more_programs(name: str, tmp_path: Path) -> None:
         logs.append([])
         with contextlib.suppress(ValueError, SystemExit), switched(
             shadow=shadow, keep=sys.maxsize,
-            listeners=(lambda node: logs[-1].append("\t".join(map(str, operands_read(node)))),),
+            listeners=(lambda node: logs[-1].append(line_of(node)),),
         ):  # fmt: skip
             runpy.run_path(str(path), run_name="__main__")
     seen.compare(*logs)
