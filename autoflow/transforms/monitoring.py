@@ -43,6 +43,7 @@ module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
+OURS = "autoflow.scipy"  # says by itself what it cannot do with a node
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
 STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
@@ -158,7 +159,8 @@ class Watch:
                 break
         else:
             return
-        if not self.watches(module_at(2)) or id(code) in self.behind:
+        home = module_at(2) or ""
+        if not (self.watches(home) or home.startswith(OURS)) or id(code) in self.behind:
             self.look_at(getframe(1), self.codes[id(code)][1])
 
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
