@@ -56,7 +56,8 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
             x = value_of(x)
             if isinstance(x, (np.ma.MaskedArray, np.matrix)):
                 raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            parts.append((np.ndarray, x.shape, x.dtype, layout_key(x)))
+            kind = np.generic if isinstance(x, np.generic) else np.ndarray
+            parts.append((kind, x.shape, x.dtype, layout_key(x)))
         else:
             parts.append(key_of(x))
     return shape_of(args), shape_of(options), tuple(parts), key_of_modes(), aliases(arrays)

@@ -208,3 +208,21 @@ def test_dtypes_that_depend_on_values_are_refused():
     assert compiled(np.array(4.0)) == 4.0
     with pytest.raises(CompileError, match="returned complex128"):
         compiled(np.array(-4.0))
+
+
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64])
+def test_a_number_and_an_array_without_axes_have_a_program_each(dtype, engine):
+    """What the function does with the one says nothing of the other."""
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
+    for f in (
+        lambda z: z * 2 if isinstance(z, np.ndarray) else z * 3,
+        lambda z: np.add(z, 1) if np.isscalar(z) else z,
+        lambda z: z * z + np.square(z / 3),
+    ):
+        compiled = af.compile(f, engine=engine)
+        for x in (2.7 + 1.3j, 1.1 - 0.2j, 0.3 + 0.7j):
+            number = dtype(x if dtype is np.complex128 else x.real)
+            for given in (number, number, np.asarray(number), np.asarray(number), number):
+                np.testing.assert_allclose(compiled(given), f(given), rtol=1e-6)

@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import pytest
-from support import central
 
 import autoflow as af
 from autoflow.errors import StaleValueError
@@ -51,6 +50,12 @@ def random_program(rng):
     return program
 
 
+def slopes(program, points, k):
+    for h in 1e-6 * np.eye(4):  # short: many programs have kinks
+        ends = [program(*[p + s * h if i == k else p.copy() for i, p in enumerate(points)]) for s in (1, -1)]
+        yield (ends[0] - ends[1]) / 2e-6
+
+
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.slow
 def test_random_programs(part):
@@ -68,7 +73,7 @@ def test_random_programs(part):
         right += 1
         np.testing.assert_allclose(float(z), program(*[p.copy() for p in points]), rtol=1e-12)
         for k, node in enumerate(nodes):
-            numeric = central(lambda xs: program(*[x.copy() for x in xs]), points, k)  # noqa: B023 - called at once
+            numeric = list(slopes(program, points, k))
             close = 1e-6 * max(1.0, np.abs(numeric).max())
             np.testing.assert_allclose(node.grad, numeric, rtol=1e-5, atol=close, err_msg=f"{seed} {program.steps}")
     assert right > COUNT // 8 * 0.8  # most programs are not refused

@@ -68,6 +68,11 @@ def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.divide(total, x.size // max(total.size, 1))
 
 
+def square_of_number(x: Any) -> Any:
+    """``np.square`` of a complex number of NumPy's, which has other last bits than that of an array without axes."""
+    return np.square(x[()])
+
+
 def power_of_arrays(x: Any, y: Any) -> Any:
     """``x**y``, not of numbers."""
     return operator.pow(*[np.asarray(v) if isinstance(v, np.generic) else v for v in (x, y)])
@@ -180,6 +185,8 @@ class Traced(DuckArray):
         tape = self.tape
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
+            if ufunc is np.square and self.is_number and self.dtype.kind == "c":
+                return tape.call(square_of_number, inputs, fixed=True)
             if ufunc.signature is None:
                 value = tape.program.ufunc(ufunc, values)
                 if ufunc is np.power and value.dtype.kind in "iu":  # of a negative exponent
