@@ -68,6 +68,7 @@ MOVED = owners({
 
 ROWS = ("autoflow.rules", "autoflow.table")  # code of the table: it may read numbers where a user's may not
 WITH_ROWS = (*ROWS, "autoflow.arrays")  # and a file of its own, of rows for moving arrays
+SCIPY = "autoflow.scipy"  # says by itself what it cannot do with a node
 ERRORS = "autoflow.errors"  # where users find them, and what tracebacks say
 NODE = "autoflow.nodes.nodes.Node"  # as checkers of types name it
 NN_MODULE = "autoflow.nn.module"  # without this module loaded there are no networks to look at

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import LostGradientError
+from ..base.lazy import SCIPY
 from ..base.modes import CHANGED, modes
 from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
@@ -43,7 +44,6 @@ module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
-OURS = "autoflow.scipy"  # says by itself what it cannot do with a node
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
 STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
@@ -160,7 +160,7 @@ class Watch:
         else:
             return
         home = module_at(2) or ""
-        if not (self.watches(home) or home.startswith(OURS)) or id(code) in self.behind:
+        if not (self.watches(home) or home.startswith(SCIPY)) or id(code) in self.behind:
             self.look_at(getframe(1), self.codes[id(code)][1])
 
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
