@@ -33,7 +33,7 @@ COPIED = (
     "home.js", "python.js", "runner.py", "offline.js", "manifest.webmanifest", "icon.svg",
 )  # fmt: skip
 VIEWS = ("graph", "sliders", "formula")
-SUFFIXES = (".py", ".js", ".css", ".toml", ".typed")  # of autoflow's files
+SUFFIXES = (".py", ".js", ".css", ".toml", ".txt", ".typed")  # of autoflow's files
 
 
 def build(out: Path, files: Path | None) -> None:

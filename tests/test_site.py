@@ -5,6 +5,7 @@ By day without Python, which is 17 MB: what the page shows before it is there. B
 """
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -641,6 +643,10 @@ def test_the_policy_names_no_other_host_and_no_eval():
 
 def test_autoflow_goes_along_the_same_each_time():
     assert playground.zipped() == playground.zipped()
+    names = set(zipfile.ZipFile(io.BytesIO(playground.zipped())).namelist())
+    package = Path(af.__file__).parent
+    files = [path for path in package.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".md")]
+    assert {path.relative_to(package.parent).as_posix() for path in files} <= names
 
 
 def test_a_wheel_in_the_list_of_packages(tmp_path):
