@@ -7,7 +7,6 @@ refuses with an error of its own what Python asks of numbers: ``refuse_number`` 
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ import numpy as np
 from ..base.process import Lock
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
 
-CARRIES = itertools.repeat("__carries_nodes__")  # for map(hasattr, types, CARRIES)
 NP: Any = np  # NumPy without its stubs, which reject our duck arrays
 LOCK = Lock()
 

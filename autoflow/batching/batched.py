@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backends.duck_arrays import CARRIES, NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
+from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
 from ..base.modes import modes
@@ -413,7 +413,7 @@ class Batched(DuckArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         layer, held = whose_turn(*inputs, options) if options else whose_turn(*inputs)
-        if held or any(map(hasattr, map(type, inputs), CARRIES)):
+        if held or any([hasattr(type(x), "__carries_nodes__") for x in inputs]):
             return NotImplemented
         return layer.run(ufunc, FORM_OF["ufunc"], ufunc, method, inputs, options)
 
@@ -429,11 +429,12 @@ class Batched(DuckArray):
     ) -> tuple[Layer, bool]:
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
-        layer = whose_turn(*values)[0]
-        held = whose_turn(*inputs[: rule.operands]) == (layer, True)
+        layer, held = whose_turn(*values)[0], False
         layer.check()
         for k, x in enumerate(inputs[: rule.operands]):
-            if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x) is not None:
+            if isinstance(x, NodeRole) and layer_of(x) is layer:
+                held = True
+            elif isinstance(x, NodeRole) and gradient_target(x) is not None:
                 values[k] = Batched(x, layer, mapped=False)
                 parents[k] = None
                 constants.pop(k, None)

@@ -51,7 +51,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
         return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
     if "out" in options and (out := options.pop("out")) is not None:
-        if "where" in options and function in RULES and RULES[function].elementwise:
+        if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
         return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)

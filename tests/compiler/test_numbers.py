@@ -226,3 +226,9 @@ def test_a_number_and_an_array_without_axes_have_a_program_each(dtype, engine):
             number = dtype(x if dtype is np.complex128 else x.real)
             for given in (number, number, np.asarray(number), np.asarray(number), number):
                 np.testing.assert_allclose(compiled(given), f(given), rtol=1e-6)
+
+
+def test_the_square_of_a_complex_number_is_written_as_numpys():
+    compiled = af.compile(lambda z: np.square(z / 1.5))
+    text = str(compiled.program(np.complex128(1 + 2j)).to_python())
+    assert "np.square(z / 1.5)" in text

@@ -94,15 +94,22 @@ def wrong(module, name, most=3):
                     continue
             except AutoflowError:
                 continue
-            for transform, both in transforms(loss, x, d):
-                try:
-                    close(*both(), 1e-5 if transform == "second" else 1e-7)
-                    right += 1
-                except AutoflowError:
-                    continue
-                except AssertionError as error:
-                    found.append(f"{module}.{name} {x.shape} {transform}: {' '.join(str(error).split())[:150]}")
+            right += compare(loss, x, d, f"{module}.{name} {x.shape}", found)
     return found, right
+
+
+def compare(loss, x, d, what, found):
+    """How many transforms agree; where they don't, that is added to ``found``."""
+    right = 0
+    for transform, both in transforms(loss, x, d):
+        try:
+            close(*both(), 1e-5 if transform == "second" else 1e-7)
+            right += 1
+        except AutoflowError:
+            continue
+        except AssertionError as error:
+            found.append(f"{what} {transform}: {' '.join(str(error).split())[:150]}")
+    return right
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -177,13 +184,6 @@ def test_distributions(name):
                 continue
             if not np.all(np.isfinite(loss(x))):  # of a moment that does not exist
                 continue
-            for transform, both in transforms(loss, x, d):
-                try:
-                    close(*both(), 1e-5 if transform == "second" else 1e-7)
-                    right += 1
-                except AutoflowError:
-                    continue
-                except AssertionError as error:
-                    found.append(f"{method} {frozen=} {transform}: {' '.join(str(error).split())[:150]}")
+            right += compare(loss, x, d, f"{method} {frozen=}", found)
     assert not found, "\n".join(found)
     assert right > 15, right

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import CARRIES, DuckArray, flags_of, private, run_masked, store_results
+from ...backends.duck_arrays import DuckArray, flags_of, private, run_masked, store_results
 from ...base.errors import CompileError
 from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
@@ -169,11 +169,9 @@ class Traced(DuckArray):
     # -- NumPy's dispatch
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        others = (*inputs, *options.get("out", ()))
-        if any([isinstance(x, NodeRole) or hasattr(x, "batch_layer") for x in others]) or any(
-            map(hasattr, map(type, inputs), CARRIES)
-        ):
-            return NotImplemented
+        for x in (*inputs, *options.get("out", ())):
+            if isinstance(x, NodeRole) or hasattr(x, "batch_layer") or hasattr(type(x), "__carries_nodes__"):
+                return NotImplemented
         out = options.pop("out", None)
         if out is not None and method == "__call__" and options.get("where", True) is not True:
             result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
