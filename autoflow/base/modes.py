@@ -25,7 +25,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-WATCHED = ("scipy", "sklearn", "statsmodels")
+WATCHED = ("scipy", "sklearn", "statsmodels", "numpy.polynomial")
 # Arrays of ``array += node``, whatever blocks are left meanwhile: see nodes/rebinding.py.
 LEFT: list[tuple[Any, str, int, Any]] = []
 TRUE, OTHER, TAKEN = 1, 7, 31  # of ``shadow``: see ``nodes/nodes.py:shadow_of``; the last one also for ``float(x)``

@@ -18,6 +18,7 @@ they keep none, as a unit alone). For libraries that do not know us a table says
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,9 @@ def wants_numbers(module: str | None) -> bool:
     return is_listed(module, NUMBERS) or is_listed(module, HALFWAY)
 
 
-def is_listed(module: str | None, table: dict[str, str]) -> bool:
-    """Is the module of that name, or a package that it is in, in this table?"""
-    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in table])
+def is_listed(module: str | None, names: Iterable[str]) -> bool:
+    """Is the module of that name, or a package that it is in, among these names?"""
+    return module is not None and any([f"{module}.".startswith(f"{name}.") for name in names])
 
 
 def refuse_halfway(module: str | None, gradient: bool) -> None:

@@ -38,6 +38,7 @@ from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
 from ..nodes.versions import PACKAGE, where
 from ..program.places import LATER, is_library
+from ..table.outside import OUT_OF_SCOPE
 
 python: Any = getattr(sys, "monitoring", None)
 module_at: Any = getattr(sys, "_getframemodulename", None)
@@ -73,7 +74,7 @@ class Watch:
         self.codes: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}  # by id: what is watched, its arguments
         self.given: set[int] = set()  # of those, the user's functions that were arguments of others
         # Is the module of that name in one of the packages?
-        self.watches = functools.cache(lambda module: (module or "").partition(".")[0] in self.packages)
+        self.watches = functools.cache(lambda module: is_listed(module, self.packages))
         self.kinds: set[type] = set()  # classes that have been looked through
         self.behind: set[int] = set()  # of those, the ones that are called by functions in C
 
@@ -87,7 +88,7 @@ class Watch:
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] in new and module is not None:  # None: it may not be imported
+            if is_listed(name, new) and module is not None:  # None: it may not be imported
                 self.look_through(module)
 
     def give_back(self) -> None:
@@ -171,7 +172,7 @@ class Watch:
             return
         if self.call_around(frame.f_back) is None:
             module = name_of(frame)[0]
-            if module.partition(".")[0] not in switches.watched or only_numbers(module, code.co_name):
+            if not is_listed(module, switches.watched) or only_numbers(module, code.co_name):
                 return
             values[CALL] = WatchedCall([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
             self.ask(code, python.events.PY_START | python.events.PY_RETURN)
@@ -241,6 +242,7 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
     while is_library(place.f_code.co_filename) and place.f_back is not None:
         place = place.f_back
     module, advice = module.partition("._")[0], "write it with NumPy's functions"
+    advice = next((text for home, text in OUT_OF_SCOPE.items() if is_listed(module, [home])), advice)
     with contextlib.suppress(ImportError):
         has = hasattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         advice = f"use {PACKAGE}.{module}.{name}" if has else f"{advice}, or with those of {PACKAGE}.{module}"

@@ -27,6 +27,8 @@ ROOMS = [
     "cluster.hierarchy", "cluster.vq", "fft", "fftpack", "integrate", "interpolate", "linalg", "ndimage", "signal",
     "sparse", "sparse.linalg", "spatial", "spatial.distance", "special", "stats", "stats.mstats",
 ]  # fmt: skip
+SERIES = ["polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre"]
+MODULES = [*[f"scipy.{room}" for room in ROOMS], *[f"numpy.polynomial.{series}" for series in SERIES]]
 WAYS = {
     "f(y)": lambda f, y: f(y),
     "f(Y)": lambda f, y: f(np.outer(y, y) + M),
@@ -60,11 +62,11 @@ def differences(run, h):
 
 
 @NEW
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore")
-def test_public_functions_are_right_or_named(room):
+def test_public_functions_are_right_or_named(name):
     """Each function, given nodes in several places: the gradient is that of differences, or there is an error."""
-    module = importlib.import_module(f"scipy.{room}")
+    module = importlib.import_module(name)
     wrong, tried = [], 0
     for name in sorted(getattr(module, "__all__", dir(module))):
         f = getattr(module, name)
@@ -165,6 +167,19 @@ def test_what_is_estimated_or_written_into_an_object_is_named():
         with pytest.raises(LostGradientError):
             call()
     assert stats.pearsonr(V, M[0]).pvalue > 0
+
+
+@NEW
+@pytest.mark.parametrize("kind", [getattr(np.polynomial, name) for name in np.polynomial.__all__ if name[0].isupper()])
+def test_series_of_numpy(kind):
+    """Coefficients are taken as numbers; of a node as the point the gradient is right."""
+    x = af.Variable(V)
+    with pytest.raises(LostGradientError, match=r"numpy\.polynomial.*use np\.polyval"):
+        np.sum(kind(x * 2)(V) + np.sum(x * x))
+    with pytest.raises(LostGradientError, match=rf"numpy\.polynomial.*fit.*{os.path.basename(__file__)}"):
+        kind.fit(V, x * 2, 1)
+    np.sum(kind(M[0])(x)).backward()
+    assert np.allclose(x.grad, kind(M[0]).deriv()(V))
 
 
 @NEW
@@ -394,7 +409,7 @@ def test_a_preset_watches_again():
     with af.options(preset="classroom"), pytest.raises(LostGradientError):
         linalg.solve(M, y)
     af.options.preset = "default"
-    assert af.options.watched == ("scipy", "sklearn", "statsmodels")
+    assert af.options.watched == ("scipy", "sklearn", "statsmodels", "numpy.polynomial")
     with pytest.raises(LostGradientError):
         linalg.solve(M, y)
 
