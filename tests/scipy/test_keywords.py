@@ -36,6 +36,8 @@ LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "n_res
 OPEN = {*make_scipy.OPEN, *[f"sparse.linalg.{name}" for name in (*ITERATIVE, "eigs", "lobpcg", "onenormest")],
         "interpolate.barycentric_interpolate", "stats.median_abs_deviation"}  # fmt: skip
 
+BYTES = [x.tobytes() for args in make_scipy.ARGUMENTS for x in args if isinstance(x, np.ndarray)]
+
 
 def candidates(default, words, said):
     """Values that a keyword with this default may have; ``said``: "array" or "float", if its docstring says so."""
@@ -53,6 +55,13 @@ def candidates(default, words, said):
 
 
 KINDS_OF_NONE = {"array": [np.array([0.7, 1.1, 0.4, 0.9]), np.linspace(0.5, 1.5, 6)], "float": [0.4, 1.3]}
+
+
+@pytest.fixture(autouse=True)
+def shared_arguments():
+    """What other tests use as well stays as it is."""
+    yield
+    assert [x.tobytes() for args in make_scipy.ARGUMENTS for x in args if isinstance(x, np.ndarray)] == BYTES
 
 
 def differentiated(module):
@@ -90,7 +99,7 @@ def drawn_calls(module, name, rng, most):
             options = {p.name: rng.choice(candidates(p.default, words, (said[p.name] or [0, ""])[1])) for p in chosen}
             try:
                 with np.errstate(all="ignore"):
-                    found = theirs(*args, **options)
+                    found = theirs(*make_scipy.copies(*args), **options)  # some write into their arguments
             except Exception:
                 continue
             if make_scipy.parts(found):
@@ -110,7 +119,8 @@ def wrong_calls(module, names, seed, most, seconds):
         for args, options in drawn_calls(module, name, random.Random(f"{seed} {module} {name}"), most):
             for k, x in enumerate(args):
                 if isinstance(x, np.ndarray) and (k == 0 or x.ndim) and time.monotonic() < end:  # the rest are options
-                    calls = [lambda v, h=h, k=k: h(*args[:k], v, *args[k + 1 :], **options) for h in (f, g)]  # noqa: B023
+                    calls = [lambda v, h=h, k=k: h(*make_scipy.copies(*args[:k], v, *args[k + 1 :]), **options)  # noqa: B023
+                             for h in (f, g)]  # fmt: skip
                     try:
                         right += make_scipy.outcome(*calls, x) == "gradient"
                     except AssertionError as error:
@@ -136,7 +146,7 @@ def calls_by_options(f):
             if type(x) is float and len(args) == needed:
                 try:
                     with np.errstate(all="ignore"):
-                        found = make_scipy.parts(f(*args, **{p.name: x}))
+                        found = make_scipy.parts(f(*make_scipy.copies(*args), **{p.name: x}))
                 except Exception:
                     continue
                 if found:
@@ -160,7 +170,7 @@ def test_numbers_in_options(module):
         if hasattr(f, "rvs") or make_scipy.takes_function(f) or f"{module}.{name}" in OPEN:
             continue
         for args, word, x in calls_by_options(f):
-            calls = [lambda v, h=h, args=args, word=word: h(*args, **{word: v}) for h in (f, g)]
+            calls = [lambda v, h=h, args=args, word=word: h(*make_scipy.copies(*args), **{word: v}) for h in (f, g)]
             total += 1
             try:
                 make_scipy.outcome(*calls, x, exact=False)
