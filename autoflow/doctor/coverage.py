@@ -29,7 +29,7 @@ from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import NodeRole, current_record
 from ..program.source import code_of, find, running, taken_out
-from .passes import GradientFlow, Pass, watching
+from .passes import Chart, GradientFlow, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
 STATES = {
@@ -66,7 +66,7 @@ class Coverage:
     lines: dict[Key, dict[str, set[Any]]] = field(default_factory=dict)
     takers: dict[Key, str] = field(default_factory=dict)  # what takes numbers out of the graph there
     order: list[Key | None] = field(default_factory=list)  # the line of each operation
-    passes: list[Pass] = field(default_factory=list)  # those that are running, and the last one
+    passes: list[Chart] = field(default_factory=list)  # those that are running, and the last one
 
     def add(self, x: Any, state: str, operand: int | None = None) -> Key | None:
         """Note a state of the line of a record, or of what cut a history; returns the line."""
@@ -91,10 +91,10 @@ class Coverage:
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
                 self.add(cut, "constant")
 
-    def begin(self) -> Pass:
+    def begin(self) -> Chart:
         """A backward pass begins, maybe inside of another: note what the others have sent, and let go of what ended."""
         self.note_passes()
-        self.passes = [*[p for p in self.passes if p.opener() is not None], Pass()]
+        self.passes = [*[p for p in self.passes if p.opener() is not None], Chart()]
         return self.passes[-1]
 
     def note_passes(self) -> None:

@@ -20,7 +20,8 @@ KINDS = (
 
 # What is not said where one of these is, from which it follows.
 FOLLOWS = {
-    "unreached": {"lost"}, "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
+    "unreached": {"lost"}, "unmoved": {"rebound"}, "growing": {"rebound"},
+    "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
 }  # fmt: skip
 
 
