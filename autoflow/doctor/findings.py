@@ -40,7 +40,7 @@ class Finding:
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        where = f" ({self.place.where}: {self.place.text})" if self.place is not None else ""
+        where = f" ({self.place.where}: {self.place.text})" if self.place and "(line " not in self.text else ""
         return f"{self.text.rstrip('.')}{where}.{f' {self.advice}.' if self.advice else ''}"
 
 
@@ -87,5 +87,5 @@ def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
     seen: dict[tuple[str, Any], Finding] = {}
     kinds = {x.kind for x in findings}
     for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:
-        seen.setdefault((x.kind, x.place or x.text), x)
+        seen.setdefault((x.kind, (x.place.where, x.place.text) if x.place else x.text), x)
     return Diagnosis(tuple(sorted(seen.values(), key=lambda x: KINDS.index(x.kind))), examined)

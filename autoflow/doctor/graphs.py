@@ -41,16 +41,16 @@ GATES = {  # what passes some entries only, and what to do where it passes none
     "minimum": "", "fmax": "", "fmin": "", "absolute": "", "maximum": OTHER_WEIGHTS, "relu": OTHER_WEIGHTS,
     "where": "Look at its condition", "clip": "Make its limits wider",
 }  # fmt: skip
-# Where functions are saturated, by their values.
-FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
-BOUNDS = {"tanh": (-1, 1), "sigmoid": (0, 1), "expit": (0, 1)}  # of their values
+BOUNDS = {  # of functions that are flat near them
+    "tanh": (-1, 1), "erf": (-1, 1), "arctan": (-np.pi / 2, np.pi / 2), "sigmoid": (0, 1), "expit": (0, 1),
+}  # fmt: skip
 TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
-NO_CUT = "it is a Constant"
-ELSEWHERE = "what was computed from it does not lead there"
+ELSEWHERE = "what was computed with {it} does not lead there"
 NO_NODE = "no operation on a node was recorded. Make an af.Variable of what you want the gradient of"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
+PRODUCTS = ("multiply", "matmul", "dot", "inner", "outer")
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
@@ -89,7 +89,7 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
-        return Finding("no history", f"no gradient flows to {name}: {explain(node) or NO_CUT}")
+        return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
     cause = taken_by(code_of(last) if found else None, *codes)
@@ -97,19 +97,17 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     return Finding("no history", text, "", found.place if found and not cause else None)
 
 
-def unreached(
-    chart: Chart, wanted: Sequence[Any], used: Container[int] = (), codes: Sequence[Any] = ()
-) -> Iterator[Finding]:
+def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: Any) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those with
     which some operation has computed, in the run of functions with these codes."""
     reached, reasons = {id(x) for x in chart.nodes}, dict[str, list[Any]]()
     for x in [x for x in wanted if id(gradient_target(x)) not in reached]:
-        unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed from it"
+        unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed with {it}"
         reasons.setdefault(cuts_among(chart.records) or explain(x) or unused, []).append(x)
     for why, xs in reasons.items():
-        verb = "has" if len(xs) == 1 else "have"
+        verb, it = ("has", "it") if len(xs) == 1 else ("have", "them")
         text = f"{', '.join(map(chart.name, xs))} {verb} no part in {chart.name(chart.start)}: {why}"
-        yield Finding("unreached", text, "", place_of(xs[0]))
+        yield Finding("unreached", text.replace("{it}", it), "", place_of(xs[0]))
 
 
 def place_of(x: Any) -> Place | None:
@@ -222,14 +220,16 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
     elif r.dtype == np.float16 or flow.came.rms < 1e-200:
         kind, advice = "underflow", "Scale the loss: af.GradScaler"
         text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
-    elif rule.name in FLAT or rule.name == "exp":
+    elif rule.name in BOUNDS or rule.name == "exp":
         kind, advice = "saturated", SMALLER
         text = f"{rule.name} is flat at {operand}, its derivative is 0"
     else:
-        is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
-        kind, advice = "zero factor", "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
-        what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
-        text = f"{what.format(rule.name)}, so nothing comes to {operand}"
+        kind, is_product = "zero factor", rule.name in PRODUCTS and len(r.parents) == 2
+        is_weight = is_product and isinstance(r.parents[1 - k], VariableRole)
+        advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
+        factor = chart.operand(r, 1 - k) if is_product else f"the slope of {rule.name}"
+        factor = "a factor" if factor in rule.names else factor
+        text = f"{factor} is 0 {'everywhere' if is_product else 'here'}, so nothing comes to {operand}"
     return chart.finding(kind, r, f"{text}: {for_whom}", advice, variables=names)
 
 
@@ -242,9 +242,9 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
             if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
-        elif r.rule.name in FLAT and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
-            limit = FLAT[r.rule.name]
-            flat = np.mean(np.abs(y) > limit) if limit > 0.5 else np.mean((y < limit) | (y > 1 - limit))
+        elif r.rule.name in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
+            low, high = BOUNDS[r.rule.name]
+            flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000)
             if flat > 0.9:
                 text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
                 yield chart.finding("saturated", r, text, SMALLER)
@@ -315,11 +315,13 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             text = f"{chart.name(x)} has passed a {squashing(x)}, and the loss takes one itself"
             yield chart.finding("twice", x, text, "Give the loss the scores, without it")
         x = through(r, "getitem", "log")
-        if r.rule.name == "getitem" and x is not None and "softmax" in x.rule.name and len(x.shape) > 1:
-            index, axis = r.saved[1], x.saved[1] % len(x.shape)
+        if r.rule.name == "getitem" and x is not None and "softmax" in squashing(x) and len(x.shape) > 1:
+            below = x.parents[1] if x.rule.name == "divide" else x  # the sum, where it is written out
+            index, axis = r.saved[1], below.saved[1] % len(x.shape)
             chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
-            if isinstance(chosen, np.ndarray) and np.array_equal(chosen.ravel(), range(x.shape[axis])):
-                text = f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
+            is_pairs = chosen is not None and all([np.array_equal(i, chosen) for i in index])  # each with its own
+            if isinstance(chosen, np.ndarray) and not is_pairs and np.array_equal(chosen.ravel(), range(x.shape[axis])):
+                text = f"{squashing(x)} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
@@ -346,11 +348,12 @@ def examine_targets(chart: Chart) -> Iterator[Finding]:
     """Targets that are out of the reach of the function before the loss."""
     for r in [r for r in chart.records if r.rule.name == "subtract"]:
         for x, other, target in zip(r.parents, r.parents[::-1], r.saved[1::-1], strict=True):
-            low, high = BOUNDS.get(x.rule.name if isinstance(x, Record) and other is None else "", (-np.inf, np.inf))
-            if isinstance(target, np.ndarray) and target.size >= LEAST_EXAMPLES:
-                outside = np.count_nonzero((target < low) | (target > high))
-                if 2 * outside > target.size:
-                    text = f"{x.rule.name} gives {low} to {high}, and {outside} of {target.size} targets are outside"
+            bounds = BOUNDS.get(x.rule.name) if isinstance(x, Record) and other is None else None
+            if bounds and isinstance(target, np.ndarray):
+                outside = np.count_nonzero((target < bounds[0]) | (target > bounds[1]))
+                if 2 * outside > target.size >= LEAST_EXAMPLES:
+                    span = "{:.3g} to {:.3g}".format(*bounds)
+                    text = f"{x.rule.name} gives {span}, and {outside} of {target.size} targets are outside"
                     yield chart.finding("range", r, text, f"Leave out the last {x.rule.name}, or scale the targets")
 
 
@@ -394,11 +397,17 @@ def longest_path(chart: Chart) -> Iterator[Record]:
 
 
 def examine_shapes(chart: Chart) -> Iterator[Finding]:
-    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
+    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant.
+    And a mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
             advice = f"If pairs are not meant, write {indexed(chart.operand(r, column), ':, 0')} for the column"
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
+        mask = r.saved[1] if r.rule.name == "getitem" and isinstance(r.saved[1], np.ndarray) else np.zeros(0, int)
+        fits = mask.size >= LEAST_EXAMPLES and mask.shape == r.saved[0].shape[: mask.ndim]
+        if fits and mask.dtype.kind in "iu" and np.array_equal(np.unique(mask), [0, 1]):
+            text = f"a mask of {mask.dtype} is an index: it takes the entries 0 and 1, {mask.size} times"
+            yield chart.finding("shapes", r, text, "Make it mask.astype(bool)")
 
 
 def examine_readers(chart: Chart) -> Iterator[Finding]:

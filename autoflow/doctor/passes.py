@@ -112,8 +112,7 @@ class Chart:
 
     def summary(self) -> str:
         """The part of the graph that was examined."""
-        found = [Size.of(g) for g in self.sums.values()]
-        sizes = sorted([g.rms for g in found if g.bad is None])
+        sizes = sorted([g.rms for g in map(Size.of, self.sums.values()) if g.bad is None])
         span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
         shown = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
         count = sum([isinstance(x, VariableRole) for x in self.nodes])

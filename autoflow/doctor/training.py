@@ -13,9 +13,9 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,24 +29,24 @@ from ..base.numbering import now
 from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
-from ..nodes.nodes import VariableRole, current_record, gradient_target, shadow_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming, expression_of
-from ..program.source import code_of, computes_with_gradient
+from ..program.source import code_of, computes_with_gradient, find
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
+from .notebook import users_frames
 from .passes import Chart, watching
 
 TURNS = 3
-NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
 FALL = 0.25  # a learning rate that becomes smaller than that in each step
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
-LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
+LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
 
@@ -136,7 +136,11 @@ class Turn:
             with listening(self.listen, events=self.note), watching(self.begin):
                 self.result = step()
         except AttributeError as error:
-            if error.name != "backward" or not isinstance(error.obj, NUMBERS) or self.passes:
+            if (
+                error.name != "backward"
+                or not isinstance(error.obj, (int, float, np.generic, np.ndarray))
+                or self.passes
+            ):
                 raise
             self.result = error.obj  # a number, which has left the graph
         finally:
@@ -156,8 +160,7 @@ class Turn:
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
         self.result = self.last = None
-        self.rebound = dict.fromkeys(self.rebound)
-        self.passes, self.whole = [], []
+        self.passes, self.whole, self.rebound = [], [], {}
 
 
 def state_of(x: Any) -> State:
@@ -197,17 +200,16 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
     """
     if not callable(f):  # a node, or what has left the graph
         return diagnose_node(f, *args)
-    turns: list[Turn] = []
     before = Snapshot(f, args, options)
     try:
-        return examine_turns(lambda: f(*args, **options), (f, args, options), turns)
+        return examine_turns(lambda: f(*args, **options), (f, args, options))
     finally:
-        turns.clear()
         before.restore()
 
 
-def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[Turn]) -> Diagnosis:
+def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     """Run the step, and return the findings."""
+    turns: list[Turn] = []
     findings: list[Finding] = []
     charts: list[Chart] = []
     stopped = False
@@ -219,7 +221,10 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             if not findings and not isinstance(error, AutoflowError):
                 raise
             stopped = True
-            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}"))
+            frames = [frame for frame, _ in walk_tb(users_frames(error.__traceback__))]
+            place = getattr(find(frames[-1].f_code, frames[-1].f_lasti), "place", None)
+            where = f" ({place.where}: {place.text})" if place is not None else ""
+            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}{where}: {error}", "", place))
         if not turn.whole:
             if len(turns) == 1 and not stopped:
                 return diagnose_result(turn, step, roots)
@@ -229,34 +234,26 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
         turn.loss, turn.sign = aim_of(charts[-1])
         findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
-            findings += [*examine(charts[0]), *made_before(turn, charts[0]), *wrong_ways(turn, charts[0])]
+            findings += [*examine(charts[0]), *wrong_ways(turn, charts[0])]
         else:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
     got = {x.name for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
-    findings = [x for x in findings if not is_chance(x, got)]
+    # A factor in the data that was 0 in one run, and not in others, is chance.
+    findings = [x for x in findings if x.kind != "zero factor" or x.advice or not got >= {*x.numbers["variables"]}]
     if len(charts) == TURNS and not stopped:
-        used = [x for x in reachable(*roots) if is_optimiser(x)]
+        used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {key for t in turns for key in t.sums}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
-        findings += unreached(charts[0], missing, turns[0].variables, codes_of(*roots))
-        findings += [*kept(turns), *unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
+        findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
+        findings += [*kept(turns), *made_in_each_run(turns[-1])]
+        findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
         if all([x.kind != "lost" for x in findings]):
             findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, charts[0].summary() if charts else "")
-
-
-def is_chance(x: Finding, got: set[str]) -> bool:
-    """Was a factor in the data 0 in one run, and not in others? ``got``: the names of what got gradients there."""
-    return x.kind == "zero factor" and not x.advice and got.issuperset(x.numbers["variables"])
-
-
-def is_optimiser(x: Any) -> bool:
-    """Is it one of ours?"""
-    return issubclass(type(x), Optimiser)
 
 
 def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
@@ -273,32 +270,34 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
 
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
-    """Numbers that are read past us, and reach the result."""
+    """Numbers that are read past us, and reach the result.
+
+    Variables that were there before show in their memory what new ones show (see ``transforms/shadow.py``). Those too
+    large for a copy, which are locked, show their own numbers.
+    """
     leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole) and type(value_of(x)) is np.ndarray]
 
     def run_shadowed() -> Any:
-        with other_memory(leaves):
+        held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
+        for x, memory in held:
+            x._value = memory.copy(order="K")
+            memory[...] = shadow_of(memory)
+        try:
             return run()
+        finally:
+            for x, memory in held:
+                memory[...], x._value = x._value, memory
 
     try:
         checked_run(run_shadowed, *roots)
     except LostGradientError as error:
-        yield Finding("lost", str(error))
-
-
-@contextmanager
-def other_memory(leaves: list[Any]) -> Iterator[None]:
-    """A block in which Variables that were there before show in their memory what new ones show (see
-    ``transforms/shadow.py``). Those too large for a copy, which are locked, show their own numbers."""
-    held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
-    for x, memory in held:
-        x._value = memory.copy(order="K")
-        memory[...] = shadow_of(memory)
-    try:
-        yield
-    finally:
-        for x, memory in held:
-            memory[...], x._value = x._value, memory
+        held = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
+        shared = [x.name for x in leaves if id(value_of(x)) in held]  # w0 = w.value
+        text, advice = str(error), ""
+        if shared:
+            text = f"{text.partition('. Take ')[0]}. It is the memory of {shared[0]} itself, and changes with it"
+            advice = f"Keep a copy: {shared[0]}.value.copy()"
+        yield Finding("lost", text, advice)
 
 
 def last_operation(step: Callable[[], Any]) -> Any:
@@ -348,7 +347,8 @@ RULES = (
          "each step makes a new {who}, which does not remember the gradients of the steps before", ONCE),
     Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda b, s: True,
          "each step makes a new Schedule, which begins again at its first step", ONCE),
-    Rule("learning rate", "S.*S.*S", lambda b, s: all([0 < y.rate <= FALL * x.rate for x, y in pairwise(s)]),
+    Rule("learning rate", "S.*S.*S",
+         lambda b, s: s[0].rate > 0 and all([0 <= y.rate <= FALL * x.rate for x, y in pairwise(s)]),
          "the learning rate falls quickly, from step to step: {rates}",
          "Lower it less often: call the schedule once in an epoch, not in each step"),
 )  # fmt: skip
@@ -386,17 +386,13 @@ def rebound(turn: Turn) -> Iterator[Finding]:
             return
 
 
-def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
-    """The loss was computed before the step, which changes parameters and uses the same graph each time."""
-    start, leaves = chart.start, [x for x in chart.nodes if isinstance(x, VariableRole)]
+def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
+    """Steps that no gradient asks for: of an old graph, along a Variable itself, up a penalty; and a loss that is no
+    single number."""
+    start, moved, leaves = chart.start, turn.steps, [x for x in chart.nodes if isinstance(x, VariableRole)]
     if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in leaves]):
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
-
-
-def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
-    """Steps that no gradient asks for: along a Variable itself, up a penalty; and a loss that is no single number."""
-    start, moved = chart.start, turn.steps
     if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
         text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
@@ -437,12 +433,12 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
 
 # Why a Variable with a gradient stays as it is, and what to do.
 NO_STEP = "no opt.step() comes between backward() and the next zero_grad()", "In this order: zero_grad, backward, step"
-NO_GRADIENT = "its gradient was 0 when the optimiser made its step", "Look at what clips it or writes into it"
-NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
-ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
+NO_GRADIENT = "the gradient was 0 when the optimiser made its step", "Look at what clips it or writes into it"
+NO_RATE = "the learning rate of the optimiser is 0", "Raise it: opt.lr = 0.01"
+ROUNDED = "what a step adds is too small for the dtype", "Raise the learning rate, or train in a wider dtype"
 NAMESAKE = "the optimiser has another Variable of this name", "Make it last, and change Variables by w.value = new"
-NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
-NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
+NO_OPTIMISER = "no optimiser has {it}", "Give {it} to the optimiser; make an af.Constant of what is data"
+NO_WRITE = "nothing writes into {it}", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
 
 
 def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
@@ -451,16 +447,20 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
     names = {p.name for o in used for p in o.parameters if id(p) not in last.variables}
     lasting = {k: x for k, x in last.variables.items() if all([k in t.variables for t in turns]) or x.name in names}
     still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
+    least = 1e-12 * max([norm(np.ravel(g)) for t in turns for g in t.sums.values()], default=0)  # left by what cancels
     is_training = moved or any([last.after[k][1] is None for k in lasting])  # or it only computes gradients
     writes = is_training or (not last.gives_arrays and any(map(computes_with_gradient, codes_of(*roots))))
-    optimisers = used or [x for x in gc.get_objects() if still and not moved and is_optimiser(x)]
+    optimisers = used or [x for x in gc.get_objects() if still and not moved and issubclass(type(x), Optimiser)]
     reasons: dict[tuple[str, str] | None, list[Any]] = {}
     for k, x in [(id(x), x) for x in still]:
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
+        history = last.histories.get(k, History(x))
         if writer_since(value_of(x), turns[0].since):
-            is_0 = not np.any(last.after[k][1])
-            reason = NO_RATE if any([o.lr == 0 for o in own]) else NO_GRADIENT if is_0 else ROUNDED
-        elif own and used and np.any(last.before[k][1]) and "Z" not in last.histories[k].letters:
+            sizes = [e.size[1] for e in history.events if e.letter == "S" and e.size is not None]
+            rounded = ROUNDED if max(sizes, default=np.inf) > least else None
+            reason = rounded if np.any(last.after[k][1]) else NO_GRADIENT
+            reason = NO_RATE if any([o.lr == 0 for o in own]) else reason
+        elif own and used and np.any(last.before[k][1]) and "Z" not in history.letters:
             reason = None  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
@@ -468,8 +468,19 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
             reason = NO_WRITE if writes else None
         reasons.setdefault(reason, []).append(x)
     for (why, advice), xs in [(reason, xs) for reason, xs in reasons.items() if reason]:
-        text = f"{names_of(xs, lasting)} never change{'s' * (len(xs) == 1)}: {why}"
-        yield Finding("unmoved", text, advice, place_of(xs[0]))
+        s, it = ("s", "it") if len(xs) == 1 else ("", "them")
+        text = f"{names_of(xs, lasting)} never change{s}: {why.format(it=it)}"
+        yield Finding("unmoved", text, advice.format(it=it), place_of(xs[0]))
+
+
+def made_in_each_run(turn: Turn) -> Iterator[Finding]:
+    """Parameters that are made in each run and get gradients: layers, and Variables that are dropped after a step."""
+    for x, events in [(h.x, h.letters) for h in turn.histories.values() if h.x.number > turn.since]:
+        found = expression_of(x)
+        is_layer = found is not None and found.is_call and found.called[:1].isupper() and found.called != "Variable"
+        if (is_layer and id(x) not in turn.steps) or re.fullmatch("Z*BC*S?W", events):
+            text = f"{x.name} is made in each step, so what it has learned is lost"
+            yield Finding("made anew", text, ONCE, place_of(x))
 
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
@@ -481,13 +492,11 @@ def names_of(xs: list[Any], among: dict[int, Any]) -> str:
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
-    if turns[-1].size > turns[0].size:
-        return
     gc.collect()
     made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
     numbers = range(turns[0].since + 1, turns[1].since + 1)
     old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
-    if old:
+    if old and turns[-1].size <= turns[0].size:
         newest = max(old.values(), key=lambda x: x.number)
         chart = Chart(newest)
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6

@@ -240,7 +240,7 @@ class VariableRole(NodeRole):
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
-        self._live = bool(on)
+        self._live, self._cut = bool(on), None if on else cut_here("frozen", self.name)
 
     @property
     def grad(self) -> np.ndarray | MaybeNone:
