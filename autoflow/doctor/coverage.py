@@ -50,10 +50,10 @@ TIES: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 Key = tuple[str, int]  # file and line
 PLAIN = (int, float, np.float64, np.ndarray)
-STYLE = """<style>
+STYLE = """<meta name="viewport" content="width=device-width"><style>
 :root { color-scheme: light dark; --mute: light-dark(#656d76, #9198a1) }
 body { font: 14px/1.5 system-ui; margin: 2em auto; max-width: 70em; padding: 0 1em }
-pre { overflow-x: auto } .flows { color: light-dark(#1a7f37, #3fb950) } .constant, .recorded { color: var(--mute) }
+pre { white-space: pre-wrap } .flows { color: light-dark(#1a7f37, #3fb950) } .constant, .recorded { color: var(--mute) }
 .zero, .kink { color: light-dark(#9a6700, #d29922) } .lost, .nan, .overwritten { color: light-dark(#cf222e, #f85149) }
 </style>"""
 
@@ -172,9 +172,8 @@ class Coverage:
         """The same as a page, with colours."""
         lines = "\n".join([f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.shown(*files)])
         name = html.escape(os.path.basename(files[0]))
-        head = f'<meta name="viewport" content="width=device-width"><title>Gradients in {name}</title>{STYLE}'
-        page = f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre>"
-        return f'<!doctype html><html lang="en"><meta charset="utf-8">{page}</html>'
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Gradients in {name}</title>{STYLE}'
+        return f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre></html>"
 
 
 def is_plain(text: str, code: Any) -> bool:

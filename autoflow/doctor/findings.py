@@ -78,7 +78,11 @@ class Diagnosis:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join([f"<li>{html.escape(str(x))}</li>" for x in self.findings])
+        rows = ""
+        for x in self.findings:
+            place = x.place and f"<code>{html.escape(f'{x.place.where}: {x.place.text}')}</code>"
+            parts = f"<b>{html.escape(x.text)}</b>", place, html.escape(x.advice)
+            rows += f"<li>{'<br>'.join(filter(None, parts))}</li>"
         return f"<ol>{rows}</ol><p>{html.escape(str(self) if not rows else self.examined)}</p>"
 
 

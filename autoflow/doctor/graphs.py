@@ -153,7 +153,7 @@ def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
     r, (k, index, masked) = flow.record, flow.bad  # type: ignore[misc]
     shown = entry(chart, r, k, index)
     if masked:
-        text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
+        text = f"{r.rule.name} sends NaN to {shown}: the gradient that arrived was 0, but the slope there is infinite"
         advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
         return chart.finding("masked nan", r, text, advice, index=list(index))
     text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
@@ -211,7 +211,7 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
     """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
     rule, operand = r.rule, chart.operand(r, k)
-    for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)} none"
+    for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)}"
     if rule.derivatives.get(rule.names[k]) is zero or rule.name == "sign":
         kind, advice = "step", "Use a smooth function in its place"
         text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
@@ -230,7 +230,7 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
         factor = chart.operand(r, 1 - k) if is_product else f"the slope of {rule.name}"
         factor = "a factor" if factor in rule.names else factor
         text = f"{factor} is 0 {'everywhere' if is_product else 'here'}, so nothing comes to {operand}"
-    return chart.finding(kind, r, f"{text}: {for_whom}", advice, variables=names)
+    return chart.finding(kind, r, f"{text}: {for_whom} no gradient", advice, variables=names)
 
 
 def examine_units(chart: Chart) -> Iterator[Finding]:
@@ -402,11 +402,11 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
             advice = f"If pairs are not meant, write {indexed(chart.operand(r, column), ':, 0')} for the column"
-            yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
+            yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: every entry met every other", advice)
         mask = r.saved[1] if r.rule.name == "getitem" and isinstance(r.saved[1], np.ndarray) else np.zeros(0, int)
         fits = mask.size >= LEAST_EXAMPLES and mask.shape == r.saved[0].shape[: mask.ndim]
         if fits and mask.dtype.kind in "iu" and np.array_equal(np.unique(mask), [0, 1]):
-            text = f"a mask of {mask.dtype} is an index: it takes the entries 0 and 1, {mask.size} times"
+            text = f"a mask of {mask.dtype} is read as indices: it picks the entries 0 and 1, {mask.size} times"
             yield chart.finding("shapes", r, text, "Make it mask.astype(bool)")
 
 

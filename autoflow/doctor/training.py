@@ -43,6 +43,7 @@ from .notebook import users_frames
 from .passes import Chart, watching
 
 TURNS = 3
+NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
 FALL = 0.25  # a learning rate that becomes smaller than that in each step
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
@@ -136,11 +137,7 @@ class Turn:
             with listening(self.listen, events=self.note), watching(self.begin):
                 self.result = step()
         except AttributeError as error:
-            if (
-                error.name != "backward"
-                or not isinstance(error.obj, (int, float, np.generic, np.ndarray))
-                or self.passes
-            ):
+            if error.name != "backward" or not isinstance(error.obj, NUMBERS) or self.passes:
                 raise
             self.result = error.obj  # a number, which has left the graph
         finally:
@@ -394,7 +391,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
     if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
-        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
+        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, as if from its sum"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
     for key, step in [(k, s) for k, s in moved.items() if "S" not in turn.histories[k].letters]:
         x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
@@ -437,7 +434,7 @@ NO_GRADIENT = "the gradient was 0 when the optimiser made its step", "Look at wh
 NO_RATE = "the learning rate of the optimiser is 0", "Raise it: opt.lr = 0.01"
 ROUNDED = "what a step adds is too small for the dtype", "Raise the learning rate, or train in a wider dtype"
 NAMESAKE = "the optimiser has another Variable of this name", "Make it last, and change Variables by w.value = new"
-NO_OPTIMISER = "no optimiser has {it}", "Give {it} to the optimiser; make an af.Constant of what is data"
+NO_OPTIMISER = "no optimiser has {it}", "Give {it} to the optimiser; data should be an af.Constant"
 NO_WRITE = "nothing writes into {it}", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
 
 
@@ -497,10 +494,9 @@ def kept(turns: list[Turn]) -> Iterator[Finding]:
     numbers = range(turns[0].since + 1, turns[1].since + 1)
     old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
     if old and turns[-1].size <= turns[0].size:
-        newest = max(old.values(), key=lambda x: x.number)
-        chart = Chart(newest)
+        chart = Chart(max(old.values(), key=lambda x: x.number))
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
-        advice = "losses.append(float(loss))" if newest.number in numbers else "total += float(loss)"
+        advice = "losses.append(float(loss))" if chart.start.number in numbers else "total += float(loss)"
         text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
         yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
 

@@ -90,7 +90,7 @@ def explain(x: Any) -> str:
     >>> import autoflow as af
     >>> w = af.Variable(2.0, name="w", requires_grad=False)
     >>> explain(w * 3.0)
-    'w is frozen (line 2). Set w.requires_grad = True to let gradients flow to it'
+    'w is frozen (line 1). Set w.requires_grad = True to let gradients flow to it'
     """
     cut = cut_of(x)
     if cut is None:
@@ -117,8 +117,7 @@ def cuts_among(records: Iterable[Any]) -> str:
     records = list(records)
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-    said = "; ".join(cuts)
-    taken = [(text, shown(r)) for r, text in taken_out(records) if text not in said]
+    taken = [(text, shown(r)) for r, text in taken_out(records) if text not in "; ".join(cuts)]
     numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in taken]
     return "; ".join(dict.fromkeys([*cuts, *numbers]))
 

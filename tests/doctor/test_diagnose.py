@@ -95,7 +95,7 @@ SAID = {
     "targets_beyond_sigmoid": "Leave out the last sigmoid",
     "overflow_inside_of_a_finite_result": "exp of (x - 1.0)[1] = 999 is inf",
     "nothing_in_this_is_spread": "divide of (x - np.mean(x))[0] = 0 and np.std(x) = 0 is nan",
-    "limits_that_are_too_narrow": "clip passes 0 of 2 entries of x: x gets none",
+    "limits_that_are_too_narrow": "clip passes 0 of 2 entries of x: x gets no gradient",
     "no_variable_at_all": "no operation on a node was recorded. Make an af.Variable",
     "number_taken_in_a_function": "numbers leave the graph at float(x) (line",
     "stored_in_a_plain_array": "out has numbers of nodes only, and out * x (line",
@@ -105,15 +105,15 @@ SAID = {
     "value_between_two_networks": "weight, bias have no part in loss: np.tanh(body(X)).value",
     "rate_that_is_0_after_the_first_step": "from step to step: 0.05, 0, 0 (line",
     "parameter_made_in_each_step": "w is made in each step, so what it has learned is lost (line",
-    "mask_of_whole_numbers": "it takes the entries 0 and 1, 20 times (line",
+    "mask_of_whole_numbers": "it picks the entries 0 and 1, 20 times (line",
     "softmax_written_out_over_the_examples": "softmax makes p add up to 1 along axis 0, that of the examples (line",
     "start_that_is_no_copy": "It is the memory of w itself, and changes with it. Keep a copy: w.value.copy()",
     "drawn_from_parameters": "drawn * w (line",
-    "a_mask_in_which_nothing_is_left": "mask is 0 everywhere, so nothing comes to (X @ w) ** 2: w gets none (line",
+    "a_mask_in_which_nothing_is_left": "mask is 0 everywhere, so nothing comes to (X @ w) ** 2: w gets no",
     "frozen_in_a_loop": "weight is frozen (line",
     "array_of_an_output": "numbers leave the graph at np.asarray(net(X)) (line",
     "labels_that_begin_at_1": "nn.cross_entropy(X @ W, LABELS + sick)): cross_entropy: label 3 is not one of",
-    "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
+    "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets no gradient",
 }
 
 
@@ -290,7 +290,8 @@ def test_what_a_report_gives() -> None:
     assert data["findings"][0]["kind"] == "infinite slope"
     assert data["findings"][0]["place"]["text"] == "np.sqrt(x)"
     assert data["findings"][0]["index"] == [0]
-    assert "x[0] = 0" in found._repr_html_()
+    place = f"line {data['findings'][0]['place']['line']} of test_diagnose.py: np.sqrt(x)"
+    assert f"x[0] = 0 is inf</b><br><code>{place}</code><br>Keep its argument above 0" in found._repr_html_()
     assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")
 
 
