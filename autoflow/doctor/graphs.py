@@ -120,7 +120,7 @@ def place_of(x: Any) -> Place | None:
 
 def examine_values(chart: Chart) -> Iterator[Finding]:
     """The first operation whose value is NaN or infinite; if there is none, the first such derivative."""
-    slope = next((flow for flow in chart.flows if flow.came.bad is None and flow.bad is not None), None)
+    slope: Any = next((flow for flow in chart.flows if flow.came.bad is None and flow.bad is not None), None)
     bad = [r for r in chart.records if r.value is not None and first_bad(r.value)]
     if chart.start not in bad:  # what np.where did not choose does no harm
         below = set(map(id, ancestors(slope.record))) if slope is not None and not slope.bad[2] else ()
@@ -150,7 +150,7 @@ def bad_value(chart: Chart, r: Record) -> Finding:
 
 def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
     """An operation that sends NaN or infinity though what came is finite."""
-    r, (k, index, masked) = flow.record, flow.bad  # type: ignore[misc]
+    r, (k, index, masked) = flow.record, flow.bad
     shown = entry(chart, r, k, index)
     if masked:
         text = f"{r.rule.name} sends NaN to {shown}: the gradient that arrived was 0, but the slope there is infinite"

@@ -47,7 +47,7 @@ class GradientFlow:
     record: Record
     came: Size
     sent: dict[int, Size] = field(default_factory=dict)
-    bad: tuple[int, tuple[int, ...], bool] | None = None  # operand, index, is what came 0 there?
+    bad: Any = None  # operand, index, is what came 0 there?
     dead: tuple[int, int] | None = None  # columns that received nothing, and the number of columns
 
     def note(self, k: int, g: Any, sent: Any, sums: dict[int, Any]) -> None:

@@ -45,7 +45,6 @@ from .passes import Chart, watching
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
-FALL = 0.25  # a learning rate that becomes smaller than that in each step
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
@@ -128,7 +127,7 @@ class Turn:
         for x in xs:
             history = self.histories.setdefault(id(x), History(x))
             history.note_write()
-            size, new = measure(read_grad(x, x.dtype)), self.passes[-1].sums.get(id(x)) if letter == "B" else None
+            size, new = measure(state_of(x)[1]), self.passes[-1].sums.get(id(x)) if letter == "B" else None
             history.events.append(Event(letter, who, rate, size, measure(new), reached))
 
     def run(self, step: Callable[[], Any]) -> None:
@@ -345,7 +344,7 @@ RULES = (
     Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda b, s: True,
          "each step makes a new Schedule, which begins again at its first step", ONCE),
     Rule("learning rate", "S.*S.*S",
-         lambda b, s: s[0].rate > 0 and all([0 <= y.rate <= FALL * x.rate for x, y in pairwise(s)]),
+         lambda b, s: s[0].rate > 0 and all([0 <= y.rate <= x.rate / 4 for x, y in pairwise(s)]),
          "the learning rate falls quickly, from step to step: {rates}",
          "Lower it less often: call the schedule once in an epoch, not in each step"),
 )  # fmt: skip
@@ -386,15 +385,15 @@ def rebound(turn: Turn) -> Iterator[Finding]:
 def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     """Steps that no gradient asks for: of an old graph, along a Variable itself, up a penalty; and a loss that is no
     single number."""
-    start, moved, leaves = chart.start, turn.steps, [x for x in chart.nodes if isinstance(x, VariableRole)]
-    if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in leaves]):
+    start, moved, used = chart.start, turn.steps, [x for x in chart.nodes if isinstance(x, VariableRole)]
+    if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in used]):
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
     if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
         text = f"backward() starts from {chart.name(start)} of shape {start.shape}, as if from its sum"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
-    for key, step in [(k, s) for k, s in moved.items() if "S" not in turn.histories[k].letters]:
-        x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
+    for key in moved.keys() - {k for k, history in turn.histories.items() if "S" in history.letters}:
+        x, step, (w, _), g = turn.variables[key], moved[key], turn.before[key], turn.sums.get(key)
         if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
             where = os.path.basename(writer_since(value_of(x), turn.since))
             text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"

@@ -299,3 +299,14 @@ def a_copy_that_adapts_to_each_task() -> Any:
 def embeddings_of_two_classes() -> Any:
     E, v = af.Variable(draw(2, 4), name="E"), af.Variable(draw(4), name="v")
     return [E, v], lambda: np.mean((E[LABELS] @ v - T) ** 2)
+
+
+@meant
+def gradients_that_are_returned() -> Any:
+    w, loss = line()
+
+    def step() -> None:
+        (g,) = af.gradients(loss(), [w])
+        w.value = w.value - 0.1 * g
+
+    return step
