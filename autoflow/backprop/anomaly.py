@@ -58,7 +58,7 @@ def check_operation(node: Any) -> None:
     if record.extra is None or record.extra.line is None:
         extend(record, line=caller())
     if modes().strict and column_met_row(record) is not None:  # in class
-        text = f"{shapes(record)} in {record.rule.name}: each entry met each other. Is that meant?"
+        text = f"{shapes(record)} in {record.rule.name}: every entry met every other. Is that meant?"
         frame = user_frame()
         warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
     found = first_bad(node.value)

@@ -29,7 +29,7 @@ from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import NodeRole, current_record
 from ..program.source import code_of, find, running, taken_out
-from .passes import GradientFlow, Pass, watching
+from .passes import Chart, GradientFlow, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
 STATES = {
@@ -37,7 +37,7 @@ STATES = {
     "lost": ("x", "numbers leave the graph here, and their gradient is lost"),
     "nan": ("!", "a derivative is NaN or infinite"),
     "zero": ("0", "a gradient came, and nothing was sent on to one of the operands"),
-    "kink": ("^", "a function is at its kink, where any of two slopes may be taken"),
+    "kink": ("^", "a function is at its kink, where either of two slopes may be taken"),
     "flows": (">", "gradients flow"),
     "constant": ("=", "constant on purpose: detached, frozen, or computed under af.no_grad()"),
     "recorded": (".", "recorded, but no gradient came here"),
@@ -50,13 +50,12 @@ TIES: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 Key = tuple[str, int]  # file and line
 PLAIN = (int, float, np.float64, np.ndarray)
-STYLE = """
+STYLE = """<meta name="viewport" content="width=device-width"><style>
 :root { color-scheme: light dark; --mute: light-dark(#656d76, #9198a1) }
 body { font: 14px/1.5 system-ui; margin: 2em auto; max-width: 70em; padding: 0 1em }
-pre { overflow-x: auto } i { display: inline-block; width: 6.5em; font-style: normal; color: var(--mute) }
-.flows { color: light-dark(#1a7f37, #3fb950) } .zero, .kink { color: light-dark(#9a6700, #d29922) }
-.lost, .nan, .overwritten { color: light-dark(#cf222e, #f85149) } .constant, .recorded { color: var(--mute) }
-"""
+pre { white-space: pre-wrap } .flows { color: light-dark(#1a7f37, #3fb950) } .constant, .recorded { color: var(--mute) }
+.zero, .kink { color: light-dark(#9a6700, #d29922) } .lost, .nan, .overwritten { color: light-dark(#cf222e, #f85149) }
+</style>"""
 
 
 @dataclass
@@ -66,7 +65,7 @@ class Coverage:
     lines: dict[Key, dict[str, set[Any]]] = field(default_factory=dict)
     takers: dict[Key, str] = field(default_factory=dict)  # what takes numbers out of the graph there
     order: list[Key | None] = field(default_factory=list)  # the line of each operation
-    passes: list[Pass] = field(default_factory=list)  # those that are running, and the last one
+    passes: list[Chart] = field(default_factory=list)  # those that are running, and the last one
 
     def add(self, x: Any, state: str, operand: int | None = None) -> Key | None:
         """Note a state of the line of a record, or of what cut a history; returns the line."""
@@ -91,10 +90,10 @@ class Coverage:
             if (cut := cut_of(constant)) is not None and cut.cause != "made":
                 self.add(cut, "constant")
 
-    def begin(self) -> Pass:
+    def begin(self) -> Chart:
         """A backward pass begins, maybe inside of another: note what the others have sent, and let go of what ended."""
         self.note_passes()
-        self.passes = [*[p for p in self.passes if p.opener() is not None], Pass()]
+        self.passes = [*[p for p in self.passes if p.opener() is not None], Chart()]
         return self.passes[-1]
 
     def note_passes(self) -> None:
@@ -154,27 +153,27 @@ class Coverage:
             found.append((k, state, text.rstrip("\n") + (f"  <- {taker}" if taker else "")))
         return found
 
-    def to_text(self, *files: str) -> str:
-        """The sources, each line with the sign of its state, and what the signs mean."""
-        body: list[str] = []
+    def shown(self, *files: str) -> Iterator[tuple[str, str]]:
+        """The sources, each line with its state and the sign of that; then what the signs mean, and a percentage."""
         for file in files:
-            body += [f"{os.path.basename(file)}:"] * (len(files) > 1)
-            body += [f"{STATES[state][0] if state else ' '} {k:4} {text}" for k, state, text in self.rows(file)]
+            yield from [("", f"{os.path.basename(file)}:")] if len(files) > 1 else ()
+            for k, state, text in self.rows(file):
+                yield state, f"{STATES[state][0] if state else ' '} {k:4} {text}"
         used = {self.state(key) for key in self.lines if key[0] in files}
-        meant = [f"{sign} {meaning}" for state, (sign, meaning) in STATES.items() if state in used]
-        percent = f"Gradients flow on {self.percent(*files):.0f} % of the lines with operations."
-        return "\n".join([*body, "", *meant, percent])
+        yield "", ""
+        yield from [(state, f"{sign} {meaning}") for state, (sign, meaning) in STATES.items() if state in used]
+        yield "", f"Gradients flow on {self.percent(*files):.0f} % of the lines with operations."
+
+    def to_text(self, *files: str) -> str:
+        """These lines."""
+        return "\n".join([text for _, text in self.shown(*files)])
 
     def to_html(self, *files: str) -> str:
-        """The same as a page."""
-        body = ""
-        for file in files:
-            rows = [f'<span class="{s}"><i>{s}</i>{k:4} {html.escape(text)}</span>\n' for k, s, text in self.rows(file)]
-            name, percent = html.escape(os.path.basename(file)), self.percent(file)
-            body += f"<h1>{name}: gradients flow on {percent:.0f} % of the lines with operations</h1>"
-            body += f"<pre>{''.join(rows)}</pre>"
-        head = f"<title>{html.escape(os.path.basename(files[0]))}</title><style>{STYLE}</style>"
-        return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{body}</html>'
+        """The same as a page, with colours."""
+        lines = "\n".join([f'<span class="{state}">{html.escape(text)}</span>' for state, text in self.shown(*files)])
+        name = html.escape(os.path.basename(files[0]))
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Gradients in {name}</title>{STYLE}'
+        return f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre></html>"
 
 
 def is_plain(text: str, code: Any) -> bool:

@@ -20,7 +20,8 @@ KINDS = (
 
 # What is not said where one of these is, from which it follows.
 FOLLOWS = {
-    "unreached": {"lost"}, "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
+    "unreached": {"lost"}, "unmoved": {"rebound"}, "growing": {"rebound"},
+    "error": {"growing", "nan value", "infinite value", "masked nan", "infinite slope"},
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ class Finding:
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        where = f" ({self.place.where}: {self.place.text})" if self.place is not None else ""
+        where = f" ({self.place.where}: {self.place.text})" if self.place and "(line " not in self.text else ""
         return f"{self.text.rstrip('.')}{where}.{f' {self.advice}.' if self.advice else ''}"
 
 
@@ -77,7 +78,11 @@ class Diagnosis:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join([f"<li>{html.escape(str(x))}</li>" for x in self.findings])
+        rows = ""
+        for x in self.findings:
+            place = x.place and f"<code>{html.escape(f'{x.place.where}: {x.place.text}')}</code>"
+            parts = f"<b>{html.escape(x.text)}</b>", place, html.escape(x.advice)
+            rows += f"<li>{'<br>'.join(filter(None, parts))}</li>"
         return f"<ol>{rows}</ol><p>{html.escape(str(self) if not rows else self.examined)}</p>"
 
 
@@ -86,5 +91,5 @@ def diagnosis(findings: Sequence[Finding], examined: str) -> Diagnosis:
     seen: dict[tuple[str, Any], Finding] = {}
     kinds = {x.kind for x in findings}
     for x in [x for x in findings if kinds.isdisjoint(FOLLOWS.get(x.kind, ()))]:
-        seen.setdefault((x.kind, x.place or x.text), x)
+        seen.setdefault((x.kind, (x.place.where, x.place.text) if x.place else x.text), x)
     return Diagnosis(tuple(sorted(seen.values(), key=lambda x: KINDS.index(x.kind))), examined)

@@ -10,7 +10,6 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from ..program.names import Naming, expression_of
 from ..program.source import READERS, Place, code_of, is_path, numbers_read, taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
-from .passes import GradientFlow, Pass, Size, watching
+from .passes import Chart, GradientFlow, watching
 
 LOGARITHM = "Keep its argument above 0: np.log(np.maximum(x, 1e-12)); or take af.special.logsumexp, af.nn.log_softmax"
 INSIDE, DENOMINATOR = "Keep its argument inside of -1 and 1", "Keep the denominator away from 0"
@@ -42,76 +41,19 @@ GATES = {  # what passes some entries only, and what to do where it passes none
     "minimum": "", "fmax": "", "fmin": "", "absolute": "", "maximum": OTHER_WEIGHTS, "relu": OTHER_WEIGHTS,
     "where": "Look at its condition", "clip": "Make its limits wider",
 }  # fmt: skip
-# Where functions are saturated, by their values.
-FLAT = {"tanh": 0.999, "expit": 0.001, "sigmoid": 0.001, "erf": 0.999, "arctan": 1.56}
-BOUNDS = {"tanh": (-1, 1), "sigmoid": (0, 1), "expit": (0, 1)}  # of their values
+BOUNDS = {  # of functions that are flat near them
+    "tanh": (-1, 1), "erf": (-1, 1), "arctan": (-np.pi / 2, np.pi / 2), "sigmoid": (0, 1), "expit": (0, 1),
+}  # fmt: skip
 TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
-NO_CUT = "it is a Constant"
-ELSEWHERE = "what was computed from it does not lead there"
+ELSEWHERE = "what was computed with {it} does not lead there"
 NO_NODE = "no operation on a node was recorded. Make an af.Variable of what you want the gradient of"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
+PRODUCTS = ("multiply", "matmul", "dot", "inner", "outer")
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
-
-
-class Chart:
-    """A graph and one pass through it: what the examinations read."""
-
-    def __init__(self, start: Any, made: Pass | None = None, others: Sequence[Pass] = ()) -> None:
-        made = made or Pass()
-        self.start, self.flows, self.others = start, made.flows, others
-        self.nodes = list(ancestors(start))
-        self.records = sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
-        self.leaves = [x for x in self.nodes if isinstance(x, VariableRole)]
-        self.sums = made.sums
-        self.grads = {key: Size.of(g) for key, g in made.sums.items()}
-
-    @cached_property
-    def bad_slope(self) -> Any:
-        """The first operation that sends NaN or infinity though what came is finite."""
-        return next((flow for flow in self.flows if flow.came.bad is None and flow.bad is not None), None)
-
-    @cached_property
-    def bad_values(self) -> list[Record]:
-        """The operations whose NaN or infinity has come into the result, or else into the first bad slope."""
-        bad = [r for r in self.records if r.value is not None and first_bad(r.value)]
-        harmless = not self.bad_slope or self.bad_slope.bad[2]  # what np.where did not choose does no harm
-        if self.start in bad or harmless:
-            return bad if self.start in bad else []
-        below = set(map(id, ancestors(self.bad_slope.record))) - {id(self.bad_slope.record)}
-        return [r for r in bad if id(r) in below]
-
-    @cached_property
-    def program(self) -> Naming:
-        """The names that the program gives to the nodes."""
-        return Naming(self.nodes)
-
-    def name(self, x: Any) -> str:
-        """The name of a record or a leaf."""
-        own = getattr(x, "_name", None)
-        found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
-        return str(found or (x.node_name if isinstance(x, Record) else x.name))
-
-    def operand(self, record: Record, k: int) -> str:
-        """The name of a record's k-th operand."""
-        x = record.parents[k]
-        shown = self.program.operand(record, k)
-        return str(shown or (self.name(x) if x is not None else record.rule.names[k]))
-
-    def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
-        """A finding at a record."""
-        return Finding(kind, text, advice, self.program.place(record), numbers)
-
-    def summary(self) -> str:
-        """The part of the graph that was examined."""
-        sizes = sorted([g.rms for g in self.grads.values() if g.bad is None])
-        span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
-        found = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
-        many = "s" * (len(self.leaves) != 1)
-        return f"Examined: {len(self.records)} operations, {len(self.leaves)} Variable{many}{found}."
 
 
 def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
@@ -129,13 +71,12 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
     """
     if not isinstance(node, NodeRole) or gradient_target(node) is None:
         return diagnosis([no_history(node)], "")
-    made, value, stopped = Pass(), value_of(node), []
+    chart, value, stopped = Chart(gradient_target(node)), value_of(node), []
     try:
-        with switched(anomaly=False), watching(lambda: made):  # what that mode would raise is said
+        with switched(anomaly=False), watching(lambda: chart):  # what that mode would raise is said
             run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
     except StaleValueError as error:
         stopped = [Finding("overwritten", str(error))]
-    chart = Chart(gradient_target(node), made)
     return diagnosis([*stopped, *examine(chart), *unreached(chart, wanted)], chart.summary())
 
 
@@ -148,7 +89,7 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     """Why nothing flows to a result. ``last``: the operation that was recorded last, in a run of functions."""
     if isinstance(node, NodeRole):
         name = getattr(node, "_name", None) or "the result"
-        return Finding("no history", f"no gradient flows to {name}: {explain(node) or NO_CUT}")
+        return Finding("no history", f"no gradient flows to {name}: {explain(node) or 'it is a Constant'}")
     what = f"the result is no node but {type(node).__name__}" if node is not None else "backward() starts at a leaf"
     found = expression_of(last)
     cause = taken_by(code_of(last) if found else None, *codes)
@@ -156,19 +97,17 @@ def no_history(node: Any, last: Any = None, codes: Sequence[Any] = ()) -> Findin
     return Finding("no history", text, "", found.place if found and not cause else None)
 
 
-def unreached(
-    chart: Chart, wanted: Sequence[Any], used: Container[int] = (), codes: Sequence[Any] = ()
-) -> Iterator[Finding]:
+def unreached(chart: Chart, wanted: Sequence[Any], used: Container[int] = (), *codes: Any) -> Iterator[Finding]:
     """Variables that should get a gradient and are not in the graph, by the reason. ``used``: the ids of those with
     which some operation has computed, in the run of functions with these codes."""
     reached, reasons = {id(x) for x in chart.nodes}, dict[str, list[Any]]()
     for x in [x for x in wanted if id(gradient_target(x)) not in reached]:
-        unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed from it"
+        unused = (taken_by(*codes) or ELSEWHERE) if id(x) in used else "nothing was computed with {it}"
         reasons.setdefault(cuts_among(chart.records) or explain(x) or unused, []).append(x)
     for why, xs in reasons.items():
-        verb = "has" if len(xs) == 1 else "have"
+        verb, it = ("has", "it") if len(xs) == 1 else ("have", "them")
         text = f"{', '.join(map(chart.name, xs))} {verb} no part in {chart.name(chart.start)}: {why}"
-        yield Finding("unreached", text, "", place_of(xs[0]))
+        yield Finding("unreached", text.replace("{it}", it), "", place_of(xs[0]))
 
 
 def place_of(x: Any) -> Place | None:
@@ -180,23 +119,45 @@ def place_of(x: Any) -> Place | None:
 
 
 def examine_values(chart: Chart) -> Iterator[Finding]:
-    """The first operation whose value is NaN or infinite though its operands are finite."""
-    for r in chart.bad_values[:1]:
-        value = np.asarray(r.value)
-        index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
-        shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
-        text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
-        advice = ADVICE.get(r.rule.name, "")
-        if r.dtype == np.float16:
-            advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
-        found = value[index]
-        for k in range(len(r.parents)):
-            operand = np.asarray(value_of_saved(r, k), float)
-            if wrong := first_bad(operand):
-                text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
-                found = operand[~np.isfinite(operand)][0]
-        kind = "nan value" if np.isnan(found) else "infinite value"
-        yield chart.finding(kind, r, text, advice, index=list(index))
+    """The first operation whose value is NaN or infinite; if there is none, the first such derivative."""
+    slope: Any = next((flow for flow in chart.flows if flow.came.bad is None and flow.bad is not None), None)
+    bad = [r for r in chart.records if r.value is not None and first_bad(r.value)]
+    if chart.start not in bad:  # what np.where did not choose does no harm
+        below = set(map(id, ancestors(slope.record))) if slope is not None and not slope.bad[2] else ()
+        bad = [r for r in bad if id(r) in below and r is not slope.record]
+    if bad:
+        yield bad_value(chart, bad[0])
+    elif slope is not None:
+        yield bad_slope(chart, slope)
+
+
+def bad_value(chart: Chart, r: Record) -> Finding:
+    """An operation whose value is NaN or infinite, though most often its operands are finite."""
+    value = np.asarray(r.value)
+    index = tuple(map(int, np.argwhere(~np.isfinite(value))[0]))
+    shown = [entry(chart, r, k, index) for k in range(len(r.parents))]
+    text = f"{r.rule.name} of {' and '.join([x for x in shown if x])} is {value[index]}"
+    advice, found = ADVICE.get(r.rule.name, ""), value[index]
+    if r.dtype == np.float16:
+        advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
+    for k in range(len(r.parents)):
+        operand = np.asarray(value_of_saved(r, k), float)
+        if wrong := first_bad(operand):
+            text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
+            found = operand[~np.isfinite(operand)][0]
+    return chart.finding("nan value" if np.isnan(found) else "infinite value", r, text, advice, index=list(index))
+
+
+def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
+    """An operation that sends NaN or infinity though what came is finite."""
+    r, (k, index, masked) = flow.record, flow.bad
+    shown = entry(chart, r, k, index)
+    if masked:
+        text = f"{r.rule.name} sends NaN to {shown}: the gradient that arrived was 0, but the slope there is infinite"
+        advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
+        return chart.finding("masked nan", r, text, advice, index=list(index))
+    text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
+    return chart.finding("infinite slope", r, text, ADVICE.get(r.rule.name, ""), index=list(index))
 
 
 def value_of_saved(record: Record, k: int) -> Any:
@@ -224,29 +185,12 @@ def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
     return name if value.ndim else f"{'' if is_literal else f'{name} = '}{value[()]:.6g}"
 
 
-def examine_slopes(chart: Chart) -> Iterator[Finding]:
-    """The first derivative that is NaN or infinite, where values are not."""
-    if (flow := chart.bad_slope) is None or chart.bad_values:
-        return
-    r, (k, index, masked) = flow.record, flow.bad
-    shown = entry(chart, r, k, index)
-    if masked:
-        text = f"{r.rule.name} sends NaN to {shown}: a gradient of 0 came, but its slope is infinite there"
-        advice = "Compute under af.safe_masking(), or choose safe numbers first: np.where(ok, x, 1.0)"
-    else:
-        text = f"the derivative of {r.rule.name} at {shown} is {str(flow.sent[k].bad).split(' at ')[0]}"
-        advice = ADVICE.get(r.rule.name, "")
-    yield chart.finding("masked nan" if masked else "infinite slope", r, text, advice, index=list(index))
-
-
 # ---------------------------------------------------------------- zeros
 
 
 def examine_zeros(chart: Chart) -> Iterator[Finding]:
     """Operations that send nothing on and so give Variables a gradient of zero."""
-    dry = {id(x) for x in chart.leaves if (g := chart.grads.get(id(x))) is not None and not g.nonzero and g.bad is None}
-    if not dry:
-        return
+    dry = {key for key, g in chart.sums.items() if not np.any(g)}
     fed = {id(x) for flow in chart.flows if flow.came.nonzero for k, x in enumerate(flow.record.parents)
            if x is not None and k in flow.sent and flow.sent[k].nonzero}  # fmt: skip
     closed: set[int] = set()  # records with nothing to send, the first ones of the program before the others
@@ -255,7 +199,7 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
             parent = flow.record.parents[k]
             if flow.came.nonzero and not sent.nonzero and sent.entries and id(parent) not in fed:
                 names = [chart.name(x) for x in ancestors(parent) if id(x) in dry]
-                is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.leaves)  # one of many units
+                is_single = sent.entries < LEAST_EXAMPLES and len(dry) < len(chart.sums)  # one of many units
                 others = [x for j, x in enumerate(flow.record.parents) if j != k and x is not None]
                 follows = any([id(x) in closed for other in others for x in ancestors(other)])
                 if names and not follows and not (is_single and (not others or flow.record.rule.name in GATES)):
@@ -267,7 +211,7 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
     """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
     rule, operand = r.rule, chart.operand(r, k)
-    for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)} none"
+    for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)}"
     if rule.derivatives.get(rule.names[k]) is zero or rule.name == "sign":
         kind, advice = "step", "Use a smooth function in its place"
         text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
@@ -276,15 +220,17 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
     elif r.dtype == np.float16 or flow.came.rms < 1e-200:
         kind, advice = "underflow", "Scale the loss: af.GradScaler"
         text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
-    elif rule.name in FLAT or rule.name == "exp":
+    elif rule.name in BOUNDS or rule.name == "exp":
         kind, advice = "saturated", SMALLER
         text = f"{rule.name} is flat at {operand}, its derivative is 0"
     else:
-        is_weight = any([isinstance(x, VariableRole) for j, x in enumerate(r.parents) if j != k])
-        kind, advice = "zero factor", "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
-        what = "a factor in {} is 0 everywhere" if len(r.parents) > 1 else "the derivative of {} is 0 here"
-        text = f"{what.format(rule.name)}, so nothing comes to {operand}"
-    return chart.finding(kind, r, f"{text}: {for_whom}", advice, variables=names)
+        kind, is_product = "zero factor", rule.name in PRODUCTS and len(r.parents) == 2
+        is_weight = is_product and isinstance(r.parents[1 - k], VariableRole)
+        advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
+        factor = chart.operand(r, 1 - k) if is_product else f"the slope of {rule.name}"
+        factor = "a factor" if factor in rule.names else factor
+        text = f"{factor} is 0 {'everywhere' if is_product else 'here'}, so nothing comes to {operand}"
+    return chart.finding(kind, r, f"{text}: {for_whom} no gradient", advice, variables=names)
 
 
 def examine_units(chart: Chart) -> Iterator[Finding]:
@@ -296,9 +242,9 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
             if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
-        elif r.rule.name in FLAT and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
-            limit = FLAT[r.rule.name]
-            flat = np.mean(np.abs(y) > limit) if limit > 0.5 else np.mean((y < limit) | (y > 1 - limit))
+        elif r.rule.name in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
+            low, high = BOUNDS[r.rule.name]
+            flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000)
             if flat > 0.9:
                 text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
                 yield chart.finding("saturated", r, text, SMALLER)
@@ -369,11 +315,13 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
             text = f"{chart.name(x)} has passed a {squashing(x)}, and the loss takes one itself"
             yield chart.finding("twice", x, text, "Give the loss the scores, without it")
         x = through(r, "getitem", "log")
-        if r.rule.name == "getitem" and x is not None and "softmax" in x.rule.name and len(x.shape) > 1:
-            index, axis = r.saved[1], x.saved[1] % len(x.shape)
+        if r.rule.name == "getitem" and x is not None and "softmax" in squashing(x) and len(x.shape) > 1:
+            below = x.parents[1] if x.rule.name == "divide" else x  # the sum, where it is written out
+            index, axis = r.saved[1], below.saved[1] % len(x.shape)
             chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
-            if isinstance(chosen, np.ndarray) and np.array_equal(chosen.ravel(), range(x.shape[axis])):
-                text = f"{x.rule.name} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
+            is_pairs = chosen is not None and all([np.array_equal(i, chosen) for i in index])  # each with its own
+            if isinstance(chosen, np.ndarray) and not is_pairs and np.array_equal(chosen.ravel(), range(x.shape[axis])):
+                text = f"{squashing(x)} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
                 yield chart.finding("range", x, text, "Take the axis of the classes, axis=1")
 
 
@@ -400,27 +348,23 @@ def examine_targets(chart: Chart) -> Iterator[Finding]:
     """Targets that are out of the reach of the function before the loss."""
     for r in [r for r in chart.records if r.rule.name == "subtract"]:
         for x, other, target in zip(r.parents, r.parents[::-1], r.saved[1::-1], strict=True):
-            low, high = BOUNDS.get(x.rule.name if isinstance(x, Record) and other is None else "", (-np.inf, np.inf))
-            if isinstance(target, np.ndarray) and target.size >= LEAST_EXAMPLES:
-                outside = np.count_nonzero((target < low) | (target > high))
-                if 2 * outside > target.size:
-                    text = f"{x.rule.name} gives {low} to {high}, and {outside} of {target.size} targets are outside"
+            bounds = BOUNDS.get(x.rule.name) if isinstance(x, Record) and other is None else None
+            if bounds and isinstance(target, np.ndarray):
+                outside = np.count_nonzero((target < bounds[0]) | (target > bounds[1]))
+                if 2 * outside > target.size >= LEAST_EXAMPLES:
+                    span = "{:.3g} to {:.3g}".format(*bounds)
+                    text = f"{x.rule.name} gives {span}, and {outside} of {target.size} targets are outside"
                     yield chart.finding("range", r, text, f"Leave out the last {x.rule.name}, or scale the targets")
 
 
 def examine_chains(chart: Chart) -> Iterator[Finding]:
     """Gradients that grow or shrink steadily on the longest path: from turn to turn of a loop, from layer to layer."""
     came = {id(flow.record): flow for flow in chart.flows if flow.came.bad is None and flow.came.nonzero}
-    groups: dict[str, list[GradientFlow]] = {}
-    for r in longest_path(chart):
-        if id(r) in came:
-            groups.setdefault(r.rule.name, []).append(came[id(r)])
-    found: list[tuple[float, list[GradientFlow]]] = []
-    for flows in [flows for flows in groups.values() if len(flows) >= LEAST_STEPS]:
-        changes = np.diff([math.log(flow.came.rms) for flow in flows])
-        if abs(changes.sum()) > max(math.log(RANGE), 2 * np.abs(changes).max()):  # large, and steady
-            found.append((abs(changes.sum()), flows))
-    for _, flows in sorted(found, key=lambda pair: -pair[0])[:1]:
+    chains: dict[str, list[GradientFlow]] = {}
+    for r in [r for r in longest_path(chart) if id(r) in came]:
+        chains.setdefault(r.rule.name, []).append(came[id(r)])
+    flows = max([*chains.values()], key=change_along, default=[])
+    if change_along(flows) > math.log(RANGE):
         sizes = [flow.came.rms for flow in flows]
         factor = (sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))
         kind, verb = ("exploding", "grows") if factor > 1 else ("vanishing", "shrinks")
@@ -434,23 +378,36 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
         yield chart.finding(kind, flows[-1].record, text, advice, factor=factor, steps=len(sizes), begin=begin)
 
 
+def change_along(flows: list[GradientFlow]) -> float:
+    """The logarithm of how much gradients grow or shrink along these; 0 unless steadily, in several steps."""
+    changes = np.diff([math.log(flow.came.rms) for flow in flows])
+    total = float(abs(changes.sum()))
+    return total if len(flows) >= LEAST_STEPS and total > 2 * np.abs(changes).max() else 0.0
+
+
 def longest_path(chart: Chart) -> Iterator[Record]:
     """The records on the longest path from the result to a leaf."""
-    depth = {id(x): 0 for x in chart.nodes}
-    for r in chart.records:
-        depth[id(r)] = 1 + max([depth[id(p)] for p in r.parents if p is not None], default=0)
+    depth: dict[int, int] = {}
     x = chart.start
+    for r in chart.records:
+        depth[id(r)] = 1 + max([depth.get(id(p), 0) for p in r.parents])
     while isinstance(x, Record):
         yield x
-        x = max([p for p in x.parents if p is not None], key=lambda p: depth[id(p)])
+        x = max([p for p in x.parents if p is not None], key=lambda p: depth.get(id(p), 0))
 
 
 def examine_shapes(chart: Chart) -> Iterator[Finding]:
-    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant."""
+    """``(5, 1) - (5,)``: a column met a row, and a square came out. One that was made a column by an index is meant.
+    And a mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
             advice = f"If pairs are not meant, write {indexed(chart.operand(r, column), ':, 0')} for the column"
-            yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: each entry met each other", advice)
+            yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: every entry met every other", advice)
+        mask = r.saved[1] if r.rule.name == "getitem" and isinstance(r.saved[1], np.ndarray) else np.zeros(0, int)
+        fits = mask.size >= LEAST_EXAMPLES and mask.shape == r.saved[0].shape[: mask.ndim]
+        if fits and mask.dtype.kind in "iu" and np.array_equal(np.unique(mask), [0, 1]):
+            text = f"a mask of {mask.dtype} is read as indices: it picks the entries 0 and 1, {mask.size} times"
+            yield chart.finding("shapes", r, text, "Make it mask.astype(bool)")
 
 
 def examine_readers(chart: Chart) -> Iterator[Finding]:
@@ -463,6 +420,6 @@ def examine_readers(chart: Chart) -> Iterator[Finding]:
 
 
 EXAMINATIONS = (
-    examine_readers, examine_values, examine_slopes, examine_zeros, examine_units, examine_likeness, examine_layers,
+    examine_readers, examine_values, examine_zeros, examine_units, examine_likeness, examine_layers,
     examine_scores, examine_losses, examine_targets, examine_chains, examine_shapes,
 )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +15,10 @@ from ..backprop.anomaly import first_bad
 from ..backprop.engine import Opened, OpenRecord, Pair
 from ..base.modes import switched
 from ..base.numbering import now
-from ..nodes.nodes import NodeRole, value_of
-from ..nodes.records import Record
+from ..nodes.nodes import NodeRole, VariableRole, value_of
+from ..nodes.records import Record, ancestors
+from ..program.names import Naming
+from .findings import Finding
 
 
 class Size(NamedTuple):
@@ -36,16 +40,15 @@ class Size(NamedTuple):
         return cls(a.size, int(np.count_nonzero(a)), rms, first_bad(np.asarray(g)), float(np.sign(np.sum(np.real(g)))))
 
 
+@dataclass(slots=True)
 class GradientFlow:
     """The gradient that a record received in a pass, and what it sent to each operand."""
 
-    __slots__ = ("bad", "came", "dead", "record", "sent")
-
-    def __init__(self, record: Record, came: Size) -> None:
-        self.record, self.came = record, came
-        self.sent: dict[int, Size] = {}
-        self.bad: tuple[int, tuple[int, ...], bool] | None = None  # operand, index, is what came 0 there?
-        self.dead: tuple[int, int] | None = None  # columns that received nothing, and the number of columns
+    record: Record
+    came: Size
+    sent: dict[int, Size] = field(default_factory=dict)
+    bad: Any = None  # operand, index, is what came 0 there?
+    dead: tuple[int, int] | None = None  # columns that received nothing, and the number of columns
 
     def note(self, k: int, g: Any, sent: Any, sums: dict[int, Any]) -> None:
         """Note the gradient sent to operand ``k``, and add it up if that is a Variable."""
@@ -63,20 +66,60 @@ class GradientFlow:
             self.dead = int(np.sum(came & ~np.any(sent != 0, axis=axes))), int(np.sum(came))
 
 
-class Pass:
-    """One backward pass: what flowed through each record, in the order of the way back; gradients of Variables."""
+class Chart:
+    """A graph and one backward pass through it: what the examinations read."""
 
-    def __init__(self) -> None:
-        self.flows: list[GradientFlow] = []
-        self.sums: dict[int, Any] = {}  # by the id of a Variable
+    def __init__(self, start: Any = None) -> None:
+        self.start = start  # the record from which the pass begins
+        self.flows: list[GradientFlow] = []  # in the order of the way back
+        self.sums: dict[int, Any] = {}  # gradients, by the id of a Variable
         self.since = now()  # later records have higher numbers
-        self.size = 0  # records in its graph
+        self.others: list[Chart] = []  # the passes of the same run
         self.opened: Any = None  # the record that was opened last: where an error stopped the pass
         self.is_recorded = False  # for derivatives of its gradients
         self.opener: Callable[[], Any] = object  # a reference to what opens its records; None when it has ended
 
+    @cached_property
+    def nodes(self) -> list[Any]:
+        """All that the result was computed from."""
+        return list(ancestors(self.start))
 
-def watching(begin: Callable[[], Pass]) -> switched:
+    @cached_property
+    def records(self) -> list[Record]:
+        """The operations, in the order of the program."""
+        return sorted([r for r in self.nodes if isinstance(r, Record)], key=lambda r: r.number)
+
+    @cached_property
+    def program(self) -> Naming:
+        """The names that the program gives to the nodes."""
+        return Naming(self.nodes)
+
+    def name(self, x: Any) -> str:
+        """The name of a record or a leaf."""
+        own = getattr(x, "_name", None)
+        found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
+        return str(found or (x.node_name if isinstance(x, Record) else x.name))
+
+    def operand(self, record: Record, k: int) -> str:
+        """The name of a record's k-th operand."""
+        x = record.parents[k]
+        shown = self.program.operand(record, k)
+        return str(shown or (self.name(x) if x is not None else record.rule.names[k]))
+
+    def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
+        """A finding at a record."""
+        return Finding(kind, text, advice, self.program.place(record), numbers)
+
+    def summary(self) -> str:
+        """The part of the graph that was examined."""
+        sizes = sorted([g.rms for g in map(Size.of, self.sums.values()) if g.bad is None])
+        span = f" to {sizes[-1]:.3g}" if sizes and f"{sizes[0]:.3g}" != f"{sizes[-1]:.3g}" else ""
+        shown = f", gradients of {sizes[0]:.3g}{span} (root mean square)" if sizes else ""
+        count = sum([isinstance(x, VariableRole) for x in self.nodes])
+        return f"Examined: {len(self.records)} operations, {count} Variable{'s' * (count != 1)}{shown}."
+
+
+def watching(begin: Callable[[], Chart]) -> switched:
     """A block in which ``begin()`` gives what each backward pass is written into."""
 
     def wrap(open_record: OpenRecord) -> OpenRecord:
@@ -84,6 +127,7 @@ def watching(begin: Callable[[], Pass]) -> switched:
 
         def open_watched(pair: Pair) -> Opened:
             record = made.opened = pair[0]
+            made.start = made.start or record
             g, vjps, saved, kept = open_record(pair)
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
@@ -97,7 +141,7 @@ def watching(begin: Callable[[], Pass]) -> switched:
     return switched(wrap_open_record=wrap)
 
 
-def watched(made: Pass, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A vjp that notes what it sends."""
 
     def pulling(g: Any, saved: Any) -> Any:

@@ -13,9 +13,9 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,24 +29,24 @@ from ..base.numbering import now
 from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
-from ..nodes.nodes import VariableRole, current_record, gradient_target, shadow_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming, expression_of
-from ..program.source import code_of, computes_with_gradient
+from ..program.source import code_of, computes_with_gradient, find
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
-from .graphs import Chart, diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
-from .passes import Pass, watching
+from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
+from .notebook import users_frames
+from .passes import Chart, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
-FALL = 0.25  # a learning rate that becomes smaller than that in each step
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
-LOSS = re.compile("loss|cost|error|mse|entropy", re.IGNORECASE)
+LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
 
 
@@ -54,30 +54,50 @@ class Event(NamedTuple):
     """Something that happened to a Variable."""
 
     letter: str  # see LETTERS
-    who: Any  # the number of the record from which backward() started; the optimiser
-    rate: float  # the optimiser's
-    size: Any  # two measures of the gradient there is: alike means the same gradient
-    new: Any  # the same of what backward() brought
-    reached: frozenset[int]  # all Variables to which it happened
+    who: Any = 0  # the number of the record from which backward() started; the optimiser
+    rate: float = 0.0  # the optimiser's
+    size: Any = None  # two measures of the gradient there is: alike means the same gradient
+    new: Any = None  # the same of what backward() brought
+    reached: frozenset[int] = frozenset()  # all Variables to which it happened
+
+
+class History:
+    """What happened to one Variable in all runs."""
+
+    def __init__(self, x: Any) -> None:
+        self.x, self.since = x, now()  # when the last event was
+        self.events: list[Event] = []
+
+    @property
+    def letters(self) -> str:
+        """What happened, in the order of time."""
+        return "".join([e.letter for e in self.events])
+
+    def note_write(self) -> None:
+        """Add W if the Variable was changed since the last event."""
+        if writer_since(value_of(self.x), self.since):
+            self.events.append(Event("W"))
+        self.since = now()
 
 
 class Turn:
     """One run of the step: what it used, what its passes found, what it left. ``last``: the run before."""
 
     def __init__(self, last: Turn | None = None) -> None:
-        self.passes: list[Pass] = []
+        self.histories: dict[int, History] = last.histories if last else {}  # of all runs, by Variable
+        self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
+        self.since = now()  # later records have higher numbers
         self.variables: dict[int, Any] = {}
         self.before: dict[int, State] = {}  # when they were used first
         self.after: dict[int, State] = {}
+        self.steps: dict[int, Any] = {}  # the changes of values, where there are any
+        self.sums: dict[int, Any] = {}  # the gradients that its passes brought
         self.nodes: list[weakref.ref[Any]] = []
         self.rebound: dict[int, Any] = {}  # Variables, and the records that have taken their place
         self.last: Any = None  # the record that was made last
-        self.whole: list[Pass] = []  # passes that have gone through records, on plain numbers
-        self.histories: dict[int, list[Event]] = last.histories if last else {}  # of all runs, by Variable
-        self.seen: dict[int, tuple[Any, int]] = last.seen if last else {}  # each, and when its last event was
-        self.marks: dict[Any, list[tuple[int, int]]] = last.marks if last else {}  # of passes, by place: since, size
-        self.since = now()  # later records have higher numbers
-        self.sums: dict[int, Any] = {}  # the gradients that its passes brought
+        self.passes: list[Chart] = []
+        self.whole: list[Chart] = []  # those that have gone through records, on plain numbers
+        self.size = 0  # records in all of these
         self.loss, self.sign = float("nan"), 0.0  # the value of the loss; does backward() go down it or up?
         self.result: Any = None
         self.gives_arrays = False  # is its result more than a number, as an image made by its gradient?
@@ -93,9 +113,9 @@ class Turn:
                 self.variables[id(x)] = x
                 self.before[id(x)] = state_of(x)
 
-    def begin(self) -> Pass:
+    def begin(self) -> Chart:
         """A backward pass begins. One inside of another, as of a checkpoint, is a part of that."""
-        made, is_inner = Pass(), any([p.opener() is not None for p in self.passes])
+        made, is_inner = Chart(), any([p.opener() is not None for p in self.passes])
         self.passes += [] if is_inner else [made]
         return made
 
@@ -105,16 +125,10 @@ class Turn:
         reached = frozenset(map(id, xs))
         who, rate = (who, who.lr) if letter == "S" else (getattr(who, "number", 0), 0.0)  # which keep no graph alive
         for x in xs:
-            new = self.passes[-1].sums.get(id(x)) if letter == "B" else None
-            self.note_write(x)
-            event = Event(letter, who, rate, measure(read_grad(x, value_of(x).dtype)), measure(new), reached)
-            self.histories.setdefault(id(x), []).append(event)
-
-    def note_write(self, x: Any) -> None:
-        """Write W into the history of a Variable that was changed since its last event."""
-        if id(x) in self.seen and writer_since(value_of(x), self.seen[id(x)][1]):
-            self.histories[id(x)].append(Event("W", 0, 0.0, None, None, frozenset()))
-        self.seen[id(x)] = x, now()
+            history = self.histories.setdefault(id(x), History(x))
+            history.note_write()
+            size, new = measure(state_of(x)[1]), self.passes[-1].sums.get(id(x)) if letter == "B" else None
+            history.events.append(Event(letter, who, rate, size, measure(new), reached))
 
     def run(self, step: Callable[[], Any]) -> None:
         """Run the step, and look at what it leaves."""
@@ -127,25 +141,22 @@ class Turn:
             self.result = error.obj  # a number, which has left the graph
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
+            changes = {key: value - self.before[key][0] for key, (value, _) in self.after.items()}
+            self.steps = {key: change for key, change in changes.items() if np.any(change)}
             self.gives_arrays = any([np.size(x) > 1 for x in tree_leaves(self.result)])
-            for x in [x for key, x in self.variables.items() if key in self.histories]:
-                self.note_write(x)
+            for history in self.histories.values():
+                history.note_write()
             self.whole = [p for p in self.passes if p.flows and not p.is_recorded]
-            for p in self.whole:
-                p.size = sum(isinstance(r, Record) for r in ancestors(p.flows[0].record))
-            for key, g in [pair for p in self.passes for pair in p.sums.items()]:
-                self.sums[key] = self.sums.get(key, 0) + g
+            self.size = sum([len(p.records) for p in self.whole])
+            for p in self.passes:
+                p.others = self.whole
+                for key, g in p.sums.items():
+                    self.sums[key] = self.sums.get(key, 0) + g
 
     def forget(self) -> None:
         """Let go of everything that keeps a graph alive."""
         self.result = self.last = None
-        self.rebound = dict.fromkeys(self.rebound)
-        for p in self.passes:
-            p.flows, p.opened = [], None
-
-    def step_of(self, key: int) -> Any:
-        """The change that the step made to a Variable."""
-        return self.after[key][0] - self.before[key][0]
+        self.passes, self.whole, self.rebound = [], [], {}
 
 
 def state_of(x: Any) -> State:
@@ -185,17 +196,16 @@ def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
     """
     if not callable(f):  # a node, or what has left the graph
         return diagnose_node(f, *args)
-    turns: list[Turn] = []
     before = Snapshot(f, args, options)
     try:
-        return examine_turns(lambda: f(*args, **options), (f, args, options), turns)
+        return examine_turns(lambda: f(*args, **options), (f, args, options))
     finally:
-        turns.clear()
         before.restore()
 
 
-def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[Turn]) -> Diagnosis:
+def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     """Run the step, and return the findings."""
+    turns: list[Turn] = []
     findings: list[Finding] = []
     charts: list[Chart] = []
     stopped = False
@@ -207,44 +217,39 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...], turns: list[T
             if not findings and not isinstance(error, AutoflowError):
                 raise
             stopped = True
-            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}: {error}"))
+            frames = [frame for frame, _ in walk_tb(users_frames(error.__traceback__))]
+            place = getattr(find(frames[-1].f_code, frames[-1].f_lasti), "place", None)
+            where = f" ({place.where}: {place.text})" if place is not None else ""
+            findings.append(Finding("error", f"{type(error).__name__} in run {len(turns)}{where}: {error}", "", place))
         if not turn.whole:
             if len(turns) == 1 and not stopped:
                 return diagnose_result(turn, step, roots)
             findings += [] if stopped else [no_history(turn.result, turn.last, codes_of(*roots))]
             break
-        charts.append(Chart(turn.whole[-1].flows[0].record, turn.whole[-1], turn.whole))
+        charts.append(turn.whole[-1])
         turn.loss, turn.sign = aim_of(charts[-1])
         findings += [*growing(turns, stopped), *rebound(turn), *broken_rules(turn), *became_nan(turns)]
         if len(turns) == 1:
-            findings += [*examine(charts[0]), *made_before(turn, charts[0]), *wrong_ways(turn, charts[0])]
+            findings += [*examine(charts[0]), *wrong_ways(turn, charts[0])]
         else:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
     got = {x.name for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
-    findings = [x for x in findings if not is_chance(x, got)] + [*kept(turns)]
+    # A factor in the data that was 0 in one run, and not in others, is chance.
+    findings = [x for x in findings if x.kind != "zero factor" or x.advice or not got >= {*x.numbers["variables"]}]
     if len(charts) == TURNS and not stopped:
-        used = [x for x in reachable(*roots) if is_optimiser(x)]
+        used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
         trained = [p for o in used for p in o.parameters if p.requires_grad]
         known = {key for t in turns for key in t.sums}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
-        findings += unreached(charts[0], missing, turns[0].variables, codes_of(*roots))
+        findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
+        findings += [*kept(turns), *made_in_each_run(turns[-1])]
         findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
         if all([x.kind != "lost" for x in findings]):
             findings += read_past(lambda: last_operation(step), roots)
     return diagnosis(findings, charts[0].summary() if charts else "")
-
-
-def is_chance(x: Finding, got: set[str]) -> bool:
-    """Was a factor in the data 0 in one run, and not in others? ``got``: the names of what got gradients there."""
-    return x.kind == "zero factor" and not x.advice and got.issuperset(x.numbers["variables"])
-
-
-def is_optimiser(x: Any) -> bool:
-    """Is it one of ours?"""
-    return issubclass(type(x), Optimiser)
 
 
 def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
@@ -261,32 +266,34 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
 
 
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
-    """Numbers that are read past us, and reach the result."""
+    """Numbers that are read past us, and reach the result.
+
+    Variables that were there before show in their memory what new ones show (see ``transforms/shadow.py``). Those too
+    large for a copy, which are locked, show their own numbers.
+    """
     leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole) and type(value_of(x)) is np.ndarray]
 
     def run_shadowed() -> Any:
-        with other_memory(leaves):
+        held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
+        for x, memory in held:
+            x._value = memory.copy(order="K")
+            memory[...] = shadow_of(memory)
+        try:
             return run()
+        finally:
+            for x, memory in held:
+                memory[...], x._value = x._value, memory
 
     try:
         checked_run(run_shadowed, *roots)
     except LostGradientError as error:
-        yield Finding("lost", str(error))
-
-
-@contextmanager
-def other_memory(leaves: list[Any]) -> Iterator[None]:
-    """A block in which Variables that were there before show in their memory what new ones show (see
-    ``transforms/shadow.py``). Those too large for a copy, which are locked, show their own numbers."""
-    held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
-    for x, memory in held:
-        x._value = memory.copy(order="K")
-        memory[...] = shadow_of(memory)
-    try:
-        yield
-    finally:
-        for x, memory in held:
-            memory[...], x._value = x._value, memory
+        held = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
+        shared = [x.name for x in leaves if id(value_of(x)) in held]  # w0 = w.value
+        text, advice = str(error), ""
+        if shared:
+            text = f"{text.partition('. Take ')[0]}. It is the memory of {shared[0]} itself, and changes with it"
+            advice = f"Keep a copy: {shared[0]}.value.copy()"
+        yield Finding("lost", text, advice)
 
 
 def last_operation(step: Callable[[], Any]) -> Any:
@@ -301,96 +308,65 @@ def last_operation(step: Callable[[], Any]) -> Any:
 
 
 class Rule(NamedTuple):
-    """A finding in histories: the letters of its events, in the order of time, match a pattern, and the test holds."""
+    """A finding in histories: the letters of its events, in the order of time, match a pattern, and the test holds for
+    those of backward() and those of step() among them."""
 
     kind: str
     pattern: str
-    holds: Callable[[list[Event]], bool]
+    holds: Callable[[list[Event], list[Event]], bool]
     text: str
     advice: str
-
-
-def adds_up(events: list[Event]) -> bool:
-    """Is there more, after the first backward() of these events, than it has brought?"""
-    first = next(e for e in events if e.letter == "B")
-    return not np.allclose(first.size, first.new)
-
-
-def is_of_new_optimisers(events: list[Event]) -> bool:
-    """Is each step the only one of its optimiser, which remembers something?"""
-    steps = [e.who for e in events if e.letter == "S"]
-    return len(set(map(id, steps))) == len(steps) and bool(steps[0].remembers)
-
-
-def has_falling_rate(events: list[Event]) -> bool:
-    """Does the learning rate become much smaller from each step to the next?"""
-    rates = [e.rate for e in events if e.letter == "S"]
-    return all([0 < b <= FALL * a for a, b in pairwise(rates)])
-
-
-def is_doubled(events: list[Event]) -> bool:
-    """Has the second of two passes from the same result brought the same gradient again?"""
-    first, second = events[0], events[-1]
-    return first.who == second.who and second.new is not None and alike(second.size, 2 * second.new)
-
-
-def is_of_last(events: list[Event]) -> bool:
-    """Is the step made with what the last backward() brought, and reaches all that the first one reached?"""
-    last = [e for e in events if e.letter == "B"][-1]
-    return alike(last.new, events[-1].size) and events[0].reached <= events[-1].reached
-
-
-def letters(history: list[Event]) -> str:
-    """What happened, in the order of time."""
-    return "".join([e.letter for e in history])
 
 
 ONCE = "Make it once, before the loop"
 # And W: a Variable was changed since then.
 LETTERS = {"backward": "B", "clip": "C", "step": "S", "clear": "Z", "schedule": "L"}
 RULES = (
-    Rule("repeated", "B[^BWZ]*B", is_doubled, "backward() runs twice from {start}, and its gradients are added up",
+    Rule("repeated", "B[^BWZ]*B",
+         lambda b, s: b[0].who == b[1].who and b[1].new is not None and alike(b[1].size, 2 * b[1].new),
+         "backward() runs twice from {start}, and its gradients are added up",
          "Call it once, or zero_grad() in between"),
-    Rule("repeated", "S[^BZ]*S", lambda events: alike(events[0].size, events[-1].size),
+    Rule("repeated", "S[^BZ]*S", lambda b, s: alike(s[0].size, s[-1].size),
          "opt.step() runs twice with the same gradients of {names}",
          "Call it once for each backward()"),
-    Rule("accumulated", "W[^BZ]*B[^Z]*W", adds_up,
+    Rule("accumulated", "W[^BZ]*B[^Z]*W", lambda b, s: not np.allclose(b[0].size, b[0].new),
          "gradients of {names} add up over several steps: nothing clears them",
          "Call opt.zero_grad() (or x.zero_grad()) before backward()"),
-    Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S", is_of_last,
+    Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S",
+         lambda b, s: alike(b[-1].new, s[0].size) and b[0].reached <= s[0].reached,
          "zero_grad() clears gradients of {names} before a step uses them: only the last backward() counts",
          "Call zero_grad() after opt.step(), not in between; or make a step after each backward()"),
-    Rule("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda events: True,
+    Rule("clipped", "(?<![BC])C.*B|B.*(?<![BC])C", lambda b, s: True,
          "gradients of {names} are clipped where there are no new ones, which has no effect on the step",
          "In this order: zero_grad, backward, clip, step"),
-    Rule("made anew", "S.*S.*S", is_of_new_optimisers,
+    Rule("made anew", "S.*S.*S", lambda b, s: len({id(e.who) for e in s}) == len(s) and bool(s[0].who.remembers),
          "each step makes a new {who}, which does not remember the gradients of the steps before", ONCE),
-    Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda events: True,
+    Rule("made anew", "(?:L[^LS]*S[^LS]*){2}L|(?:S[^LS]*L[^LS]*){2}S", lambda b, s: True,
          "each step makes a new Schedule, which begins again at its first step", ONCE),
-    Rule("learning rate", "S.*S.*S", has_falling_rate, "the learning rate falls quickly, from step to step: {rates}",
+    Rule("learning rate", "S.*S.*S",
+         lambda b, s: s[0].rate > 0 and all([0 <= y.rate <= x.rate / 4 for x, y in pairwise(s)]),
+         "the learning rate falls quickly, from step to step: {rates}",
          "Lower it less often: call the schedule once in an epoch, not in each step"),
 )  # fmt: skip
 
 
 def broken_rules(turn: Turn) -> Iterator[Finding]:
     """The rules that a history breaks, each with the names of the Variables."""
-    starts = {getattr(p.flows[0].record, "number", 0): p.flows[0].record for p in turn.whole}
+    charts = {p.start.number: p for p in turn.whole}
     for rule in RULES:
-        found = {}
-        for key, history in turn.histories.items():
-            for match in re.finditer(rule.pattern, letters(history)):
-                if rule.holds(events := history[match.start() : match.end()]):
-                    found[key] = events
-        if found:
-            events = next(iter(found.values()))
-            names = ", ".join(dict.fromkeys([turn.seen[key][0].name for key in found]))
-            start = next((starts[e.who] for e in events[::-1] if e.letter == "B" and e.who in starts), None)
-            chart = Chart(start) if start is not None else None
-            text = rule.text.format(
-                names=names, start=chart.name(start) if chart else "the loss", who=type(events[-1].who).__name__,
-                rates=", ".join([f"{e.rate:.3g}" for e in events if e.letter == "S"]),
-            )  # fmt: skip
-            yield Finding(rule.kind, text, rule.advice, chart.program.place(start) if chart else None)
+        names: dict[str, None] = {}
+        for history in turn.histories.values():
+            for match in re.finditer(rule.pattern, history.letters):
+                events = history.events[match.start() : match.end()]
+                passes, steps = [[e for e in events if e.letter == letter] for letter in "BS"]
+                if rule.holds(passes, steps):
+                    names[history.x.name] = None
+                    who, rates = [type(e.who).__name__ for e in steps], [f"{e.rate:.3g}" for e in steps]
+                    chart = next((charts[e.who] for e in passes[::-1] if e.who in charts), None)
+        if names:
+            start, place = (chart.name(chart.start), chart.program.place(chart.start)) if chart else ("the loss", None)
+            text = rule.text.format(names=", ".join(names), who="".join(who[-1:]), start=start, rates=", ".join(rates))
+            yield Finding(rule.kind, text, rule.advice, place)
 
 
 # ---------------------------------------------------------------- what the runs have in common, and what differs
@@ -399,29 +375,25 @@ def broken_rules(turn: Turn) -> Iterator[Finding]:
 def rebound(turn: Turn) -> Iterator[Finding]:
     """A name of a Variable was given to what a step along its gradient gives, and the Variable itself stays."""
     for key, (w, record) in turn.rebound.items():
-        if key not in turn.after or not turn.step_of(key).any():
+        if key not in turn.steps:
             text = f"{w.name} = {w.name} - lr * {w.name}.grad makes an Operation, and leaves the Variable as it is"
             advice = f"Write into it: with af.no_grad(): {w.name} -= lr * {w.name}.grad"
             yield Chart(record).finding("rebound", record, text, advice)
             return
 
 
-def made_before(turn: Turn, chart: Chart) -> Iterator[Finding]:
-    """The loss was computed before the step, which changes parameters and uses the same graph each time."""
-    start = chart.start
-    if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in chart.leaves]):
+def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
+    """Steps that no gradient asks for: of an old graph, along a Variable itself, up a penalty; and a loss that is no
+    single number."""
+    start, moved, used = chart.start, turn.steps, [x for x in chart.nodes if isinstance(x, VariableRole)]
+    if start.number <= turn.since and any([writer_since(value_of(x), turn.since) for x in used]):
         text = f"backward() starts at {chart.name(start)}, which was computed before the step, with the old parameters"
         yield chart.finding("repeated", start, text, "Compute the loss in each step")
-
-
-def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
-    """Steps that no gradient asks for: along a Variable itself, up a penalty; and a loss that is no single number."""
-    start, moved = chart.start, {k: step for k in turn.after if (step := turn.step_of(k)).any()}
     if moved and start.shape not in ((), (1,)) and chart.flows[0].came[1:3] == (math.prod(start.shape), 1.0):
-        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, and adds up the gradients of all"
+        text = f"backward() starts from {chart.name(start)} of shape {start.shape}, as if from its sum"
         yield chart.finding("shapes", start, text, "Make one number of it: np.mean")
-    for key, step in [(k, s) for k, s in moved.items() if "S" not in letters(turn.histories.get(k, []))]:
-        x, (w, _), g = turn.variables[key], turn.before[key], turn.sums.get(key)
+    for key in moved.keys() - {k for k, history in turn.histories.items() if "S" in history.letters}:
+        x, step, (w, _), g = turn.variables[key], moved[key], turn.before[key], turn.sums.get(key)
         if g is not None and x.size > 1 and is_multiple(step, w) and not is_multiple(g, w):
             where = os.path.basename(writer_since(value_of(x), turn.since))
             text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
@@ -442,59 +414,69 @@ def growing(turns: list[Turn], stopped: bool) -> Iterator[Finding]:
 
     Those between the two passes before. Where the run was stopped by an error, all before the last pass.
     """
-    if any([t.rebound for t in turns]):
-        return
     for p in turns[-1].whole:
-        start = p.flows[0].record
-        place = (id(code_of(start)), start.last) if getattr(start, "place", None) is not None else None
-        marks = turns[-1].marks.setdefault(place, [])
+        place = (id(code_of(p.start)), p.start.last) if getattr(p.start, "place", None) is not None else None
+        marks, size = turns[-1].marks.setdefault(place, []), len(p.records)
         failed = stopped and p is turns[-1].whole[-1] and marks
-        if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < p.size):
+        if failed or (len(marks) > 1 and marks[-2][1] < marks[-1][1] < size):
             low, high = 0 if failed else marks[-2][0], marks[-1][0]
-            chart = Chart(start)
-            for r in [r for r in chart.records if low < r.number <= high][-1:]:
-                text = f"{chart.name(r)} is carried from step to step with its history, {p.size:,} operations so far"
-                yield chart.finding("growing", r, text, "Cut it: h = h.detach()", size=p.size)
+            for r in [r for r in p.records if low < r.number <= high][-1:]:
+                text = f"{p.name(r)} is carried from step to step with its history, {size:,} operations so far"
+                yield p.finding("growing", r, text, "Cut it: h = h.detach()", size=size)
                 return
-        marks.append((p.since, p.size))
+        marks.append((p.since, size))
 
 
 # Why a Variable with a gradient stays as it is, and what to do.
 NO_STEP = "no opt.step() comes between backward() and the next zero_grad()", "In this order: zero_grad, backward, step"
-NO_GRADIENT = "its gradient was 0 when the optimiser made its step", "Look at what clips it or writes into it"
-NO_RATE = "the learning rate of its optimiser is 0", "Raise it: opt.lr = 0.01"
-ROUNDED = "what is added to it is too small for its dtype", "Raise the learning rate, or train in a wider dtype"
+NO_GRADIENT = "the gradient was 0 when the optimiser made its step", "Look at what clips it or writes into it"
+NO_RATE = "the learning rate of the optimiser is 0", "Raise it: opt.lr = 0.01"
+ROUNDED = "what a step adds is too small for the dtype", "Raise the learning rate, or train in a wider dtype"
 NAMESAKE = "the optimiser has another Variable of this name", "Make it last, and change Variables by w.value = new"
-NO_OPTIMISER = "no optimiser has it", "Give it to the optimiser; if it is data, make an af.Constant of it"
-NO_WRITE = "nothing writes into it", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
+NO_OPTIMISER = "no optimiser has {it}", "Give {it} to the optimiser; data should be an af.Constant"
+NO_WRITE = "nothing writes into {it}", "with af.no_grad(): w -= lr * w.grad; or freeze it: w.requires_grad = False"
 
 
 def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
     """Variables that get gradients and stay as they are, by the reason. ``used``: the optimisers that the step has."""
-    moved, there = {key for t in turns for key in t.after if t.step_of(key).any()}, turns[-1].variables
-    names = {p.name for o in used for p in o.parameters if id(p) not in there}
-    lasting = {k: x for k, x in there.items() if all([k in t.variables for t in turns]) or x.name in names}
+    last, moved = turns[-1], {key for t in turns for key in t.steps}
+    names = {p.name for o in used for p in o.parameters if id(p) not in last.variables}
+    lasting = {k: x for k, x in last.variables.items() if all([k in t.variables for t in turns]) or x.name in names}
     still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
-    is_training = moved or any([turns[-1].after[k][1] is None for k in lasting])  # or it only computes gradients
-    optimisers = used or [x for x in gc.get_objects() if still and not moved and is_optimiser(x)]
-    reasons: dict[tuple[str, str], list[Any]] = {}
-    for x in still if not any([t.rebound for t in turns]) else ():
+    least = 1e-12 * max([norm(np.ravel(g)) for t in turns for g in t.sums.values()], default=0)  # left by what cancels
+    is_training = moved or any([last.after[k][1] is None for k in lasting])  # or it only computes gradients
+    writes = is_training or (not last.gives_arrays and any(map(computes_with_gradient, codes_of(*roots))))
+    optimisers = used or [x for x in gc.get_objects() if still and not moved and issubclass(type(x), Optimiser)]
+    reasons: dict[tuple[str, str] | None, list[Any]] = {}
+    for k, x in [(id(x), x) for x in still]:
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
+        history = last.histories.get(k, History(x))
         if writer_since(value_of(x), turns[0].since):
-            is_0 = not np.any(turns[-1].after[id(x)][1])
-            reason = NO_RATE if any([o.lr == 0 for o in own]) else NO_GRADIENT if is_0 else ROUNDED
-        elif own and used and np.any(turns[-1].before[id(x)][1]) and "Z" not in letters(turns[-1].histories[id(x)]):
-            continue  # gradients of several runs are collected for one step
+            sizes = [e.size[1] for e in history.events if e.letter == "S" and e.size is not None]
+            rounded = ROUNDED if max(sizes, default=np.inf) > least else None
+            reason = rounded if np.any(last.after[k][1]) else NO_GRADIENT
+            reason = NO_RATE if any([o.lr == 0 for o in own]) else reason
+        elif own and used and np.any(last.before[k][1]) and "Z" not in history.letters:
+            reason = None  # gradients of several runs are collected for one step
         elif own or used:
             reason = NO_STEP if own else NAMESAKE if x.name in names else NO_OPTIMISER
-        elif is_training or (not turns[-1].gives_arrays and any(map(computes_with_gradient, codes_of(*roots)))):
-            reason = NO_WRITE
         else:
-            continue
+            reason = NO_WRITE if writes else None
         reasons.setdefault(reason, []).append(x)
-    for (why, advice), xs in reasons.items():
-        text = f"{names_of(xs, lasting)} never change{'s' * (len(xs) == 1)}: {why}"
-        yield Finding("unmoved", text, advice, place_of(xs[0]))
+    for (why, advice), xs in [(reason, xs) for reason, xs in reasons.items() if reason]:
+        s, it = ("s", "it") if len(xs) == 1 else ("", "them")
+        text = f"{names_of(xs, lasting)} never change{s}: {why.format(it=it)}"
+        yield Finding("unmoved", text, advice.format(it=it), place_of(xs[0]))
+
+
+def made_in_each_run(turn: Turn) -> Iterator[Finding]:
+    """Parameters that are made in each run and get gradients: layers, and Variables that are dropped after a step."""
+    for x, events in [(h.x, h.letters) for h in turn.histories.values() if h.x.number > turn.since]:
+        found = expression_of(x)
+        is_layer = found is not None and found.is_call and found.called[:1].isupper() and found.called != "Variable"
+        if (is_layer and id(x) not in turn.steps) or re.fullmatch("Z*BC*S?W", events):
+            text = f"{x.name} is made in each step, so what it has learned is lost"
+            yield Finding("made anew", text, ONCE, place_of(x))
 
 
 def names_of(xs: list[Any], among: dict[int, Any]) -> str:
@@ -506,18 +488,14 @@ def names_of(xs: list[Any], among: dict[int, Any]) -> str:
 
 def kept(turns: list[Turn]) -> Iterator[Finding]:
     """The graph of the first run is still alive: in a node of it, or in one that was computed from it later."""
-    first, *_, last = [sum([p.size for p in t.whole]) for t in (turns[0], *turns)]
-    if len(turns) < TURNS or last > first:
-        return
     gc.collect()
     made = [x for t in turns for ref in t.nodes if isinstance(x := gradient_target(ref()), Record)]
     numbers = range(turns[0].since + 1, turns[1].since + 1)
     old = {r: x for x in made for r in ancestors(x) if isinstance(r, Record) and r.number in numbers}
-    if old:
-        newest = max(old.values(), key=lambda x: x.number)
-        chart = Chart(newest)
+    if old and turns[-1].size <= turns[0].size:
+        chart = Chart(max(old.values(), key=lambda x: x.number))
         size = sum({id(v): v.nbytes for r in old for v in r.saved if isinstance(v, np.ndarray)}.values()) / 1e6
-        advice = "losses.append(float(loss))" if newest.number in numbers else "total += float(loss)"
+        advice = "losses.append(float(loss))" if chart.start.number in numbers else "total += float(loss)"
         text = f"{chart.name(chart.start)} keeps the graphs of earlier steps alive: {size:.3g} MB a step"
         yield chart.finding("kept", chart.start, text, f"Keep the number: {advice}", megabytes=size)
 
@@ -541,10 +519,9 @@ def aim_of(chart: Chart) -> tuple[float, float]:
 
 def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     """A loss that grows: steps go up the gradient, or are longer than twice the inverse of the curvature."""
-    first, second, losses = turns[0].sums, turns[-2].sums, [t.loss for t in turns]
-    steps = {k: turns[0].step_of(k) for k in first if k in second and k in turns[0].after}
-    keys = [k for k, s in steps.items() if s.any()]
-    if len(turns) < TURNS or not losses[0] < losses[1] < losses[2] or not keys:
+    steps, first, second, losses = turns[0].steps, turns[0].sums, turns[1].sums, [t.loss for t in turns]
+    keys = [k for k in steps if k in first and k in second]
+    if not keys or not losses[0] < losses[1] < losses[2]:
         return
     s, g, h = [np.concatenate([np.ravel(x[k]) for k in keys]) for x in (steps, first, second)]
     along, rate, curvature = np.dot(s, g) / (norm(s) * norm(g)), norm(s) / norm(g), np.dot(s, h - g) / np.dot(s, s)
@@ -567,7 +544,7 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
 def became_nan(turns: list[Turn]) -> Iterator[Finding]:
     """A run that has made parameters NaN or infinite."""
     turn = turns[-1]
-    finite = [key for key, (value, _) in turn.before.items() if np.isfinite(value).all()]
-    if bad := [turn.variables[key].name for key in finite if not np.isfinite(turn.after[key][0]).all()]:
-        text = f"run {len(turns)} has made {', '.join(bad)} NaN or infinite"
+    bad = [k for k, s in turn.steps.items() if not np.isfinite(s).all() and np.isfinite(turn.before[k][0]).all()]
+    if bad:
+        text = f"run {len(turns)} has made {', '.join([turn.variables[k].name for k in bad])} NaN or infinite"
         yield Finding("became nan", text, "Lower the learning rate")

@@ -31,7 +31,7 @@ CAUSES = {
     "wrapped": ("{text}{line} has its numbers only", "Compute with the node itself", "an af.Constant"),
     "not recorded": ("it was computed under {text}{line}, where nothing is recorded",
                      "Compute it outside of that block", "af.no_grad() or af.set_grad_enabled(False)"),
-    "frozen": ("{name} is frozen", "Set {name}.requires_grad = True to let gradients flow to it", "it"),
+    "frozen": ("{name} is frozen{line}", "Set {name}.requires_grad = True to let gradients flow to it", "it"),
     "not a float": ("{text}{line} gives whole numbers or truth values, which have no derivative",
                     "Compute with floating-point numbers", "it"),
     "made": ("it is made of Constants and plain numbers only, first of {text}{line}",
@@ -53,14 +53,14 @@ def note_cut(node: Any, parents: Iterable[Any], leaves: Iterable[Any]) -> None:
             return
 
 
-def cut_here(cause: str) -> tuple[Any, ...]:
+def cut_here(cause: str, name: str = "") -> tuple[Any, ...]:
     """A cut by the user's instruction that is running."""
     if not modes().source:
-        return (cause,)
+        return cause, None, -1, name
     frame: Any = getframe(2)
     while ((passed := FILES.get(frame.f_code.co_filename)) or (passed is None and is_passed(frame))) and frame.f_back:
         frame = frame.f_back
-    return cause, frame.f_code, frame.f_lasti
+    return cause, frame.f_code, frame.f_lasti, name
 
 
 def cut_of_leaf(x: Any) -> tuple[Any, ...] | None:
@@ -90,7 +90,7 @@ def explain(x: Any) -> str:
     >>> import autoflow as af
     >>> w = af.Variable(2.0, name="w", requires_grad=False)
     >>> explain(w * 3.0)
-    'w is frozen. Set w.requires_grad = True to let gradients flow to it'
+    'w is frozen (line 1). Set w.requires_grad = True to let gradients flow to it'
     """
     cut = cut_of(x)
     if cut is None:
@@ -117,8 +117,9 @@ def cuts_among(records: Iterable[Any]) -> str:
     records = list(records)
     constants = [c for r in records if r.extra is not None for c in r.extra.constants.values()]
     cuts = [explain(c) for c in constants if (cut := cut_of(c)) and cut.cause != "made"]
-    taken = [f"{text} takes a number out of the graph, in {shown(r)}" for r, text in taken_out(records)]
-    return "; ".join(dict.fromkeys([*cuts, *taken]))
+    taken = [(text, shown(r)) for r, text in taken_out(records) if text not in "; ".join(cuts)]
+    numbers = [f"{x} takes a number out of the graph, in {where}. Compute with the node itself" for x, where in taken]
+    return "; ".join(dict.fromkeys([*cuts, *numbers]))
 
 
 def shown(record: Any) -> str:

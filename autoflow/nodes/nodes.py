@@ -215,6 +215,7 @@ class VariableRole(NodeRole):
     __array_priority__ = PRIORITY
     parents = ()  # a Variable is its own record, with nothing behind it
     _kind = VARIABLE
+    _cut: Any  # if it is frozen, where that was done: cuts.py
     _live: Any  # do gradients flow to it? ARGUMENT: they do, and it stands for an argument of a transform
 
     def __new__(
@@ -240,7 +241,7 @@ class VariableRole(NodeRole):
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
-        self._live = bool(on)
+        self._live, self._cut = bool(on), None if on else cut_here("frozen", self.name)
 
     @property
     def grad(self) -> np.ndarray | MaybeNone:

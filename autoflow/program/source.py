@@ -342,11 +342,13 @@ def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
         node = parent
 
 
+DRAWS = ("exponential", "laplace", "lognormal", "multivariate_normal", "normal", "uniform")
 # What makes a plain array of nodes -> what to write instead.
 READERS = {
     **dict.fromkeys(["array", "fromiter", "matrix", "asmatrix"], "af.array([...]) or np.stack"),
     **dict.fromkeys(["asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "from_dlpack"], "the node itself"),
     **dict.fromkeys(["float32", "float64"], "x.astype(dtype)"), "full": "af.full", "Variable": "the node itself",
+    **dict.fromkeys(DRAWS, "numbers drawn without nodes, as in mu + sigma * rng.normal(size=n),"),
 }  # fmt: skip
 
 
@@ -456,11 +458,11 @@ def is_reader(node: Any) -> bool:
     """Is it ``np.asarray(x)``, ``math.sin(x)`` or ``np.argmax(model(x))``?"""
     arguments = given(node) if isinstance(node, ast.Call) else []
     if not any([True for a in arguments for _ in numbers_in(a)]):
-        return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS
+        return any([isinstance(a, ast.Call) for a in arguments]) and called(node) in STEPS | READERS.keys() - {*DRAWS}
     if called(node) == "astype":
         return written(node.args[0]).startswith(("int", "bool", "np.int", "np.bool"))
     is_maths = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "math"
-    return is_maths or called(node) in READERS or called(node) in STEPS
+    return is_maths or called(node) in STEPS | READERS.keys() - {*DRAWS}
 
 
 def parents_of(node: Any, source: Source) -> Iterator[Any]:

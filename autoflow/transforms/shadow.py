@@ -412,7 +412,7 @@ def message(again: Callable[..., Any]) -> str:
         if changed:
             plain = [j for j in changed if j < len(record.parents) and record.parents[j] is None]
             if plain and (text := numbers_read(record, plain[0])):
-                cause = f"{text}; or x.value, if only the numbers are meant."
+                cause = f"{text}; or x.value.copy(), if only the numbers are meant."
             break
     return f"numbers of nodes reach the result without a gradient: {cause}"
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sick_programs
+from constants_on_purpose import MEANT, as_step
 from healthy_programs import HEALTHY
 from sick_programs import PROGRAMS
 
@@ -49,10 +50,10 @@ SAID = {
     "no_step": "w never changes: no opt.step() comes between backward() and the next zero_grad()",
     "cleared_before_the_step": "no opt.step() comes between backward() and the next zero_grad()",
     "step_before_backward": "no opt.step() comes between backward() and the next zero_grad()",
-    "learning_rate_of_0": "the learning rate of its optimiser is 0",
+    "learning_rate_of_0": "the learning rate of the optimiser is 0",
     "parameters_made_again": "the optimiser has another Variable of this name",
     "variables_made_again_in_each_step": "the optimiser has another Variable of this name",
-    "steps_that_are_rounded_away": "what is added to it is too small for its dtype",
+    "steps_that_are_rounded_away": "what a step adds is too small for the dtype",
     "computed_by_hand_and_written_nowhere": "nothing writes into it",
     "forgotten_parameter": "b never changes: no optimiser has it",
     "only_the_first_layer_is_given": "W2 never changes: no optimiser has it",
@@ -69,7 +70,7 @@ SAID = {
     "thrown_away_without_zero_grad": "nothing writes into it",
     "an_update_that_is_only_computed": "nothing writes into it",
     "steps_of_a_copy": "weight, bias never change: the optimiser has another Variable",
-    "clipped_to_nothing": "its gradient was 0 when the optimiser made its step",
+    "clipped_to_nothing": "the gradient was 0 when the optimiser made its step",
     "an_expression_for_a_statement": "Write into it: with af.no_grad(): w -= lr * w.grad",
     "up_the_gradient": "steps go up its gradient (line",
     "units_that_begin_alike": "all 4 units of W have the same weights and the same gradients",
@@ -94,7 +95,7 @@ SAID = {
     "targets_beyond_sigmoid": "Leave out the last sigmoid",
     "overflow_inside_of_a_finite_result": "exp of (x - 1.0)[1] = 999 is inf",
     "nothing_in_this_is_spread": "divide of (x - np.mean(x))[0] = 0 and np.std(x) = 0 is nan",
-    "limits_that_are_too_narrow": "clip passes 0 of 2 entries of x: x gets none",
+    "limits_that_are_too_narrow": "clip passes 0 of 2 entries of x: x gets no gradient",
     "no_variable_at_all": "no operation on a node was recorded. Make an af.Variable",
     "number_taken_in_a_function": "numbers leave the graph at float(x) (line",
     "stored_in_a_plain_array": "out has numbers of nodes only, and out * x (line",
@@ -102,7 +103,17 @@ SAID = {
     "no_step_and_cleared_late": "w never changes: no opt.step()",
     "the_largest_of_scores": "numbers leave the graph at np.argmax(model(X), axis=1) (line",
     "value_between_two_networks": "weight, bias have no part in loss: np.tanh(body(X)).value",
-    "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets none",
+    "rate_that_is_0_after_the_first_step": "from step to step: 0.05, 0, 0 (line",
+    "parameter_made_in_each_step": "w is made in each step, so what it has learned is lost (line",
+    "mask_of_whole_numbers": "it picks the entries 0 and 1, 20 times (line",
+    "softmax_written_out_over_the_examples": "softmax makes p add up to 1 along axis 0, that of the examples (line",
+    "start_that_is_no_copy": "It is the memory of w itself, and changes with it. Keep a copy: w.value.copy()",
+    "drawn_from_parameters": "drawn * w (line",
+    "a_mask_in_which_nothing_is_left": "mask is 0 everywhere, so nothing comes to (X @ w) ** 2: w gets no",
+    "frozen_in_a_loop": "weight is frozen (line",
+    "array_of_an_output": "numbers leave the graph at np.asarray(net(X)) (line",
+    "labels_that_begin_at_1": "nn.cross_entropy(X @ W, LABELS + sick)): cross_entropy: label 3 is not one of",
+    "dead_below_another_layer": "relu passes 0 of 60 entries of X @ W1: W1 gets no gradient",
 }
 
 
@@ -209,6 +220,12 @@ def test_nothing_is_found_in_a_healthy_training_step(program: Any) -> None:
     assert not found, str(found)
 
 
+@pytest.mark.parametrize("program", MEANT, ids=lambda program: program.__name__)
+def test_nothing_is_found_in_what_is_meant(program: Any) -> None:
+    found = af.diagnose(as_step(program))
+    assert not found, str(found)
+
+
 def test_every_kind_has_a_program_and_its_row_in_the_documentation() -> None:
     assert set(PROGRAMS) == set(KINDS)
     page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8").partition("| finding |")[2]
@@ -273,7 +290,8 @@ def test_what_a_report_gives() -> None:
     assert data["findings"][0]["kind"] == "infinite slope"
     assert data["findings"][0]["place"]["text"] == "np.sqrt(x)"
     assert data["findings"][0]["index"] == [0]
-    assert "x[0] = 0" in found._repr_html_()
+    place = f"line {data['findings'][0]['place']['line']} of test_diagnose.py: np.sqrt(x)"
+    assert f"x[0] = 0 is inf</b><br><code>{place}</code><br>Keep its argument above 0" in found._repr_html_()
     assert repr(np.sum(np.sqrt(x + 1.0)).diagnose()).startswith("Nothing found. Examined: 3 operations")
 
 
@@ -304,7 +322,7 @@ def test_advice_fits_what_is_there() -> None:
     x = af.Variable([3.0, 5.0], name="x")
     assert "Weights" not in str(np.sum(x * np.zeros(2)).diagnose())  # a mask of data
     origin = af.Variable(np.zeros(2), name="origin")
-    assert "the derivative of norm is 0 here" in str(np.linalg.norm(origin).diagnose())
+    assert "the slope of norm is 0 here" in str(np.linalg.norm(origin).diagnose())
     assert "Clip" not in str(af.diagnose(PROGRAMS["vanishing"][0][0]()))
     assert "Clip" in str(af.diagnose(PROGRAMS["exploding"][0][0]()))
 

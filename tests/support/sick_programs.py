@@ -1451,3 +1451,123 @@ def value_between_two_networks(sick: bool) -> Any:
         opt.step()
 
     return step
+
+
+@pair("learning rate")
+def rate_that_is_0_after_the_first_step(sick: bool) -> Any:
+    w, loss = model()
+    opt, turn = af.optim.SGD([w], lr=0.05), {"n": 0}
+
+    def step() -> None:
+        opt.zero_grad()
+        loss().backward()
+        opt.step()
+        turn["n"] += 1
+        opt.lr = 0.05 * max(0.0, 1.0 - turn["n"] / (1 if sick else 10))
+
+    return step
+
+
+@pair("made anew")
+def parameter_made_in_each_step(sick: bool) -> Any:
+    once, X = af.Variable([0.5, -0.5], name="w"), draw(20, 2)
+
+    def step() -> None:
+        w = af.Variable([0.5, -0.5], name="w") if sick else once
+        w.zero_grad()
+        np.mean((X @ w - 1.0) ** 2).backward()
+        with af.no_grad():
+            w -= 0.1 * w.grad
+
+    return step
+
+
+@pair("made anew")
+def layer_made_in_each_call(sick: bool) -> Any:
+    rng = np.random.default_rng(0)
+    body, once, X = nn.Linear(2, 4, rng=rng), nn.Linear(4, 1, rng=rng), draw(20, 2)
+    opt = af.optim.SGD([*body.parameters(), *once.parameters()] if not sick else body.parameters(), lr=0.01)
+
+    def step() -> None:
+        head = nn.Linear(4, 1, rng=rng) if sick else once
+        opt.zero_grad()
+        np.mean((head(np.tanh(body(X))) - 1.0) ** 2).backward()
+        opt.step()
+
+    return step
+
+
+@pair("shapes")
+def mask_of_whole_numbers(sick: bool) -> Any:
+    w, X = af.Variable(draw(2), name="w"), draw(20, 2)
+    mask = (X[:, 0] > 0).astype(int if sick else bool)
+    return np.mean((X @ w)[mask] ** 2)
+
+
+@pair("range")
+def softmax_written_out_over_the_examples(sick: bool) -> Any:
+    e = np.exp(draw(20, 2) @ af.Variable(draw(2, 3), name="W"))
+    p = e / np.sum(e, axis=0 if sick else 1, keepdims=True)
+    return -np.mean(np.log(p[np.arange(20), LABELS]))
+
+
+@pair("lost")
+def start_that_is_no_copy(sick: bool) -> Any:
+    w, loss = model()
+    start = w.value if sick else w.value.copy()
+    opt = af.optim.SGD([w], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        (loss() + 0.1 * np.sum((w - start) ** 2)).backward()
+        opt.step()
+
+    return step
+
+
+@pair("lost")
+def drawn_from_parameters(sick: bool) -> Any:
+    w, rng = af.Variable([1.0, 2.0], name="w"), np.random.default_rng(0)
+
+    def loss() -> Any:
+        drawn = rng.normal(w, 1.0) if sick else w + rng.normal(size=2)
+        return np.sum(drawn * w)
+
+    return loss
+
+
+@pair("zero factor")
+def a_mask_in_which_nothing_is_left(sick: bool) -> Any:
+    w, X = af.Variable(draw(2), name="w"), draw(20, 2)
+    mask = X[:, 0] > (9.0 if sick else 0.0)
+    return np.sum((X @ w) ** 2 * mask)
+
+
+@pair("no history")
+def frozen_in_a_loop(sick: bool) -> Any:
+    net = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    for p in net.parameters():
+        p.requires_grad = not sick
+    return np.sum(net(draw(20, 2)))
+
+
+@pair("no history")
+def array_of_an_output(sick: bool) -> Any:
+    net, X = nn.Linear(2, 1, rng=np.random.default_rng(0)), draw(20, 2)
+
+    def loss() -> Any:
+        return np.mean((np.asarray(net(X)) if sick else net(X)) ** 2)
+
+    return loss
+
+
+@pair("error")
+def labels_that_begin_at_1(sick: bool) -> Any:
+    W, X = af.Variable(draw(2, 3), name="W"), draw(20, 2)
+
+    def step() -> None:
+        W.zero_grad()
+        nn.cross_entropy(X @ W, LABELS + sick).backward()
+        W.value = W.value - 0.1 * W.grad
+
+    return step
