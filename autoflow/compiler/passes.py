@@ -60,6 +60,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.groups import grouped
 from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
 from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
@@ -102,10 +103,8 @@ class Joiner:
 
     def shared_factors(self) -> None:
         """Xₜ W of views of arguments with a common W: each becomes a part of one product."""
-        groups: dict[Any, list[Value]] = {}
-        for v in self.order:
-            if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f":
-                groups.setdefault((v.args[1], v.args[0].shape, v.dtype), []).append(v)
+        products = [v for v in self.order if v.kind == PRODUCT and is_given(v.args[0]) and v.dtype.kind == "f"]
+        groups = grouped([((v.args[1], v.args[0].shape, v.dtype), v) for v in products])
         for (w, (n, _), _), group in groups.items():
             lefts = tuple(dict.fromkeys([v.args[0] for v in group]))
             if len(lefts) < FEW or not is_given(w):
@@ -126,11 +125,8 @@ class Joiner:
 
     def join_terms(self, root: Value, terms: list[Value]) -> None:
         """Put ``root``, the sum of these terms, together anew."""
-        groups: dict[Any, list[Value]] = {}
-        for x in terms:
-            groups.setdefault(self.kind_of_term(x), []).append(x)
         joined: list[Value] = []
-        for key, group in groups.items():
+        for key, group in grouped([(self.kind_of_term(x), x) for x in terms]).items():
             if key is None or len(group) < FEW:
                 joined += group
             else:  # gradients come latest first; reversed, inputs and states are in the order of the steps
@@ -275,10 +271,7 @@ def recompute(program: Program) -> None:
     """Let late readers of elementwise values read copies."""
     order = program.order()
     place = {v: k for k, v in enumerate(order)}
-    readers: dict[Value, list[Value]] = {}
-    for v in order:
-        for x in dict.fromkeys(v.args):
-            readers.setdefault(x, []).append(v)
+    readers = grouped([(x, v) for v in order for x in dict.fromkeys(v.args)])
     late = {v: late_readers(v, readers.get(v, []), place, PAUSE * len(order)) for v in order}
     again = {v for v in order if v.kind == UFUNC and v.nbytes >= SMALL and v not in program.outputs}
     again = {v for v in again if all([r.kind == UFUNC for r in readers[v]])} - checkpoints(order, again)
@@ -356,10 +349,8 @@ def tile_program(program: Program, improve: Improve = lambda program, targets: t
 
 def leading_axis(order: list[Value]) -> int | None:
     """The length of axis 0 that most large arrays share; None if there are too few."""
-    elements: dict[int, list[int]] = {}
-    for v in order:
-        if v.kind in (UFUNC, REDUCE) and v.args[0].shape and math.prod(v.args[0].shape) >= LARGE:
-            elements.setdefault(v.args[0].shape[0], []).append(math.prod(v.args[0].shape))
+    shapes = [v.args[0].shape for v in order if v.kind in (UFUNC, REDUCE) and v.args[0].shape]
+    elements = grouped([(shape[0], math.prod(shape)) for shape in shapes if math.prod(shape) >= LARGE])
     counts = {n: sum(sizes) for n, sizes in elements.items() if len(sizes) >= FEW_CALLS and n > 1}
     return max(counts, key=lambda n: counts[n]) if counts else None
 
@@ -424,10 +415,7 @@ class Phases:
     def calls(self, improve: Improve) -> dict[Value, Value]:
         """The rewriting: which value is replaced by which."""
         new: dict[Value, Value] = {}
-        users: dict[Value, list[Value]] = {}
-        for v in self.order:
-            for x in v.args:
-                users.setdefault(x, []).append(v)
+        users = grouped([(x, v) for v in self.order for x in v.args])
         for p in sorted(set(self.phase.values())):
             members = [v for v in self.order if self.phase.get(v) == p]
             large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]

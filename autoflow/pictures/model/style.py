@@ -13,6 +13,8 @@ import unicodedata
 from functools import lru_cache
 from math import fsum
 
+from ...base.columns import cells, places
+
 Theme = dict[str, str]
 KINDS = ("Variable", "Constant", "Operation")
 SHORT = {"Variable": "var", "Constant": "con", "Operation": "op", "Scope": "sco"}
@@ -82,7 +84,7 @@ def width(text: str, style: str) -> float:
     if style == "slot":
         return CIRCLE
     if family == "mono":
-        return 0.61 * size * sum([cells(c) for c in text])
+        return 0.61 * size * places(text)
     return size * (1.08 if bold else 1.0) * fsum([_em(c) for c in text])
 
 
@@ -99,14 +101,6 @@ def _em(c: str) -> float:
     if c.isalnum():
         return 0.72 if c.isupper() else 0.63
     return 1.0 if ord(c) > 0x2FFF else 0.8
-
-
-@lru_cache(4096)
-def cells(c: str) -> int:
-    """How many places a letter takes in a terminal: 2 for Chinese and most pictographs, 0 for an accent on its own."""
-    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 BIDI = frozenset(
