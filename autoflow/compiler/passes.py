@@ -421,15 +421,12 @@ class Phases:
             large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]
             if len(large) < FEW_CALLS or bound_by_products(members):
                 continue
-            inside = set(members)
-            given = self.parts | self.outputs
-            results = [
-                v for v in members if v in given or any([self.reads_whole(u, v, inside) for u in users.get(v, ())])
-            ]
+            own, given = set(members), self.parts | self.outputs
+            results = [v for v in members if v in given or any([self.reads_whole(u, v, own) for u in users.get(v, ())])]
             kept = sum([math.prod(v.shape) for v in results if v not in given])
             if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * kept):
                 continue
-            self.chosen |= inside
+            self.chosen |= own
             phase = Phase(self.n, members, results, self.need, self.parts, improve)
             new.update(results_of_call(phase, tuple(phase.sources), results, members[-1].number))
         return new

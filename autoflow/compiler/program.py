@@ -189,11 +189,9 @@ class Program:
         if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
             if not v.dtype.isnative:  # as results of ufuncs are
                 axes = v.layout or tuple(range(len(v.shape)))
-                turned = self.transpose(v, axes)
-                key: Any = (CALL, in_c_order, turned.number)
-                new = self.made.get(key) or self.add(
-                    Value(CALL, in_c_order, (turned,), (), in_c_order(turned.sample)), key
-                )
+                x = self.transpose(v, axes)
+                key: Any = (CALL, in_c_order, x.number)
+                new = self.made.get(key) or self.add(Value(CALL, in_c_order, (x,), (), in_c_order(x.sample)), key)
                 return self.transpose(new, tuple([axes.index(k) for k in range(len(axes))]))
             same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
             key = UFUNC, same, v.number

@@ -199,9 +199,7 @@ def step_solver(
     """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
     if not how.is_dense(x.size):
         _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
-        return lambda value: linear.solve_by_products(
-            lambda v: value_of(push(v)), value, how, "a step of Newton's method"
-        )
+        return lambda b: linear.solve_by_products(lambda v: value_of(push(v)), b, how, "a step of Newton's method")
     a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
 
     def solve(value: Array) -> Array:

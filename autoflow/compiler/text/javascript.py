@@ -26,7 +26,7 @@ from ...table.facts import find, of_kind
 from ...table.indexing import put_view
 from ...table.outside import public_name
 from ...table.table import RULES
-from ..matching import CAPTURED, CONSTANT, Value, written_call
+from ..matching import KNOWN, Value, written_call
 from ..program import Program
 from ..signature import is_array
 from ..trace.memory import flatten, set_items, write_into_copy
@@ -61,7 +61,6 @@ MOVES = {  # elements stay as they are
     operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
 BOUND = {"clip", "nan_to_num", "round"}  # what their formulas take may be left out
-KNOWN = CAPTURED, CONSTANT
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

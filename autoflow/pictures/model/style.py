@@ -103,9 +103,8 @@ def _em(c: str) -> float:
     return 1.0 if ord(c) > 0x2FFF else 0.8
 
 
-BIDI = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)  # they reorder what follows
+# They reorder what follows.
+BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean(text: object) -> str:
@@ -122,9 +121,8 @@ def clean(text: object) -> str:
 
 def _forbidden(c: str) -> bool:
     code = ord(c)
-    return (
-        c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-    )  # control characters, halves of characters, and what Unicode calls noncharacters
+    # control characters, halves of characters, and what Unicode calls noncharacters
+    return c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
 
 
 def break_words(text: str, widest: float, style: str) -> list[str]:
