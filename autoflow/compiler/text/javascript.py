@@ -33,8 +33,7 @@ from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
-from .calls import AT_RUN, CALLS, FORMS, own_code
-from .places import FAR, REACH, KnownNumber, Ref, as_view, heads
+from .calls import AT_RUN, CALLS, FAR, FORMS, REACH, KnownNumber, Ref, as_view, heads, own_code
 from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype

@@ -280,3 +280,13 @@ class MovingPage:
             trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
         makers = {"text/plain": lambda: f"{self}{trouble}", "text/html": lambda: self.to_html(full=False)}
         return make_bundle(makers, include, exclude, f"{self.what}, which cannot be shown: %s")
+
+
+def widget_class(name: str, script: str, **traits: str) -> Any:
+    """A class of widgets that run this script. ``traits``: what Python and the page both see, and its kind for
+    traitlets. (anywidget is imported only here: it is the extra ``widget``.)"""
+    import anywidget
+    import traitlets
+
+    found = {trait: getattr(traitlets, kind)().tag(sync=True) for trait, kind in traits.items()}
+    return type(name, (anywidget.AnyWidget,), {"_esm": script, **found})
