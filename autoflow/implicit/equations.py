@@ -271,18 +271,12 @@ def is_scipys(solver: Any) -> bool:
 
 def original(solver: Any) -> Any:
     """The function under functools.partial."""
-    while isinstance(solver, functools.partial):
-        solver = solver.func
-    return solver
+    return solver.func if isinstance(solver, functools.partial) else solver  # Python makes one of several
 
 
 def given_options(solver: Any) -> dict[str, Any]:
     """The keywords that functools.partial fixes."""
-    found: dict[str, Any] = {}
-    while isinstance(solver, functools.partial):
-        found = {**solver.keywords, **found}
-        solver = solver.func
-    return found
+    return solver.keywords if isinstance(solver, functools.partial) else {}
 
 
 # SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options

@@ -156,7 +156,7 @@ class Graph(GraphData):
         A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
         FileNotFoundError, which say what to install, and ValueError for other names.
         """
-        return stepper.save(self, path, seconds=seconds)
+        return stepper.save(self, path, {".html": lambda _: self.to_html()}, seconds)
 
     def __str__(self) -> str:
         return text.to_text(self)

@@ -9,12 +9,13 @@ sort each rank by the average place of the neighbours, and exchange neighbours w
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum
 
-from ...base.groups import grouped, in_order
+from ...base.groups import grouped
 
 # ---------------------------------------------------------------- ranks, and waypoints of lines that pass
 
@@ -96,14 +97,18 @@ def ranks(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     >>> ranks(4, [(0, 1), (1, 3), (2, 3)])
     [0, 1, 1, 2]
     """
-    after, before = grouped(pairs), grouped([(b, a) for a, b in pairs])
-    order = in_order({k: before.get(k, ()) for k in range(n)}, int)
+    after, waiting = grouped(pairs), Counter([b for _, b in pairs])
     rank = [0] * n
-    for k in order:
-        rank[k] = max([rank[a] + 1 for a in before.get(k, ())], default=0)
+    queue = [k for k in range(n) if not waiting[k]]
+    for a in queue:
+        for b in after.get(a, ()):
+            rank[b] = max(rank[b], rank[a] + 1)
+            waiting[b] -= 1
+            if not waiting[b]:
+                queue.append(b)
     inner = {b for _, b in pairs}  # leaves, and what is computed from leaves for one use only, stand before that use,
     fixed = {b for a, b in pairs if a in inner and len(set(after[a])) > 1}  # unless that makes other arrows longer
-    for k in reversed(order):
+    for k in reversed(queue):
         if k in after and k not in fixed:
             rank[k] = min([rank[b] for b in after[k]]) - 1
     return rank
@@ -267,7 +272,7 @@ def leaving_links(layers: Layers, k: int, place: Sequence[int]) -> list[float]:
     return [place[link.b] + link.into_part for link in layers.after[k]]
 
 
-def ascending(ends: list[float]) -> list[float]:
+def in_order(ends: list[float]) -> list[float]:
     """The same, sorted. (Most places have only one link.)"""
     return ends if len(ends) < 2 else sorted(ends)
 
@@ -279,7 +284,7 @@ def crossings(layers: Layers) -> int:
     for row in layers.rows:
         ends: list[float] = []
         for k in row:
-            for end in ascending(leaving_links(layers, k, place)):  # so that those of one place cross none another
+            for end in in_order(leaving_links(layers, k, place)):  # so that those of one place cross none another
                 above = bisect_right(ends, end)
                 count += len(ends) - above
                 ends.insert(above, end)
@@ -289,7 +294,7 @@ def crossings(layers: Layers) -> int:
 def swap_neighbours(layers: Layers, place: list[int]) -> None:
     """Exchange neighbours in a rank where that removes crossings that sorting by averages leaves."""
     for row in layers.rows:
-        ends = [(ascending(arriving_links(layers, k, place)), ascending(leaving_links(layers, k, place))) for k in row]
+        ends = [(in_order(arriving_links(layers, k, place)), in_order(leaving_links(layers, k, place))) for k in row]
         for i in range(len(row) - 1):
             first, second = ends[i], ends[i + 1]
             now = count_crossings(first[0], second[0]) + count_crossings(first[1], second[1])
