@@ -115,10 +115,7 @@ class Joiner:
             x = self.stack(lefts, number)
             whole = new_value(PRODUCT, np.matmul, (x, w), (), (len(lefts) * n, w.shape[1]), number)
             for k, v in enumerate(group):
-                part = slice(k * n, (k + 1) * n)
-                self.new[v] = new_value(
-                    VIEW, lambda a, part=part: a[part], (whole,), ("index", repr(part)), v.shape, number
-                )
+                self.new[v] = part_of(whole, slice(k * n, (k + 1) * n), v.shape)
 
     def sums(self) -> None:
         """Σ Aₜᵀ Bₜ and Σ sum(Bₜ, 0)."""
@@ -175,7 +172,7 @@ class Joiner:
             args = tuple([whole if x is None else x for x in others])
             first = min([v.number for v in found.values()])
             result = new_value(UFUNC, function, args, (), whole.shape, first, whole.dtype)
-            rows_of_result = {k: row(result, k, v.shape) for k, v in found.items()}
+            rows_of_result = {k: part_of(result, k, v.shape) for k, v in found.items()}
             self.new.update({v: rows_of_result[k] for k, v in found.items()})
             self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
 
@@ -213,9 +210,9 @@ def add_all(values: list[Value], root: Value) -> Value:
     return total
 
 
-def row(whole: Value, k: int, shape: tuple[int, ...]) -> Value:
-    """The k-th row of a stack."""
-    return new_value(VIEW, lambda a: a[k], (whole,), ("index", repr(k)), shape, whole.number)
+def part_of(whole: Value, rows: int | slice, shape: tuple[int, ...]) -> Value:
+    """A row of a stack, or some of them."""
+    return new_value(VIEW, lambda a: a[rows], (whole,), ("index", repr(rows)), shape, whole.number)
 
 
 def is_sum(v: Value) -> bool:
