@@ -300,6 +300,7 @@ def format_value(value: Any) -> str:
     """
     if np.ndim(value) == 0:
         return f"{float(value):.10g}"
-    short = {"all": lambda v: f"{v:.6g}"}
-    text = np.array2string(value, separator=", ", threshold=20, edgeitems=3, max_line_width=10**6, formatter=short)
+    text = np.array2string(
+        value, separator=", ", threshold=20, edgeitems=3, max_line_width=10**6, formatter={"all": lambda v: f"{v:.6g}"}
+    )
     return " ".join(text.split())

@@ -149,7 +149,7 @@ def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set
     left = set(item.values())
     for steps in (pairs, {(b, a) for a, b in pairs}):
         needs = grouped([(b, a) for a, b in steps if a in left and b in left])
-        left.difference_update(in_order({i: needs.get(i, []) for i in left}, int))
+        left.difference_update(in_order({i: needs.get(i, []) for i in left}, lambda i: i))
     return left
 
 
