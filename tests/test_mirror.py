@@ -21,7 +21,7 @@ ELSEWHERE = {
     "base/errors.py": ("test_public_names.py", "classes without code; each message is tested where it is raised"),
     "base/lazy.py": ("test_architecture.py", "about imports, as that file is"),
     "base/modes.py": ("test_modes.py", "switches of a thread, and af.options"),
-    "base/groups.py": ("pictures/test_folding.py pictures/test_why.py", "nodes by their boxes, and by what uses them"),
+    "base/groups.py": ("pictures/test_sections.py pictures/test_why.py", "what waits for what, and what uses it"),
     "base/numbering.py": ("nodes/test_nodes.py", "numbers in the names of nodes"),
     "base/process.py": ("compiler/test_plan.py", "switches for compiled programs first"),
     "base/pytree.py": ("test_pytree.py", "the ground floor: tests stand beside it"),

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Container, Iterable, Sequence
+from functools import lru_cache
+
+
+@lru_cache(4096)
+def cells(c: str) -> int:
+    """How many places a letter takes in a terminal: 2 for Chinese and most pictographs, 0 for an accent on its own."""
+    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
+
+
+def places(text: str) -> int:
+    """How many places a text takes in a terminal."""
+    return sum(map(cells, text))
+
+
+def padded(text: str, wide: int, ends: bool = False) -> str:
+    """The text with blanks behind it, or in front of it if the column ``ends`` with it, in that many places."""
+    blanks = " " * (wide - places(text))
+    return blanks + text if ends else text + blanks
 
 
 def aligned(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> list[str]:
@@ -13,7 +34,5 @@ def aligned(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> list[s
     long  15
     """
     rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    cells = [[x.rjust(w) if k in right else x.ljust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True))]
-             for row in rows]  # fmt: skip
-    return ["  ".join(line).rstrip() for line in cells]
+    widths = [max(map(places, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([padded(x, widths[k], k in right) for k, x in enumerate(row)]).rstrip() for row in rows]

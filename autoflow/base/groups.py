@@ -1,9 +1,10 @@
-"""Values by their keys."""
+"""Values by their keys, and keys in the order in which they need each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -18,4 +19,31 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
+    return found
+
+
+def in_order(needs: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K]:
+    """The keys, each behind those that it needs. Of those that may come next, the one of the lowest rank comes.
+
+    needs : for each key the keys that it needs, which are keys of ``needs`` as well.
+
+    Keys that wait for each other, and those that wait for them, are left out. (Kahn's algorithm; of keys of equal rank
+    the first one comes first.)
+
+    >>> in_order({"a": ["c"], "b": ["c", "c"], "c": [], "d": ["d"]}, ord)
+    ['c', 'a', 'b']
+    """
+    place = {key: n for n, key in enumerate(needs)}
+    waiting = {key: len({*some}) for key, some in needs.items()}
+    users = grouped([(x, key) for key, some in needs.items() for x in dict.fromkeys(some)])
+    ready = [(rank(key), place[key], key) for key, n in waiting.items() if not n]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        _, _, key = heapq.heappop(ready)
+        found.append(key)
+        for user in users.get(key, ()):
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, (rank(user), place[user], user))
     return found

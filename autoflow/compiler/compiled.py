@@ -278,9 +278,8 @@ class Entry:
         self.aliases = aliases([x for x in pytree.tree_leaves([args, options]) if is_array(x)])
         self.calls = 0
         self.unproved = how["verify"] is not False  # is a later call to be compared with eager code?
-        self.accuracy = max(
-            [ACCURACY.get(getattr(v.dtype, "char", "d"), 1e-10) for v in self.program.order()], default=0
-        )
+        letters = {getattr(v.dtype, "char", "d") for v in self.program.order()}
+        self.accuracy = max([ACCURACY.get(letter, 1e-10) for letter in letters], default=0)
         self.assemble = assembler(recorded.tree)
         self.plan: Callable[[], Any] = engine_of(how["engine"]).prepare(self.program, how)
         self.free: list[Any] = [self.plan()]

@@ -30,6 +30,8 @@ from ..base.types import Array as Array
 INPUT = "input"  # an argument of the compiled function
 CAPTURED = "captured"  # an array that the function found elsewhere: read anew at every call
 CONSTANT = "constant"  # known now, and never changes
+KNOWN = CAPTURED, CONSTANT  # the array is there before any argument is
+LEAVES = INPUT, CAPTURED, CONSTANT  # nothing is computed
 UFUNC = "ufunc"  # element by element: function(*args)
 REDUCE = "reduce"  # function.reduce(x, axis, keepdims)
 PRODUCT = "product"  # the product of two matrices
@@ -57,7 +59,7 @@ class Value:
 
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, args, options
-        if type(sample) is ndarray and sample.size > LARGE and kind not in (INPUT, CAPTURED, CONSTANT):
+        if type(sample) is ndarray and sample.size > LARGE and kind not in LEAVES:
             self._weak, self._writeable = ref(sample), sample.flags.writeable
         else:
             self.sample = sample

@@ -60,6 +60,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.groups import grouped
 from .matching import CALL, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Value, behind_views, call_written
 from .program import Program, new_value, results_of_call, transposed
 from .run.tiles import Improve, Phase
@@ -114,10 +115,7 @@ class Joiner:
             x = self.stack(lefts, number)
             whole = new_value(PRODUCT, np.matmul, (x, w), (), (len(lefts) * n, w.shape[1]), number)
             for k, v in enumerate(group):
-                part = slice(k * n, (k + 1) * n)
-                self.new[v] = new_value(
-                    VIEW, lambda a, part=part: a[part], (whole,), ("index", repr(part)), v.shape, number
-                )
+                self.new[v] = part_of(whole, slice(k * n, (k + 1) * n), v.shape)
 
     def sums(self) -> None:
         """Σ Aₜᵀ Bₜ and Σ sum(Bₜ, 0)."""
@@ -126,11 +124,8 @@ class Joiner:
 
     def join_terms(self, root: Value, terms: list[Value]) -> None:
         """Put ``root``, the sum of these terms, together anew."""
-        groups: dict[Any, list[Value]] = {}
-        for x in terms:
-            groups.setdefault(self.kind_of_term(x), []).append(x)
         joined: list[Value] = []
-        for key, group in groups.items():
+        for key, group in grouped([(self.kind_of_term(x), x) for x in terms]).items():
             if key is None or len(group) < FEW:
                 joined += group
             else:  # gradients come latest first; reversed, inputs and states are in the order of the steps
@@ -177,7 +172,7 @@ class Joiner:
             args = tuple([whole if x is None else x for x in others])
             first = min([v.number for v in found.values()])
             result = new_value(UFUNC, function, args, (), whole.shape, first, whole.dtype)
-            rows_of_result = {k: row(result, k, v.shape) for k, v in found.items()}
+            rows_of_result = {k: part_of(result, k, v.shape) for k, v in found.items()}
             self.new.update({v: rows_of_result[k] for k, v in found.items()})
             self.rows_at_once(result, tuple([found.get(k, whole) for k in range(len(values))]))
 
@@ -215,9 +210,9 @@ def add_all(values: list[Value], root: Value) -> Value:
     return total
 
 
-def row(whole: Value, k: int, shape: tuple[int, ...]) -> Value:
-    """The k-th row of a stack."""
-    return new_value(VIEW, lambda a: a[k], (whole,), ("index", repr(k)), shape, whole.number)
+def part_of(whole: Value, rows: int | slice, shape: tuple[int, ...]) -> Value:
+    """A row of a stack, or some of them."""
+    return new_value(VIEW, lambda a: a[rows], (whole,), ("index", repr(rows)), shape, whole.number)
 
 
 def is_sum(v: Value) -> bool:
@@ -275,10 +270,7 @@ def recompute(program: Program) -> None:
     """Let late readers of elementwise values read copies."""
     order = program.order()
     place = {v: k for k, v in enumerate(order)}
-    readers: dict[Value, list[Value]] = {}
-    for v in order:
-        for x in dict.fromkeys(v.args):
-            readers.setdefault(x, []).append(v)
+    readers = grouped([(x, v) for v in order for x in dict.fromkeys(v.args)])
     late = {v: late_readers(v, readers.get(v, []), place, PAUSE * len(order)) for v in order}
     again = {v for v in order if v.kind == UFUNC and v.nbytes >= SMALL and v not in program.outputs}
     again = {v for v in again if all([r.kind == UFUNC for r in readers[v]])} - checkpoints(order, again)
@@ -424,24 +416,18 @@ class Phases:
     def calls(self, improve: Improve) -> dict[Value, Value]:
         """The rewriting: which value is replaced by which."""
         new: dict[Value, Value] = {}
-        users: dict[Value, list[Value]] = {}
-        for v in self.order:
-            for x in v.args:
-                users.setdefault(x, []).append(v)
+        users = grouped([(x, v) for v in self.order for x in v.args])
         for p in sorted(set(self.phase.values())):
             members = [v for v in self.order if self.phase.get(v) == p]
             large = [v for v in members if v.kind != VIEW and math.prod(v.args[0].shape) >= LARGE]
             if len(large) < FEW_CALLS or bound_by_products(members):
                 continue
-            inside = set(members)
-            given = self.parts | self.outputs
-            results = [
-                v for v in members if v in given or any([self.reads_whole(u, v, inside) for u in users.get(v, ())])
-            ]
+            own, given = set(members), self.parts | self.outputs
+            results = [v for v in members if v in given or any([self.reads_whole(u, v, own) for u in users.get(v, ())])]
             kept = sum([math.prod(v.shape) for v in results if v not in given])
             if not results or sum([math.prod(v.args[0].shape) for v in large]) < max(WORK, PASSES * kept):
                 continue
-            self.chosen |= inside
+            self.chosen |= own
             phase = Phase(self.n, members, results, self.need, self.parts, improve)
             new.update(results_of_call(phase, tuple(phase.sources), results, members[-1].number))
         return new

@@ -17,7 +17,6 @@ and (2x) · 3 is not 6x (it is rounded twice). What they save is in ``benchmarks
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ..base.groups import in_order
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
 # ---------------------------------------------------------------- programs: values in order, each made once
@@ -189,11 +189,9 @@ class Program:
         if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
             if not v.dtype.isnative:  # as results of ufuncs are
                 axes = v.layout or tuple(range(len(v.shape)))
-                turned = self.transpose(v, axes)
-                key: Any = (CALL, in_c_order, turned.number)
-                new = self.made.get(key) or self.add(
-                    Value(CALL, in_c_order, (turned,), (), in_c_order(turned.sample)), key
-                )
+                x = self.transpose(v, axes)
+                key: Any = (CALL, in_c_order, x.number)
+                new = self.made.get(key) or self.add(Value(CALL, in_c_order, (x,), (), in_c_order(x.sample)), key)
                 return self.transpose(new, tuple([axes.index(k) for k in range(len(axes))]))
             same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
             key = UFUNC, same, v.number
@@ -298,27 +296,14 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 
     outputs = [final(v) for v in outputs]
     args: dict[Value, tuple[Value, ...]] = {}
-    users: dict[Value, list[Value]] = {}
     stack = list(dict.fromkeys(outputs))
     while stack:
         v = stack.pop()
         if v not in args:
             args[v] = tuple([final(x) for x in v.args])
-            for x in dict.fromkeys(args[v]):
-                users.setdefault(x, []).append(v)
-                stack.append(x)
-    needs = {v: len(set(operands)) for v, operands in args.items()}
-    ready = [(v.number, id(v), v) for v, n in needs.items() if not n]
-    heapq.heapify(ready)
-    order: list[Value] = []
-    while ready:
-        _, _, v = heapq.heappop(ready)
-        order.append(v)
-        for u in users.get(v, ()):
-            needs[u] -= 1
-            if not needs[u]:
-                heapq.heappush(ready, (u.number, id(u), u))
-    if len(order) < len(needs):
+            stack += args[v]
+    order = in_order(args, number_of)
+    if len(order) < len(args):
         return None
     for number, v in enumerate(order, 1):
         v.number, v.args = number, args[v]

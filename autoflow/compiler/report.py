@@ -24,7 +24,7 @@ import numpy as np
 from ..base.columns import aligned
 from ..base.errors import CompileError
 from ..base.modes import modes
-from .matching import CAPTURED, CONSTANT, INPUT, Array, Value, behind_views
+from .matching import CAPTURED, CONSTANT, INPUT, LEAVES, Array, Value, behind_views
 from .run.buffers import Plan, shape_buffer
 
 # ---------------------------------------------------------------- the plan: a table, and a picture of its memory
@@ -51,7 +51,7 @@ class PlanReport:
             self.rows: list[tuple[str, ...]] = []
             self.groups = 0
             return
-        self.steps = [s for s in plan.steps if s.value.kind not in (INPUT, CAPTURED, CONSTANT)]
+        self.steps = [s for s in plan.steps if s.value.kind not in LEAVES]
         self.names.update({s.value: str(k) for k, s in enumerate(self.steps, 1)})
         self.groups = sum([s.value.name == "blocks" for s in self.steps])
         self.where = [self.buffer_of(s.out) for s in self.steps]
@@ -271,6 +271,6 @@ def put_clocks(plan: Any) -> list[Timer]:
     timers: list[Timer] = []
     for k, step in enumerate(plan.steps if isinstance(plan, Plan) else ()):
         plan.space[f"f{k}"] = timer = Timer(step.function)
-        if step.value.kind not in (INPUT, CAPTURED, CONSTANT):
+        if step.value.kind not in LEAVES:
             timers.append(timer)
     return timers

@@ -26,18 +26,7 @@ from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_r
 from ..nodes.records import Record
 from ..rules import RULES
 from ..table.table import Rule
-from .joint import (
-    Parts,
-    call_on_numbers,
-    check_history,
-    check_numbers_read,
-    joint_row,
-    made_by_forward,
-    own_result,
-    record_results,
-    result_in_pass,
-    split_inputs,
-)
+from . import joint
 
 
 class Context:
@@ -136,15 +125,15 @@ class Function:
         _, plain = arguments(cls, plain_args, plain_options)
         ctx = Context()
         ctx.needs_input_grad = tuple([gradient_target(x) is not None for x in inputs])
-        answer = call_on_numbers(cls.forward, (ctx, *plain_args), plain_options)
+        answer = joint.call_on_numbers(cls.forward, (ctx, *plain_args), plain_options)
         several = isinstance(answer, (tuple, list))
         answers = list(answer) if several else [answer]
         if any(z is None for z in answers):
             raise TypeError(f"{cls.__name__}.forward returned None: it returns an array, or a tuple of arrays")
-        results = [own_result(z, plain) for z in answers]
+        results = [joint.own_result(z, plain) for z in answers]
         call = Application(cls, ctx, names, inputs, plain, answers, several)
-        return record_results(
-            call.row(), split_inputs([inputs[k] for k in call.places]),
+        return joint.record_results(
+            call.row(), joint.split_inputs([inputs[k] for k in call.places]),
             [call, *[results[j] for j in call.outs * several]], results, several,
             lambda j: not any(answers[j] is z for z in ctx._plain),
         )  # fmt: skip
@@ -180,8 +169,8 @@ class Application:
         key = tuple(operands), tuple(needs), several
         rows = ROWS_OF.setdefault(cls, {})
         if key not in rows:
-            options = ["_call", *[f"_result{j}" for j in self.outs * several]]
-            row = joint_row(cls.__name__, operands, options, joint=lambda g, saved: saved[n](g, saved), needs=needs)
+            more = ["_call", *[f"_result{j}" for j in self.outs * several]]
+            row = joint.joint_row(cls.__name__, operands, more, joint=lambda g, saved: saved[n](g, saved), needs=needs)
             first = next(iter(rows.values()), row)
             if first is not row:
                 row.tick = lambda: first.tick()
@@ -191,12 +180,12 @@ class Application:
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """Run backward: the row's joint function."""
         record = saved[-1]
-        grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, Parts) else [g]
+        grads = [g.grads.get(j) for j in range(self.nresults)] if isinstance(g, joint.Parts) else [g]
         sent = self.sent(grads, saved, record)
         arrived = [g for g in grads if g is not None]
         for x in sent:
-            check_history(0.0 if x is None else x, arrived, self.cls.__name__)
-        check_numbers_read(
+            joint.check_history(0.0 if x is None else x, arrived, self.cls.__name__)
+        joint.check_numbers_read(
             lambda made: self.sent(list(map(made, grads)), list(map(made, saved)), record), sent, (*arrived, *saved),
             self.cls.__name__,
         )  # fmt: skip
@@ -222,7 +211,7 @@ class Application:
             return self.as_node("a saved array", record, x) if again else x
         elif self.several:
             x = saved[len(self.places) + 1 + self.outs.index(i)]
-            return result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
+            return joint.result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
         else:
             x = saved[-2]
         return np.asarray(x) if isinstance(x, np.generic) else x
@@ -236,7 +225,7 @@ class Application:
     def as_node(self, name: str, record: Record, x: Any) -> Any:
         """An array that forward made, for a recorded pass; anything else as it is."""
         is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
-        return made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
+        return joint.made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
 
     def check_answer(self, answer: Any, record: Record) -> list[Any]:
         """The answer of backward, checked: one gradient per operand, of the right shape."""
@@ -294,7 +283,7 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
     row = row if row is not None else custom_row(opmethod, len(inputs), None)
     if modes().layer is not None:
         modes().layer.doubt("Operation.create_node")
-    values, parents, constants, mutable = split_inputs(inputs)
+    values, parents, constants, mutable = joint.split_inputs(inputs)
     array = leaf_array(result, None, True, inexact=True)
     node = make_node(row, array, inputs, values + list(row.defaults[row.operands :]), parents, constants, mutable)
     if name is not None:
@@ -305,12 +294,12 @@ def create_operation(result: Any, opmethod: str, operands: tuple[Any, ...], name
 def custom_row(name: str, n: int, f: Any) -> Rule:
     """A row outside the table: ``f(g)`` returns the contribution to each of n operands."""
 
-    def joint(g: Any, saved: tuple[Any, ...]) -> Any:
+    def send(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
         return f(g)
 
-    return joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=joint)
+    return joint.joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=send)
 
 
 def set_grad_fn(node: Any, f: Any) -> None:

@@ -199,9 +199,7 @@ def step_solver(
     """The function that takes F to d with ∂F/∂x d = F; where the matrix is singular the shortest of the best d."""
     if not how.is_dense(x.size):
         _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=flat)
-        return lambda value: linear.solve_by_products(
-            lambda v: value_of(push(v)), value, how, "a step of Newton's method"
-        )
+        return lambda b: linear.solve_by_products(lambda v: value_of(push(v)), b, how, "a step of Newton's method")
     a = value_of(jacobian(residual, allow_unused=flat)(x, *arrays))
 
     def solve(value: Array) -> Array:
@@ -273,18 +271,12 @@ def is_scipys(solver: Any) -> bool:
 
 def original(solver: Any) -> Any:
     """The function under functools.partial."""
-    while isinstance(solver, functools.partial):
-        solver = solver.func
-    return solver
+    return solver.func if isinstance(solver, functools.partial) else solver  # Python makes one of several
 
 
 def given_options(solver: Any) -> dict[str, Any]:
     """The keywords that functools.partial fixes."""
-    found: dict[str, Any] = {}
-    while isinstance(solver, functools.partial):
-        found = {**solver.keywords, **found}
-        solver = solver.func
-    return found
+    return solver.keywords if isinstance(solver, functools.partial) else {}
 
 
 # SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options

@@ -349,9 +349,8 @@ def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, n
         more: Any = {} if how.method == "cg" else {"restart": min(n, 100)}
         maxiter = maxiter if how.method == "cg" else -(-maxiter // more["restart"])
         with np.errstate(all="ignore"):
-            x, _ = getattr(sparse, "cg" if how.method == "cg" else "gmres")(
-                operator, b, rtol=0.1 * tol, atol=0.0, maxiter=maxiter, **more
-            )
+            solver = sparse.cg if how.method == "cg" else sparse.gmres
+            x, _ = solver(operator, b, rtol=0.1 * tol, atol=0.0, maxiter=maxiter, **more)
         x = x.astype(b.dtype)
     with np.errstate(all="ignore"):
         off = float(np.linalg.norm(product(x) - b)) / size

@@ -235,30 +235,27 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any =
     """
     options = {name: value for name, value in options.items() if value is not None and value not in ((), [])}
     kind = method.lower() if isinstance(method, str) else ""
-    dtype, numbers = x0.dtype, np.float64
-
-    def product(x: Array, v: Array, *_: Any) -> Array:
-        return hvp(fun, x.astype(dtype), v.astype(dtype), allow_unused=True).astype(numbers)
-
-    def matrix(x: Array, *_: Any) -> Array:
-        return value_of(hessian(fun, allow_unused=True)(x.astype(dtype))).astype(numbers)
-
     both = value_and_grad(fun)
 
     def value_and_slope(x: Array, *_: Any) -> tuple[float, Array]:
-        z, g = both(x.astype(dtype))
-        return float(value_of(z)), value_of(g).astype(numbers)
+        z, g = both(x.astype(x0.dtype))
+        return float(value_of(z)), value_of(g).astype(np.float64)
 
     more: dict[str, Any] = {}
     if kind not in WITHOUT_SLOPES:
         more["jac"] = True
     if kind in WITH_PRODUCTS or callable(method):
-        more["hessp"] = product
+        more["hessp"] = on_doubles(lambda x, v: hvp(fun, x, v, allow_unused=True), x0.dtype, 2)
     elif kind in WITH_MATRIX:
-        more["hess"] = matrix
+        more["hess"] = on_doubles(hessian(fun, allow_unused=True), x0.dtype)
     search = scipy_optimize().minimize if solver is None else solver
-    asked = value_and_slope if more else lambda x, *_: float(value_of(fun(x.astype(dtype))))
-    return search(asked, np.array(x0, numbers), method=method, **more, **options)
+    asked = value_and_slope if more else lambda x, *_: float(value_of(fun(x.astype(x0.dtype))))
+    return search(asked, np.array(x0, np.float64), method=method, **more, **options)
+
+
+def on_doubles(f: Callable[..., Array], dtype: Any, n: int = 1) -> Callable[..., Array]:
+    """``f`` of n vectors of this dtype for SciPy, which computes in float64 and may give more arguments."""
+    return lambda *xs: np.asarray(value_of(f(*[x.astype(dtype) for x in xs[:n]])), np.float64)
 
 
 def with_slopes(constraints: Any, layout: Layout, rest: Callable[[], Any], method: Any) -> Any:
@@ -284,19 +281,12 @@ def as_constraint(h: Callable[[Array], Array], dtype: Any, kind: str, method: An
     """h(x) = 0 ("eq") or h(x) ≥ 0 ("ineq") for SciPy: with the Jacobian, and for "trust-constr" with second derivatives
     (which it would guess, and say so where they are zero)."""
 
-    def numbers(x: Array) -> Array:
-        return np.asarray(value_of(x), np.float64)
+    def second(x: Array, v: Array) -> Array:
+        return hessian(lambda x: np.sum(v * h(x)), allow_unused=True)(x)
 
-    def fun(x: Array, *_: Any) -> Array:
-        return numbers(h(x.astype(dtype)))
-
-    def jac(x: Array, *_: Any) -> Array:
-        return numbers(jacobian(h, allow_unused=True)(x.astype(dtype)))
-
-    def hess(x: Array, v: Array) -> Array:
-        return numbers(hessian(lambda x: np.sum(v.astype(dtype) * h(x)), allow_unused=True)(x.astype(dtype)))
-
+    fun, jac = on_doubles(h, dtype), on_doubles(jacobian(h, allow_unused=True), dtype)
     if isinstance(method, str) and method.lower() == "trust-constr":
+        hess = on_doubles(second, dtype, 2)
         return scipy_optimize().NonlinearConstraint(fun, 0.0, 0.0 if kind == "eq" else np.inf, jac, hess)
     return {"type": kind, "fun": fun, "jac": jac}
 

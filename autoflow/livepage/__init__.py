@@ -2,8 +2,8 @@
 
 Python records the loss once and writes it as JavaScript; from then on the browser computes everything. In the order of
 reading: ``study.py`` records what the page computes and where that is in the source, ``cards.py`` arranges the cards
-of the graph, ``page.py`` puts the page together (:func:`~.page.live`), ``widget.py`` is the same page in a notebook,
-with the weights read back.
+of the graph, ``page.py`` puts the page together (:func:`~.page.live`), and makes the same page for a notebook, where
+Python gets the weights back.
 
 The page: ``training.js`` holds the state and makes steps, ``paint.js`` draws arrays, data and curves, ``graph.js`` the
 graph, ``panel.js`` what one card says, ``page.js`` the controls.

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.errors import CompileError
 from ..pictures.model.style import clean, clip
 from ..pictures.pages.html import document, pack_file, wrap_script
-from ..pictures.pages.stepper import MovingPage
+from ..pictures.pages.stepper import MovingPage, widget_class
 from ..pictures.render.svg import properties
 from .cards import describe, draw
 from .study import NO_PREDICTION, POINTS, SIDE, Study
@@ -136,8 +136,6 @@ class LivePage(MovingPage):
         """What IPython shows of a widget; None if there is only a picture."""
         if self.reason is not None:
             return None
-        from .widget import widget
-
         data, metadata = widget(self)._repr_mimebundle_()
         return {**data, "text/plain": repr(self)}, metadata
 
@@ -198,3 +196,21 @@ def live(
         raise ValueError(f"lr has to be positive and momentum in [0, 1), not {lr} and {momentum}")
     name = title or getattr(loss, "__name__", "loss").replace("_", " ")
     return LivePage(Study(loss, params, data, predict, grid), name, float(lr), float(momentum), rule)
+
+
+# ---------------------------------------------------------------- the widget: the same face, and weights come back
+
+
+def widget(page: LivePage) -> Any:
+    """The widget of a page; whenever it pauses, ``page.params`` gets its weights: ``state`` is the step, the loss, and
+    the parameters as flat lists."""
+    script = f"{page.module}\n{pack_file('widget.js', __package__)}"
+    kind = widget_class("Live", script, about="Dict", colours="Unicode", state="Dict")
+    made = kind(about={**page.about, "full": False, "css": page.style}, colours=properties("autoflow-live", "auto"))
+
+    def take(change: Any) -> None:
+        for (name, old), flat in zip(page.study.params.items(), change["new"]["params"], strict=True):
+            page.params[name] = np.array(flat, old.dtype).reshape(old.shape)
+
+    made.observe(take, ["state"])
+    return made

@@ -133,9 +133,8 @@ class ConvTranspose2d(Module):
     def forward(self, x: Array) -> Node:
         """(n, inputs, height, width) -> (n, outputs, height', width')"""
         expect(self, x, "n", self.weight.shape[0], "height", "width")
-        return functions.conv_transpose2d(
-            x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
-        )
+        how = self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        return functions.conv_transpose2d(x, self.weight, self.bias, *how)
 
     def __repr__(self) -> str:
         inputs, outputs, *kernel = self.weight.shape
@@ -164,9 +163,8 @@ class BatchNorm(Module):
     def forward(self, x: Array) -> Node:
         """(n, channels, ...) -> the same shape"""
         expect(self, x, "n", self.weight.shape[0], "...")
-        return functions.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum, self.eps
-        )
+        arrays = self.running_mean, self.running_var, self.weight, self.bias
+        return functions.batch_norm(x, *arrays, self.training, self.momentum, self.eps)
 
     def __repr__(self) -> str:
         return f"BatchNorm({self.weight.shape[0]})"

@@ -92,9 +92,8 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     if not delta > 0:
         raise InputError(f"huber_loss: delta must be positive, not {delta}")
     d = np.abs(x - target)
-    return reduce_loss(
-        "huber_loss", np.where(numbers_of(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction
-    )
+    z: Any = np.where(numbers_of(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    return reduce_loss("huber_loss", z, reduction)
 
 
 @primitive

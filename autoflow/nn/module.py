@@ -173,9 +173,7 @@ class Module:
                 return AF.Constant(on_host(value_of(x)), x.name)
             return AF.put(on_host(x)) if type(x) in NODE_TYPES else x
 
-        public = [
-            {name: x for name, x in vars(module).items() if not name.startswith("_")} for module in self.modules()
-        ]
+        public = [{name: x for name, x in vars(part).items() if not name.startswith("_")} for part in self.modules()]
         new = [{name: tree_map(moved, x) for name, x in attributes.items()} for attributes in public]
         list(map(dict.update, map(vars, self.modules()), new))  # one call in C: all of them or none
         return self

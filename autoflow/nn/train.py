@@ -215,12 +215,10 @@ def evaluate(
 ) -> dict[str, float]:  # fmt: skip
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``."""
     switch(model, training=False)
-    rows = []
+    rows, measures = [], {"loss": loss, **(metrics or {})}
     for b in batches(len(x), batch_size):
         predictions = numbers_of(model(x[b]))
-        measured = {
-            name: float(numbers_of(f(predictions, y[b]))) for name, f in {"loss": loss, **(metrics or {})}.items()
-        }
+        measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
         rows.append({**measured, "n": len(predictions)})
     return mean_of(rows)
 

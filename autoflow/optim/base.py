@@ -53,9 +53,8 @@ class Optimiser:
         for name, value in settings.items():
             setattr(self, name, not_negative(type(self).__name__, name, value))
         self.steps = [0] * len(self.parameters)  # the number of steps that each parameter has made
-        self.memory = [
-            {name: np.zeros_like(x, dtype=wide(x)) for name in self.remembers} for x in map(value_of, self.parameters)
-        ]
+        arrays = map(value_of, self.parameters)
+        self.memory = [{name: np.zeros_like(x, dtype=wide(x)) for name in self.remembers} for x in arrays]
         self.scratch = scratch_for(self.parameters)
         self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
         self.unfinished = ""  # names what holds part of a step that could not be undone

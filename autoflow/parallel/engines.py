@@ -335,9 +335,8 @@ class Total:
 
     def apply(self, program: Any, shared: list[Any], cut: list[Any], known: Any = None) -> Any:
         """The results of a program as nodes; of a loss the one. known : the numbers, if they are there already."""
-        wanted = tasks.Wanted(
-            *[tuple([k for k, x in enumerate(xs) if gradient_target(x) is not None]) for xs in (shared, cut)]
-        )
+        places = [tuple([k for k, x in enumerate(xs) if gradient_target(x) is not None]) for xs in (shared, cut)]
+        wanted = tasks.Wanted(*places)
         operands = wanted.pick(shared, cut) if modes().recording else []
         step = BackwardStep(self, program, wanted, shared, cut)
         if not operands:
@@ -388,10 +387,8 @@ class BackwardStep:
 def row(n: int) -> Rule:
     """The row of the operation with n operands; all are counted together."""
     if n not in ROWS:
-        names = [f"x{k}" for k in range(n)]
-        ROWS[n] = joint_row(
-            "data_parallel", names, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
-        )
+        xs = [f"x{k}" for k in range(n)]
+        ROWS[n] = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
         ROWS[n].tick = lambda: ROWS[min(ROWS)].tick() if n != min(ROWS) else next(NUMBERS)
     return ROWS[n]
 

@@ -21,7 +21,7 @@ from .formulas.chain import rules
 from .model.data import GraphData, Numbers, Operand, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 from .pages.html import document, fragment, image, page
-from .pages.stepper import SECONDS, Stepper, bundle, save, show
+from .pages.stepper import Stepper, bundle, save, show
 from .walk import Graph, facade, graph as picture_of
 
 # ---------------------------------------------------------------- steps: one at a time
@@ -105,14 +105,6 @@ class Sheet(Graph):
         if not full:
             return image(self)
         return document(self.title, f"<p>{ASKED}</p>\n{image(self)}", "", PAPER, "light")
-
-    def save(self, path: Any, *, seconds: float = SECONDS) -> Path:
-        """Write a file, as :meth:`~.walk.Graph.save` does. (A film would show the lines at every step.)"""
-        return save(self, path, writers={".html": lambda _: self.to_html()}, seconds=seconds)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What notebooks show."""
-        return bundle(self, include, exclude)
 
 
 class Quiz:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..base.columns import aligned
 from .folding import views
 from .folding.choose import MANY, pool_sizes
 from .folding.repeats import first_word
 from .model.data import GraphData, Vertex, number
 from .model.style import clip, readable
-from .render.cards import align_columns
 from .walk import graph
 
 
@@ -44,7 +44,7 @@ class Summary:
         ]  # fmt: skip
         total = ["total", "", "", f"{self.total:,}", ""]
         table = [[readable(cell) for cell in row] for row in (head, *rows, total)]
-        return "\n".join([*align_columns(table, right=(3,)), *map(readable, self.notes)])
+        return "\n".join([*aligned(table, right=(3,)), *map(readable, self.notes)])
 
     __repr__ = __str__
 

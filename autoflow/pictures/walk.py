@@ -29,15 +29,7 @@ from ..program.watch import trace
 from .folding import views
 from .folding.choose import open_boxes
 from .formulas.sent_back import rules_of
-from .model.data import (
-    FEW_NUMBERS,
-    Frame,  # noqa: F401 - of inherited fields
-    GraphData,
-    Look,
-    Several,  # noqa: F401 - of inherited fields
-    Vertex,
-    numbers,
-)
+from .model.data import FEW_NUMBERS, Frame, GraphData, Look, Several, Vertex, numbers  # noqa: F401 - inherited fields
 from .model.gathering import Walk, identity_of
 from .model.names import titles_of
 from .model.style import clean, clip
@@ -164,7 +156,7 @@ class Graph(GraphData):
         A film needs matplotlib, and Pillow (extra ``images``) or ffmpeg (extra ``video``). Raises ImportError or
         FileNotFoundError, which say what to install, and ValueError for other names.
         """
-        return stepper.save(self, path, seconds=seconds)
+        return stepper.save(self, path, {".html": lambda _: self.to_html()}, seconds)
 
     def __str__(self) -> str:
         return text.to_text(self)

@@ -329,9 +329,7 @@ class Expression:
 def loops_around(node: Any, above: dict[Any, Any]) -> Iterator[Loop]:
     """The loops of its function in whose turns a node of a tree is computed, the innermost first."""
     while (parent := above.get(node)) is not None and not isinstance(node, FUNCTIONS):
-        if (isinstance(parent, ast.While) and (node in parent.body or node is parent.test)) or (
-            isinstance(parent, (ast.For, ast.AsyncFor)) and (node in parent.body)
-        ):
+        if isinstance(parent, LOOPS) and (node in parent.body or node is getattr(parent, "test", None)):
             yield parent
         elif isinstance(parent, INNER) and not isinstance(node, ast.comprehension):
             yield from reversed(parent.generators)

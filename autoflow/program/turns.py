@@ -107,10 +107,8 @@ def value_of(loop: Loop, n: int, counts: bool) -> str:
             value = str(n)
         case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(int(first)), _], keywords=[]):
             value = str(first + n)
-        case ast.Call(
-            func=ast.Name(id="range"), args=[ast.Constant(int(first)), _, ast.Constant(int(step))], keywords=[]
-        ):
-            value = str(first + n * step)
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(int(low)), _, ast.Constant(int(by))], keywords=[]):
+            value = str(low + n * by)
         case ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]) if isinstance(target, ast.Tuple):
             target, value = target.elts[0], str(n)
     return f"{target.id} = {value}" if value and isinstance(target, ast.Name) and target.id != "_" else ""

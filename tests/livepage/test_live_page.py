@@ -274,7 +274,7 @@ class TestInBrowser:
 
     def test_the_widget_tells_python(self, tmp_path, browser):
         pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
-        from autoflow.livepage.widget import widget
+        from autoflow.livepage.page import widget
 
         page = page_of("spirals")
         assert page._repr_mimebundle_()[0]["text/plain"] == repr(page)

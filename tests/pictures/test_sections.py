@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from seeds import by_day
 
 import autoflow as af
+from autoflow.base.groups import in_order
 from autoflow.nodes.records import scope
 from autoflow.pictures import graph
 from autoflow.pictures.folding.choose import HALF, by_creation, cut, cut_sections, lengths
@@ -239,6 +240,17 @@ def test_a_section_is_called_by_its_first_and_its_last_operation(shape, n):
 def test_the_order():
     uses = [[], [0], [], [2], [1, 3]]
     assert by_creation([[k] for k in (0, 3, 1, 4, 5)], uses) == [0, 2, 1, 3, 4]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 11), max_size=4)), min_size=1, max_size=12))
+def test_any_order_is_that_of_its_definition(drawn):
+    """Again and again the key of the lowest rank comes, of those that need nothing else. (Circles are drawn, too.)"""
+    needs = {k: [a % len(drawn) for a in some] for k, (_, some) in enumerate(drawn)}
+    wanted, left = [], set(needs)
+    while ready := [k for k in left if not {*needs[k]} - {*wanted}]:
+        wanted.append(min(ready, key=lambda k: (drawn[k][0], k)))
+        left.discard(wanted[-1])
+    assert in_order(needs, lambda k: drawn[k][0]) == wanted
 
 
 @given(st.integers(41, 6000), st.sampled_from([40, 28, 18, 10]))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import count, starmap
 from typing import Any
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .. import engine as numpy_engine
-from ..matching import CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, VIEW, Array, Value, behind_views
+from ..matching import INPUT, ITEM, KNOWN, PRODUCT, VIEW, Array, Value, behind_views
 from ..program import Program, rebuild_outputs, results_of_call, sort_values
 from ..run.buffers import callers_state, shape_buffer
 from .engine import KINDS, Binary, Settings, flag_bits, module_text, options, settings_of
@@ -51,9 +51,7 @@ class Native:
     """A stretch of a program: called with the arrays of ``sources``, returns those of ``results``. Where ``given`` says
     so a result is no new array: the array that it is written into is one more argument."""
 
-    def __init__(
-        self, members: list[Value], results: list[Value], settings: Settings, given: Sequence[bool] = ()
-    ) -> None:
+    def __init__(self, members: list[Value], results: list[Value], settings: Settings, given: list[bool]) -> None:
         self.members, self.results = members, results
         self.schedule = Kernels(members, results, settings.own_functions)
         self.__name__ = "loops"
@@ -190,7 +188,7 @@ class Workspace:
 
 def lies_in_c_order(v: Value) -> bool:
     """Is it known to? The signature knows it for arguments, but not for those of a block."""
-    known = v.kind in (CAPTURED, CONSTANT) or (v.kind == INPUT and v.sample is not None)
+    known = v.kind in KNOWN or (v.kind == INPUT and v.sample is not None)
     return known and bool(np.asarray(v.sample).flags.c_contiguous)
 
 

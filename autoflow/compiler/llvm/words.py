@@ -296,9 +296,8 @@ def written_at(v: Value) -> tuple[Any, Any, Any] | None:
     if is_number(y):
         fine = fits(number_in(y), v.dtype)
     else:
-        fine = (
-            y.dtype == v.dtype and len(y.shape) <= part.ndim and np.broadcast_shapes(y.shape, part.shape) == part.shape
-        )
+        shapes = y.shape, part.shape
+        fine = y.dtype == v.dtype and len(y.shape) <= part.ndim and np.broadcast_shapes(*shapes) == part.shape
     return (x, index, y) if fine else None
 
 

@@ -33,21 +33,7 @@ import numpy as np
 
 from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
-from ..matching import (
-    CALL,
-    CAPTURED,
-    CONSTANT,
-    INPUT,
-    ITEM,
-    PRODUCT,
-    REDUCE,
-    STACK,
-    UFUNC,
-    VIEW,
-    Array,
-    Value,
-    describe_value,
-)
+from ..matching import CALL, INPUT, ITEM, KNOWN, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value, describe_value
 from ..program import Program, sort_values
 
 # ---------------------------------------------------------------- reports: NumPy's warnings and errors are noted
@@ -292,7 +278,7 @@ class Plan(WatchedPlan):
         """Decide how the k-th value is computed, and give back the buffers that are read for the last time."""
         if v in self.targets:
             self.write(v, self.targets[v])
-        elif v.kind in (CAPTURED, CONSTANT):
+        elif v.kind in KNOWN:
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
         elif v.kind in (INPUT, ITEM):
             pass

@@ -94,13 +94,11 @@ class Phase:
     def program(self, rows: int) -> tuple[Program, dict[Value, Value]]:
         """Their program, and the values that are written into its arguments."""
         program, new = Program(), dict[Value, Value]()
+        given = [*zip(self.sources, self.sliced, strict=True), *[(v, True) for v in self.whole]]
         inputs = [
             new_value(INPUT, None, (), k, (rows, *x.shape[1:]) if cut else x.shape, -1, x.dtype)
-            for k, (x, cut) in enumerate(zip(self.sources, self.sliced, strict=True))
+            for k, (x, cut) in enumerate(given)
         ]
-        targets: dict[Value, Value] = {}
-        for k, v in enumerate(self.whole):
-            inputs.append(new_value(INPUT, None, (), len(self.sources) + k, (rows, *v.shape[1:]), -1, v.dtype))
 
         def inner(x: Value, cut: bool) -> Value:
             if (x, cut) in self.where:
@@ -123,8 +121,7 @@ class Phase:
             else:
                 args = tuple([inner(x, x in sliced) for x in v.args])
             new[v] = new_value(v.kind, function, args, options, shape, v.number, v.dtype)
-        for k, v in enumerate(self.whole):
-            targets[new[v]] = inputs[len(self.sources) + k]
+        targets = dict(zip([new[v] for v in self.whole], inputs[len(self.sources) :], strict=True))
         program.inputs = inputs
         program.outputs = [new[v] for v in self.parts]
         return program, self.improve(program, targets)

@@ -26,15 +26,14 @@ from ...table.facts import find, of_kind
 from ...table.indexing import put_view
 from ...table.outside import public_name
 from ...table.table import RULES
-from ..matching import CAPTURED, CONSTANT, Value, written_call
+from ..matching import KNOWN, Value, written_call
 from ..program import Program
 from ..signature import is_array
 from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
-from .calls import AT_RUN, CALLS, FORMS, own_code
-from .places import FAR, REACH, KnownNumber, Ref, as_view, heads
+from .calls import AT_RUN, CALLS, FAR, FORMS, REACH, KnownNumber, Ref, as_view, heads, own_code
 from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype
@@ -61,7 +60,6 @@ MOVES = {  # elements stay as they are
     operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
 BOUND = {"clip", "nan_to_num", "round"}  # what their formulas take may be left out
-KNOWN = CAPTURED, CONSTANT
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...base.pytree import tree_map
+from ...pictures.model.names import index
 from ...pictures.sliders.live import OPERATORS
 from ...table.indexing import put_view
 from ...table.outside import public_name
@@ -123,7 +124,8 @@ class Python(Writer):
         if function is put_view:
             function, args = set_items, (args[0], index_of(args[2]), args[1])
         if function is operator.getitem:
-            return f"{args[0]}[{self.index(args[1])}]"
+            text = index(args[1], lambda x: repr(self.literal(x)))
+            return f"{args[0]}[{text}{',' * (type(args[1]) is tuple and len(args[1]) == 1)}]"
         if function is np.transpose and args[1:] == ((1, 0),):
             return f"{args[0]}.T"
         if function is cast:
@@ -181,15 +183,6 @@ class Python(Writer):
         if callable(x) and (name := public_name(x)).startswith("np."):
             return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
-
-    def index(self, x: Any) -> str:
-        """The text of an index in brackets: ``:, 1:``."""
-        if type(x) is tuple and x:
-            return ", ".join([self.index(a) for a in x]) + "," * (len(x) == 1)
-        if isinstance(x, slice):
-            start, stop, step = ["" if a is None else self.leaf(a) for a in (x.start, x.stop, x.step)]
-            return f"{start}:{stop}" + f":{step}" * bool(step)
-        return repr(self.literal(x))
 
 
 def plain(text: str) -> str:

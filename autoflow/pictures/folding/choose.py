@@ -17,14 +17,13 @@ picture that can be read, again.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-from ...base.groups import grouped
+from ...base.groups import grouped, in_order
 from ..model.data import Look
 from ..model.style import clip
 from .repeats import Path, Skeleton, equal_boxes, first_word, part_loops, stem
@@ -149,14 +148,8 @@ def cyclic(graph: Skeleton, members: Sequence[int], item: dict[int, int]) -> set
     pairs = {(item[a], item[k]) for k in members for a in graph.sources[k] if a in item and item[a] != item[k]}
     left = set(item.values())
     for steps in (pairs, {(b, a) for a, b in pairs}):
-        there = grouped(steps)
-        degree = Counter([b for a, b in steps if a in left and b in left])
-        queue = [i for i in left if not degree[i]]
-        for i in queue:
-            left.discard(i)
-            for j in there.get(i, ()):
-                degree[j] -= 1
-                queue += [] if degree[j] else [j]
+        needs = grouped([(b, a) for a, b in steps if a in left and b in left])
+        left.difference_update(in_order({i: needs.get(i, []) for i in left}, lambda i: i))
     return left
 
 
@@ -313,19 +306,7 @@ def links(graph: Skeleton, items: Items, place: dict[int, int]) -> list[list[int
 
 def by_creation(items: Items, uses: list[list[int]]) -> list[int]:
     """The items as the program made them; a box comes when all that it uses is there."""
-    waiting = [len(used) for used in uses]
-    users = grouped([(m, n) for n, used in enumerate(uses) for m in used])
-    ready = [(item[0], n) for n, item in enumerate(items) if not waiting[n]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, n = heapq.heappop(ready)
-        order.append(n)
-        for m in users.get(n, ()):
-            waiting[m] -= 1
-            if not waiting[m]:
-                heapq.heappush(ready, (items[m][0], m))
-    return order
+    return in_order(dict(enumerate(uses)), lambda n: items[n][0])
 
 
 def cut(room: Sequence[int], tail: int, long: float) -> list[int]:

@@ -81,9 +81,7 @@ class Skeleton:
     outputs: Sequence[int]
     title: Callable[[int], str] = str  # of nodes, by their numbers
     repeats: dict[int, Repeat] = field(default_factory=dict)  # boxes that hold equal parts
-    labels: dict[int, str] = field(
-        default_factory=dict
-    )  # numbered names, of boxes that share their name with a neighbour
+    labels: dict[int, str] = field(default_factory=dict)  # numbered names, of boxes whose name a neighbour has, too
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
     objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known

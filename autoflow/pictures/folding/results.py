@@ -48,9 +48,7 @@ class Tidy(Generic[Picture]):
         number = {v.id: place for place, v in enumerate(left)}
         outputs = tuple(dict.fromkeys([self.goal(k)[0] for k in self.graph.outputs]))
         rules = tuple([(number[k], text) for k, text in self.graph.rules if k in number])
-        nodes = [
-            replace(v, operands=tuple([self.row(r) for r in v.operands]), members=self.members(v.id)) for v in left
-        ]
+        nodes = [replace(v, operands=tuple(map(self.row, v.operands)), members=self.members(v.id)) for v in left]
         return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
 
     def goal(self, k: int) -> tuple[int, int | None]:

@@ -92,14 +92,12 @@ class Chain:
 
     def __init__(self, order: Sequence[Any], root: Any, target: Any, titles: Titles) -> None:
         self.root, self.target, self.titles = root, target, titles
-        on_path = set(order)
+        within = set(order)
         self.order = [r for r in order if r is not target]
-        self.steps = {
-            r: [(k, p) for k, p in enumerate(r.parents) if p is not None and p in on_path] for r in self.order
-        }
+        self.steps = {r: [(k, p) for k, p in enumerate(r.parents) if p is not None and p in within] for r in self.order}
         self.inner = inner_links(root, titles)
         self.written: dict[tuple[Any, int], Term] = {}  # the local derivatives as formulas
-        self.scalars = all([r.shape == () and r.dtype.kind == "f" for r in on_path])
+        self.scalars = all([r.shape == () and r.dtype.kind == "f" for r in within])
 
     def through(self, gradients: dict[Any, Array]) -> dict[Any, list[Array]]:
         """The gradient that each operation using the target sends to it, in the order of creation."""

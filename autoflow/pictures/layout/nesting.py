@@ -317,9 +317,8 @@ class RowStrip:
         """The plan in rows."""
         corners = [(x, y + self.tops[r]) for (x, y), r in zip(self.corners, self.row, strict=True)]
         paths = [self.lead(i) for i in range(len(self.paths))]
-        return replace(
-            self.strip.old, corners=corners, paths=paths, along=self.along, across=self.across, stubs=self.stubs
-        )
+        old, along, across = self.strip.old, self.along, self.across
+        return replace(old, corners=corners, paths=paths, along=along, across=across, stubs=self.stubs)
 
     def row_of(self, rank: int) -> int:
         """The row of a rank."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -406,18 +406,18 @@ def brief(x: Any) -> str:
     return clip(clean(x), 24)
 
 
-def index(i: Any) -> str:
+def index(i: Any, say: Callable[[Any], str] = brief) -> str:
     """What is in the brackets of ``x[i]``, as text.
 
     >>> index((slice(1, None), 0)), index(...)
     ('1:, 0', '...')
     """
     if isinstance(i, tuple):
-        return ", ".join(map(index, i)) or "()"
+        return ", ".join([index(p, say) for p in i]) or "()"
     if isinstance(i, slice):
-        start, stop, step = ["" if p is None else brief(p) for p in (i.start, i.stop, i.step)]
+        start, stop, step = ["" if p is None else say(p) for p in (i.start, i.stop, i.step)]
         return f"{start}:{stop}" + (f":{step}" if step else "")
-    return "..." if i is Ellipsis else brief(i)
+    return "..." if i is Ellipsis else say(i)
 
 
 def word(record: Any) -> str:

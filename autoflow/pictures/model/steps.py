@@ -226,21 +226,22 @@ def seeded_results(v: Vertex) -> list[int | None]:
     return [j for j, r in enumerate(v.results) if r.output] if v.results else [None]
 
 
+Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several
+
+
 class Sums:
     """The gradient that has arrived at each node so far, added up as in the engine."""
 
     def __init__(self, graph: GraphData) -> None:
         self.graph = graph
-        self.arrows: Counter[tuple[int | None, int | None]] = Counter()  # of folded pictures, which have fewer
+        self.arrows = Counter[Receiver]()  # of folded pictures, which have fewer
         if any([v.fold for v in graph.nodes]):
             self.arrows.update([(r.source, r.result) for v in graph.nodes for r in v.operands if r.flows])
         seeds = [k for k in graph.outputs if graph.nodes[k].gradient]
         places = [(k, j) for k in seeds for j in seeded_results(graph.nodes[k])]
-        self.arrived: dict[tuple[int, int | None], int] = dict.fromkeys(places, 1)
+        self.arrived: dict[Receiver, int] = dict.fromkeys(places, 1)
         self.arrows.update(places if self.arrows else ())
-        self.total: dict[tuple[int, int | None], Any] = {
-            (k, j): np.ones(graph.nodes[k].carried(j).value.shape) for k, j in places
-        }
+        self.total: dict[Receiver, Any] = {(k, j): np.ones(graph.nodes[k].carried(j).value.shape) for k, j in places}
 
     def add(self, row: Operand) -> Product:
         """The contribution along one arrow."""

@@ -13,6 +13,8 @@ import unicodedata
 from functools import lru_cache
 from math import fsum
 
+from ...base.columns import cells, places
+
 Theme = dict[str, str]
 KINDS = ("Variable", "Constant", "Operation")
 SHORT = {"Variable": "var", "Constant": "con", "Operation": "op", "Scope": "sco"}
@@ -82,7 +84,7 @@ def width(text: str, style: str) -> float:
     if style == "slot":
         return CIRCLE
     if family == "mono":
-        return 0.61 * size * sum([cells(c) for c in text])
+        return 0.61 * size * places(text)
     return size * (1.08 if bold else 1.0) * fsum([_em(c) for c in text])
 
 
@@ -101,17 +103,8 @@ def _em(c: str) -> float:
     return 1.0 if ord(c) > 0x2FFF else 0.8
 
 
-@lru_cache(4096)
-def cells(c: str) -> int:
-    """How many places a letter takes in a terminal: 2 for Chinese and most pictographs, 0 for an accent on its own."""
-    if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
-
-
-BIDI = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)  # they reorder what follows
+# They reorder what follows.
+BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean(text: object) -> str:
@@ -128,9 +121,8 @@ def clean(text: object) -> str:
 
 def _forbidden(c: str) -> bool:
     code = ord(c)
-    return (
-        c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-    )  # control characters, halves of characters, and what Unicode calls noncharacters
+    # control characters, halves of characters, and what Unicode calls noncharacters
+    return c in BIDI or unicodedata.category(c) in ("Cc", "Cs") or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
 
 
 def break_words(text: str, widest: float, style: str) -> list[str]:

@@ -153,13 +153,12 @@ def picture_data(
     to = {box: next((number[x] for x in some if x in number), -1) for box, some in after.items()}
     card = {member: v.id for v in drawn.nodes for member in v.members}
     parts = {str(v.id): list(dict.fromkeys([card[m] for m in v.members if m in card])) for v in home.nodes if v.fold}
+    inside = {str(v.id): dict.fromkeys([titles[k] for k in v.members[:NAMED]]) for v in drawn.nodes if v.fold}
     return {
         "svg": svg,
         "frames": [to[f.path[-1]] for f in drawn.frames],
         "cards": {str(v.id): to[v.fold.box] for v in drawn.nodes if v.fold},
-        "inside": {
-            str(v.id): " ".join(dict.fromkeys([titles[k] for k in v.members[:NAMED]])) for v in drawn.nodes if v.fold
-        },
+        "inside": {k: " ".join(found) for k, found in inside.items()},
         "at": [card.get(v.members[0], -1) for v in home.nodes],
         "parts": {k: found for k, found in parts.items() if len(found) > 1},
     }

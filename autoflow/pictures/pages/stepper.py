@@ -17,13 +17,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...base.columns import aligned
 from ...base.modes import modes
 from ..folding.results import tidy
 from ..model.data import GraphData
 from ..model.steps import Step, steps_of
 from ..model.style import clean, clip, readable
 from ..render import dot, svg, text
-from ..render.cards import align_columns
 from ..render.text import to_json, to_mermaid
 from ..render.tikz import to_tex
 from .html import PLAIN, RULE, fragment, html_table, image, page, step_rows
@@ -48,7 +48,7 @@ def show(graph: GraphData, rows: Callable[[], Sequence[Sequence[str]]] | None = 
     display(drawn, raw=True, metadata=size(drawn))
     if modes().tables and rows:
         table = rows()
-        text = "\n".join(align_columns(table))
+        text = "\n".join(aligned(table))
         display({"text/html": f'<div class="{PLAIN}">{html_table(table, math)}</div>', "text/plain": text}, raw=True)
 
 
@@ -280,3 +280,13 @@ class MovingPage:
             trouble = f"\n{type(error).__name__}: {clip(clean(error), 200)}"
         makers = {"text/plain": lambda: f"{self}{trouble}", "text/html": lambda: self.to_html(full=False)}
         return make_bundle(makers, include, exclude, f"{self.what}, which cannot be shown: %s")
+
+
+def widget_class(name: str, script: str, **traits: str) -> Any:
+    """A class of widgets that run this script. ``traits``: what Python and the page both see, and its kind for
+    traitlets. (anywidget is imported only here: it is the extra ``widget``.)"""
+    import anywidget
+    import traitlets
+
+    found = {trait: getattr(traitlets, kind)().tag(sync=True) for trait, kind in traits.items()}
+    return type(name, (anywidget.AnyWidget,), {"_esm": script, **found})

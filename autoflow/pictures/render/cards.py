@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ...base.columns import aligned
 from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
-from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, cells, clip, to_ascii, width
+from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, clip, to_ascii, width
 from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
 # ---------------------------------------------------------------- cards: the lines of each node
@@ -422,7 +423,7 @@ def table(picture: GraphData, *, ascii: bool = False, memory: bool = False) -> s
     if memory:
         kept = ["kept", *[f"{v.kept:,}" for v in picture.nodes]]
         rows = [[*row[:5], size, *row[5:]] for row, size in zip(rows, kept, strict=True)]
-    return "\n".join(align_columns([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
+    return "\n".join(aligned([[to_ascii(cell) for cell in row] for row in rows] if ascii else rows))
 
 
 def table_rows(picture: GraphData) -> list[list[str]]:
@@ -440,16 +441,3 @@ def table_rows(picture: GraphData) -> list[list[str]]:
             " ".join([row.title if row.source is None else str(row.source) for row in v.operands]),
         ])  # fmt: skip
     return rows
-
-
-def align_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Lines with columns below each other; those in ``right`` end below each other."""
-    wide = [max([sum(map(cells, text)) for text in column]) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        pieces = []
-        for k, text in enumerate(row):
-            blanks = " " * (wide[k] - sum(map(cells, text)))
-            pieces.append(blanks + text if k in right else text + blanks)
-        lines.append("  ".join(pieces).rstrip())
-    return lines

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
+from ...base.columns import padded, places
 from ..folding.choose import MANY
 from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
 from ..model.data import GraphData, Operand, Vertex
-from ..model.style import LIGHT, SHORT, cells, shows_boxes, to_ascii
+from ..model.style import LIGHT, SHORT, shows_boxes, to_ascii
 from .cards import sum_text
 
 # ---------------------------------------------------------------- the tree
@@ -47,10 +48,10 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     ascii = not shows_boxes() if ascii is None else ascii
     if ascii:  # before the columns are aligned: (1) is wider than ①
         rows = [TreeRow(*map(to_ascii, astuple(row))) for row in rows]
-    wide = [max(map(columns, x)) for x in zip(*[(r.text, r.gradient, r.local) for r in rows], strict=True)]
+    wide = [max(map(places, x)) for x in zip(*[(r.text, r.gradient, r.local) for r in rows], strict=True)]
     lines = []
     for row in rows:
-        line = pad_text(row.text, wide[0] + 2) + pad_text(row.gradient, wide[1] + 2) + pad_text(row.local, wide[2] + 1)
+        line = padded(row.text, wide[0] + 2) + padded(row.gradient, wide[1] + 2) + padded(row.local, wide[2] + 1)
         lines.append((line + row.parts).rstrip())
     lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
     text = "\n".join(lines)
@@ -62,16 +63,6 @@ def invitation(graph: GraphData) -> list[str]:
     titles = [graph.nodes[k].title for k in graph.outputs]
     can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
     return [f"{titles[0]}.step() walks through the backward pass"] if can else []
-
-
-def columns(text: str) -> int:
-    """How many places a text takes in a terminal."""
-    return sum([cells(c) for c in text])
-
-
-def pad_text(text: str, places: int) -> str:
-    """``text`` and blanks."""
-    return text + " " * (places - columns(text))
 
 
 def circled_number(number: int) -> str:

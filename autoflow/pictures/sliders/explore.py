@@ -31,7 +31,7 @@ from ..model.data import FEW_NUMBERS
 from ..model.names import titles_of
 from ..model.style import clean, clip
 from ..pages.html import BODY, document, ground
-from ..pages.stepper import MovingPage, show
+from ..pages.stepper import MovingPage, show, widget_class
 from ..render.svg import properties
 from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
@@ -195,23 +195,13 @@ ESM = "export default { render({ model, el }) { widget(model, el); } }"
 
 @cache
 def model_class() -> Any:
-    """The model: one number per slider, the picture as SVG, a note. (anywidget is imported when it is needed.)"""
-    import anywidget
-    import traitlets
-
-    class Sliders(anywidget.AnyWidget):  # type: ignore[misc]
-        _esm = script() + ESM
-        inputs = traitlets.List().tag(sync=True)
-        values = traitlets.List().tag(sync=True)
-        picture = traitlets.Unicode().tag(sync=True)
-        note = traitlets.Unicode().tag(sync=True)
-        colours = traitlets.Unicode().tag(sync=True)
-        digits = traitlets.Int(4).tag(sync=True)
-        point = traitlets.Dict().tag(sync=True)  # the output's name and value, and its gradient
-        axes = traitlets.List().tag(sync=True)  # which sliders the plot is over; -1: the output itself
-        samples = traitlets.Dict().tag(sync=True)  # the output on a grid over these axes
-
-    return Sliders
+    """The model: one number per slider, the picture as SVG, a note. ``point`` is the output's name and value, and its
+    gradient; ``axes`` says which sliders the plot is over (-1: the output itself); ``samples`` is the output on a grid
+    over them."""
+    return widget_class(
+        "Sliders", script() + ESM, inputs="List", values="List", picture="Unicode", note="Unicode", colours="Unicode",
+        digits="Int", point="Dict", axes="List", samples="Dict",
+    )  # fmt: skip
 
 
 def widget(page: Explorer) -> Any:
