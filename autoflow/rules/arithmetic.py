@@ -278,8 +278,13 @@ rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right
 
 
 def split_ties(g: Array, halves: Array) -> Array:
-    """``g`` for the argument that wins, half of it for each of two that are equal."""
-    return 0.5 * g * halves
+    """``g`` for the argument that wins, half of it for each of two that are equal; an exact zero for one that loses,
+    also if g is infinite, as that of the root in ``np.sqrt(np.maximum(x, 0))`` is. (``np.where`` takes ten times as
+    long as the product.)"""
+    sent = 0.5 * g * halves
+    if is_on_host(g) and np.isfinite(numbers_of(g)).all():
+        return sent
+    return np.where(halves, sent, 0)
 
 
 # How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a
@@ -322,7 +327,7 @@ rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g *
 rule(np.copysign,  "x y", "copysign", r"\left|$x\right| \operatorname{sgn} $y", precedence=2, holomorphic=False,
      x=lambda g, x, z: g * (np.sign(x) * np.sign(z)), y=zero)
 rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, precedence=3, holomorphic=False)
-rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=lambda g, x: g * (x == 0),
+rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=lambda g, x: np.where(x == 0, g, 0),
      holomorphic=False)
 
 rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9))
