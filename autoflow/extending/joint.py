@@ -110,8 +110,11 @@ def record_results(
     row: Rule, operands: Gathered, options: Sequence[Any], results: list[Array], several: bool,
     live: Callable[[int], bool] = lambda j: True,
 ) -> Any:  # fmt: skip
-    """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False."""
+    """Plain results as nodes: Operations with ``row``; Constants where nothing is recorded, or ``live(j)`` is False. No
+    two share memory: a write into one would change the other, and only the history of the one."""
     values, parents, constants, mutable = operands
+    shared = [any([np.may_share_memory(z, y) for y in results[:j]]) for j, z in enumerate(results)]
+    results = [z.copy() if is_shared else z for z, is_shared in zip(results, shared, strict=True)]
     flows = [z.dtype.kind in "fc" and live(j) for j, z in enumerate(results)]
     if not (modes().recording and any([p is not None for p in parents]) and any(flows)):
         nodes = [constant_from(z, NODE_TYPES[type(z)]) for z in results]

@@ -176,8 +176,8 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
             "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
         )
     option = value_of(option)
-    if type(option) is np.ndarray and not option.ndim and option.dtype.kind in "iu":
-        return int(option)
+    if isinstance(option, (np.ndarray, np.integer)) and not option.ndim and option.dtype.kind in "iu":
+        return int(option)  # of Python: -k and k - 1 fit, also if it was unsigned
     return option
 
 

@@ -130,12 +130,8 @@ def airy_part(x: Array, k: int) -> Array:
     return special.airy(x)[k]
 
 
-def airy_x(g: Array, x: Array, z: Array, k: int) -> Array:
-    """Ai'' = x Ai, and so for Bi."""
-    return g * (x * airy_part(x, k - 1) if k % 2 else airy_part(x, k + 1))
-
-
-rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", x=airy_x, elementwise=True, name="airy")
+rule(airy_part, "x | k", "Ai", r"\operatorname{Airy}_{$k}\left($x\right)", elementwise=True, name="airy",  # Ai'' = x Ai
+     x=lambda g, x, k: g * (x * airy_part(x, k - 1) if k % 2 else airy_part(x, k + 1)))  # fmt: skip
 COMPOSED[special.airy] = lambda x: tuple([airy_part(x, k) for k in range(4)])
 
 

@@ -144,16 +144,6 @@ def fractions(n: int, endpoint: bool, g: Array, axis: int) -> Array:
     return t.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
 
 
-def linspace_x(g: Array, x_shape: Shape, num: int, endpoint: bool, axis: int) -> Array:
-    """z = x + (y − x) t, so x receives Σ (1 − t) g."""
-    return sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape)
-
-
-def linspace_y(g: Array, y_shape: Shape, num: int, endpoint: bool, axis: int) -> Array:
-    """y receives Σ t g."""
-    return sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape)
-
-
 @primitive
 def spaced(x: Any, y: Any, num: int, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """``np.linspace`` without the extras."""
@@ -198,7 +188,9 @@ def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
 
 # fmt: off
 rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)",
-     name="linspace", x=linspace_x, y=linspace_y, elementwise=False)
+     name="linspace", elementwise=False,  # z = x + (y − x) t
+     x=lambda g, x_shape, num, endpoint, axis: sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape),
+     y=lambda g, y_shape, num, endpoint, axis: sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape))
 rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
      r"\operatorname{geomspace}\left($x, $y\right)", x=geomspace_x, y=geomspace_y, elementwise=False, domain=(0.5, 2.0))
 # fmt: on

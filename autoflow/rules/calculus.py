@@ -17,7 +17,7 @@ import numpy as np
 from ..base.types import Shape
 from ..table.bodies import COPIES, run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, as_array, numbers_of, together, zeros
+from ..table.shapes import Array, as_array, numbers_of, together, widen, zeros
 from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
@@ -69,6 +69,7 @@ def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
     j = np.clip(np.searchsorted(points, numbers, "right") - 1, 0, max(last - 1, 0))
     k = np.minimum(j + 1, last)
     before, behind = numbers < points[0], numbers > points[last]
+    xp = widen(xp, float)  # as NumPy computes
     width = np.take(xp, k) - np.take(xp, j)
     step = width == 0  # at the last points: the value is that of the very last
     t = np.where(step, 1, x - np.take(xp, j)) / np.where(step, 1, width)
@@ -77,6 +78,7 @@ def piece(xp: Array, x: Array) -> tuple[Array, Array, Array, Array, Array]:
 
 def steepness(xp: Array, fp: Array, j: Array, k: Array, outside: Array) -> Array:
     """Of the line from point j to point k; 0 outside of all points."""
+    xp, fp = widen(xp, float), widen(fp, float)
     width = np.take(xp, k) - np.take(xp, j)
     flat = outside | (width == 0)
     return np.where(flat, 0, np.take(fp, k) - np.take(fp, j)) / np.where(flat, 1, width)
@@ -92,7 +94,7 @@ def interp_xp(g: Array, xp: Array, x: Array, fp: Array) -> Array:
     """Moving a point to the right takes the line with it: −slope, in the shares of the two ends."""
     j, k, t, before, behind = piece(xp, x)
     sent = -g * steepness(xp, fp, j, k, before | behind)
-    return scatter_add(sent * (1 - t), j, xp.shape) + scatter_add(sent * t, k, xp.shape)
+    return put_back(sent * (1 - t), (j,), xp.shape) + put_back(sent * t, (k,), xp.shape)
 
 
 def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: Any) -> Array:
@@ -102,12 +104,7 @@ def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: 
         g = np.where(before, 0, g)
     if right is not None:
         g = np.where(behind, 0, g)
-    return scatter_add(g * (1 - t), j, fp_shape) + scatter_add(g * t, k, fp_shape)
-
-
-def scatter_add(g: Array, places: Array, shape: Shape) -> Array:
-    """``g`` added up at these places."""
-    return put_back(g, (places,), shape)
+    return put_back(g * (1 - t), (j,), fp_shape) + put_back(g * t, (k,), fp_shape)
 
 
 rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)",

@@ -51,16 +51,6 @@ def half_weights(g: Array, n: int, axis: int, inside: float) -> Array:
     return w.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
 
 
-def fft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
-    """See the module: ifft, cut or filled up to the length of x."""
-    return to_length(np.fft.ifft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis)
-
-
-def ifft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
-    """The same with the other sign in the exponent."""
-    return to_length(np.fft.fft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis)
-
-
 def rfft_x(g: Array, x_shape: Shape, n: Any, axis: int, norm: Any) -> Array:
     """dL/dx_j = Re Σ_k g_k exp(2πi jk/n) over half of the frequencies; irfft sums over all, so the inner count half."""
     n = x_shape[axis] if n is None else n
@@ -74,8 +64,10 @@ def irfft_x(g: Array, x_shape: Shape, axis: int, norm: Any) -> Array:
 
 
 # fmt: off
-rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      x=fft_x, holomorphic=False)
-rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   x=ifft_x, holomorphic=False)
+rule(np.fft.fft,   "x | n=None axis=-1 norm=None", "fft",   r"\mathcal F\, $x",      holomorphic=False,
+     x=lambda g, x_shape, axis, norm: to_length(np.fft.ifft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis))
+rule(np.fft.ifft,  "x | n=None axis=-1 norm=None", "ifft",  r"\mathcal F^{-1} $x",   holomorphic=False,
+     x=lambda g, x_shape, axis, norm: to_length(np.fft.fft(g, axis=axis, norm=BACK[norm]), x_shape[axis], axis))
 rule(np.fft.rfft,  "x | n=None axis=-1 norm=None", "rfft",  r"\mathcal F\, $x",      x=rfft_x, holomorphic=False)
 rule(np.fft.irfft, "x | n=None axis=-1 norm=None", "irfft", r"\mathcal F^{-1} $x",   x=irfft_x, holomorphic=False)
 # fmt: on

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, axes_of, given_keywords, like_argument, total
+from ..table.shapes import Array, Shape, as_array, as_dtype, axes_of, given_keywords, like_argument, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -114,7 +114,7 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Arra
     """Every element receives the gradients of all the places where it was taken."""
     shape = (math.prod(x_shape),) if axis is None or not x_shape else x_shape
     axis = 0 if axis is None or not x_shape else axis % len(shape)
-    i = as_array(indices)
+    i = as_dtype(as_array(indices), int)  # booleans are 0 and 1 here, not a mask
     if mode == "wrap":
         i = i % max(shape[axis], 1)
     elif mode == "clip":

@@ -71,14 +71,10 @@ def _product(rows: Shape, cols: Shape) -> Shape:
     return (*np.broadcast_shapes(rows[:-2], cols[:-2]), rows[-2], cols[-1])
 
 
-def matvec_x(g: Array, x_shape: Shape, y: Array) -> Array:
-    """z = x y for stacks of vectors y (..., m): dL/dx = g yᵀ, an outer product."""
-    return sum_to(g[..., :, None] * y[..., None, :], x_shape)
-
-
 # fmt: off
 rule(np.matmul, "x y", "@", r"$x\,$y", x=matmul_x, y=matmul_y, precedence=2)
-rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, x=matvec_x,
+rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2, elementwise=False,
+     x=lambda g, x_shape, y: sum_to(g[..., :, None] * y[..., None, :], x_shape),
      y=lambda g, x, y_shape: sum_to((x.mT @ g[..., None])[..., 0], y_shape))
 rule(np.vecmat, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, holomorphic=False,
      x=lambda g, x_shape, y: sum_to((y @ np.conjugate(g)[..., None])[..., 0], x_shape),
@@ -159,16 +155,6 @@ def inner_y(g: Array, x: Array, y_shape: Shape) -> Array:
     return contract_y(g, x, y_shape, (x.ndim - 1,), (len(y_shape) - 1,))
 
 
-def tensordot_x(g: Array, x_shape: Shape, y: Array, axes: Any) -> Array:
-    """np.tensordot, see :func:`contract_x`."""
-    return contract_x(g, x_shape, y, *summed_axes(axes, len(x_shape), np.ndim(y)))
-
-
-def tensordot_y(g: Array, x: Array, y_shape: Shape, axes: Any) -> Array:
-    """The same for y."""
-    return contract_y(g, x, y_shape, *summed_axes(axes, np.ndim(x), len(y_shape)))
-
-
 # fmt: off
 rule(np.dot, "x y", "·", r"$x \cdot $y", x=dot_x, y=dot_y, precedence=2)
 rule(np.inner, "x y", "·", r"\langle $x, $y \rangle", x=inner_x, y=inner_y)
@@ -177,7 +163,9 @@ rule(np.outer, "x y", "⊗", r"$x \otimes $y", precedence=2,
      y=lambda g, x, y_shape: (np.ravel(x) @ g).reshape(y_shape))
 rule(np.vdot, "x y", "·", r"\overline{$x} \cdot $y", precedence=2, holomorphic=False,
      x=lambda g, x_shape, y: (np.conjugate(g) * y).reshape(x_shape), y=lambda g, x, y_shape: (g * x).reshape(y_shape))
-rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", x=tensordot_x, y=tensordot_y, precedence=2)
+rule(np.tensordot, "x y | axes=2", "⊗", r"$x \cdot $y", precedence=2,
+     x=lambda g, x_shape, y, axes: contract_x(g, x_shape, y, *summed_axes(axes, len(x_shape), np.ndim(y))),
+     y=lambda g, x, y_shape, axes: contract_y(g, x, y_shape, *summed_axes(axes, np.ndim(x), len(y_shape))))
 # fmt: on
 
 # ---------------------------------------------------------------- einsum

@@ -150,11 +150,6 @@ def largest(x: Array) -> Array:
     return np.max(np.abs(numbers_of(x)), axis=(-2, -1), keepdims=True, initial=0.0)
 
 
-def sqrtm_slope(g: Array, z: Array) -> Array:
-    """dz of z z = x."""
-    return sylvester(z, z, g)
-
-
 def logm_slope(g: Array, z: Array) -> Array:
     """dz of e^z = x in direction g."""
     norm = float(np.max(np.sum(np.abs(numbers_of(z)), axis=-2), initial=0.0))
@@ -179,7 +174,7 @@ def power_x(g: Array, x: Array, t: Array) -> Array:
 
 # fmt: off
 rule(expm, "x", "expm", r"e^{$x}", x=lambda g, x: expm_slope(g, x.mT), domain=(-1.0, 1.0))
-rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sqrtm_slope(g, z.mT))
+rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sylvester(z.mT, z.mT, g))
 rule(logm, "x", "logm", r"\log $x", x=lambda g, z: logm_slope(g, z.mT))
 rule(power, "x t", "x^t", r"{$x}^{$t}", x=power_x, t=lambda g, x, z: np.sum(g * (logm(x) @ z)),
      name="fractional_matrix_power", precedence=4, elementwise=False, domain=(0.3, 0.8))

@@ -146,8 +146,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     if not has_gradient(weights):
         return np.bincount(i, numbers_of(weights), minlength)
     w = as_array(weights)
-    n = np.bincount(i, minlength=minlength).size
-    return put_back(as_dtype(w, float), (i,), (n,))
+    shape = np.bincount(i, np.zeros(w.shape, w.dtype), minlength).shape  # and NumPy's errors
+    return put_back(as_dtype(w, float), (as_dtype(i, int),), shape)
 
 
 @primitive

@@ -28,6 +28,7 @@ from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, r
 from ..table.shapes import (
     NOT_GIVEN,
     Axis,
+    as_dtype,
     axes_of,
     count_along,
     divide_by_count,
@@ -74,13 +75,13 @@ def mean_x(g: Array, x_shape: Shape, axis: Axis, keepdims: bool, where: Any) -> 
 
 
 def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
-    """x - mean(x)."""
+    """x - mean(x), in single precision at least; of what ``where`` leaves out, which may be NaN, without a NaN."""
+    x = mask_out(x, where)
+    dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        total = np.sum(np.where(where, x, 0), axis=axis, keepdims=True, **given_keywords(dtype=dtype))
+        total = np.sum(x, axis=axis, keepdims=True, **given_keywords(dtype=dtype))
         return x - total / count_used(x.shape, axis, where)
-    if type(x) is np.ndarray:
-        return x - compute_mean(x, axis, dtype, True, where)
-    return x - np.mean(x, axis=axis, keepdims=True, **given_keywords(dtype=dtype, where=where))
+    return x - compute_mean(x, axis, dtype, True, where)
 
 
 def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) -> Any:
@@ -148,7 +149,7 @@ def product_of_others(x: Array, axis: Axis) -> Array:
 def in_dtype(x: Array, dtype: Any) -> Array:
     """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts."""
     drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
-    return np.real(x) if drops else x
+    return x if dtype is None else as_dtype(np.real(x) if drops else x, dtype)
 
 
 def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
@@ -319,11 +320,6 @@ def fill_empty_rows(ok: Array, axis: Axis) -> Array:
     return ok | ~ok.any(axis=axis, keepdims=True)
 
 
-def nansum_x(g: Array, x: Array, axis: Axis, keepdims: bool, where: Any) -> Array:
-    """Every number receives its sum's gradient."""
-    return sum_x(g, x.shape, axis, keepdims, numbers(x, where))
-
-
 def nanprod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """Every number receives the product of the others."""
     return prod_x(g, x, axis, dtype, keepdims, initial, numbers(x, where))
@@ -361,11 +357,6 @@ def nanmax_x(g: Array, reached: Reached) -> Array:
     return mask_out(g / count.astype(np.result_type(g.dtype, np.float32)), mask)
 
 
-def nancumsum_x(g: Array, x: Array, axis: Any) -> Array:
-    """The running sum from behind, at the numbers."""
-    return mask_out(cumsum_x(g, x.shape, axis), numbers(x, None))
-
-
 def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
@@ -386,7 +377,8 @@ def spread_in_dtype(function: Any) -> Callable[..., Any]:
 
 
 # fmt: off
-rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x", x=nansum_x,
+rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x",
+     x=lambda g, x, axis, keepdims, where: sum_x(g, x.shape, axis, keepdims, numbers(x, where)),
      compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"))
 rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
      compute=by_keyword(np.nanprod, "dtype", "keepdims", "initial", "where"))
@@ -400,6 +392,7 @@ rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r
      residual={"x": find_maxima}, compute=by_keyword(np.nanmax, "keepdims", "initial", "where"))
 rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
      residual={"x": find_maxima}, compute=by_keyword(np.nanmin, "keepdims", "initial", "where"))
-rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",  x=nancumsum_x)
+rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",
+     x=lambda g, x, axis: mask_out(cumsum_x(g, x.shape, axis), numbers(x, None)))
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x)
 # fmt: on

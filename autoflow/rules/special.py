@@ -360,7 +360,6 @@ def share_of_mean(x: Array, y: Array) -> Array:
 
 def slope_of_expn(x: Array, n: Any) -> Array:
     """−Eₙ₋₁(x); E₀ is e⁻ˣ/x."""
-    n = np.asarray(n)
     zeroth = np.exp(-x) / x
     return np.where(n > 0, -special.expn(np.maximum(n - 1, 0), x), -zeroth * (1 + 1 / x))
 
@@ -404,7 +403,6 @@ COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)
 
 def lower(polynomial: Any, n: Any, *rest: Any) -> Array:
     """The polynomial of degree n − 1, and 0 for n = 0."""
-    n = np.asarray(n)
     return np.where(n == 0, 0, polynomial(np.where(n == 0, 0, n - 1), *rest))
 
 
@@ -420,7 +418,6 @@ def mirror(n: Any) -> Any:
 
 def second_kind(n: Any, x: Array) -> Array:
     """Half of Uₙ'; U₋ₙ₋₂ is −Uₙ, and so U₋₁ is 0."""
-    n = np.asarray(n)
     return np.sign(n + 1) * gegenbauer(np.where(n == -1, 0, np.absolute(n + 1) - 1), 2.0, x)
 
 

@@ -175,13 +175,11 @@ def add_quantile(function: Any, scale: float) -> None:
     ) -> Array:  # fmt: skip
         return quantile_x(g, x, q, z, function.__name__, axis, method, keepdims, weights)
 
-    def back_to_q(g: Array, x: Array, q: Any, axis: Axis, method: str, weights: Any) -> Array:
-        return quantile_q(g, x, q, function.__name__, axis, method, weights)
-
     domain = (0.05, 0.95) if scale == 1 else (2, 30)  # percents: their cubes fit into half precision
     rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
-         rf"\operatorname{{{function.__name__}}} $x", x=back, q=back_to_q, compute=compute, elementwise=False,
-         domain=domain)  # fmt: skip
+         rf"\operatorname{{{function.__name__}}} $x", compute=compute, elementwise=False, domain=domain, x=back,
+         q=lambda g, x, q, axis, method, weights: quantile_q(g, x, q, function.__name__, axis, method, weights),
+    )  # fmt: skip
 
 
 add_median(np.median)

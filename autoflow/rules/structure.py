@@ -126,7 +126,7 @@ def _unroll(g: Array, axis: int, start: int) -> Array:
 
 def _negative(shift: Any) -> Any:
     """The shifts that undo these."""
-    return tuple([-s for s in shift]) if isinstance(shift, (tuple, list)) else -shift
+    return tuple([-int(s) for s in shift]) if np.ndim(shift) else -int(shift)  # an unsigned one has no negative
 
 
 # ---------------------------------------------------------------- diagonals and triangles
@@ -147,11 +147,6 @@ def trace_x(g: Array, x_shape: Shape, offset: int, axis1: int, axis2: int) -> Ar
     return put_diagonal(np.broadcast_to(g[..., None], (*g.shape, n)), x_shape, offset, axis1, axis2)
 
 
-def diag_x(g: Array, x_shape: Shape, k: int) -> Array:
-    """A vector was put on the diagonal, or the diagonal of a matrix was taken."""
-    return np.diagonal(g, k) if len(x_shape) == 1 else put_diagonal(g, x_shape, k, 0, 1)
-
-
 @composed(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Array:
     """A matrix with the elements of v, flattened, on a diagonal."""
@@ -161,7 +156,8 @@ def diagflat(v: Any, k: int = 0) -> Array:
 # fmt: off
 rule(np.diagonal, "x | offset=0 axis1=0 axis2=1", "diagonal", r"\operatorname{diag} $x", view=True, x=put_diagonal)
 rule(np.trace, "x | offset=0 axis1=0 axis2=1 dtype=None", "tr", r"\operatorname{tr} $x", x=trace_x)
-rule(np.diag, "x | k=0", "diag", r"\operatorname{diag} $x", view=True, x=diag_x)
+rule(np.diag, "x | k=0", "diag", r"\operatorname{diag} $x", view=True,
+     x=lambda g, x_shape, k: np.diagonal(g, k) if len(x_shape) == 1 else put_diagonal(g, x_shape, k, 0, 1))
 rule(np.tril, "x | k=0", "tril", r"\operatorname{tril} $x", x=lambda g, x_shape, k: sum_to(np.tril(g, k), x_shape))
 rule(np.triu, "x | k=0", "triu", r"\operatorname{triu} $x", x=lambda g, x_shape, k: sum_to(np.triu(g, k), x_shape))
 # fmt: on

@@ -61,17 +61,12 @@ def variant(*functions: Any, when: Callable[[Any, Any], bool]) -> Callable[..., 
 # ---------------------------------------------------------------- spreads about a mean that is given
 
 
-def has_mean(args: Any, options: Any) -> bool:
-    """Is ``mean=`` given?"""
-    return is_given(options.get("mean"))
-
-
 def add_spread(function: Any) -> None:
     """np.var, np.std or their twins for NaN: Σ |x − mean|² / (n − ddof), or its root. Gradients flow to the mean as
     well: it is not known to be that of x."""
     leaves_out = function.__name__.startswith("nan")
 
-    @variant(function, when=has_mean)
+    @variant(function, when=lambda args, options: is_given(options.get("mean")))
     def answer(
         a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
         mean: Any, where: Any = NOT_GIVEN, correction: Any = NOT_GIVEN,
@@ -80,6 +75,7 @@ def add_spread(function: Any) -> None:
         used: Any = where if is_given(where) else None
         if leaves_out:
             used = ~np.isnan(numbers_of(x)) & (True if used is None else used)
+        if used is not None:
             x = np.where(used, x, 0)
         dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
         ddof, keepdims = correction if is_given(correction) else ddof, keepdims_or_false(keepdims)

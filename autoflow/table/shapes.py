@@ -283,6 +283,18 @@ def as_dtype(x: Array, dtype: Any) -> Array:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
+def widen(x: Any, dtype: Any) -> Any:
+    """``x`` in the precision of ``dtype`` or its own, whichever is finer; integers in 64 bits.
+
+    >>> widen(np.uint8(0), np.dtype(np.float64)) - 1, widen(np.ones(1, np.float16), np.dtype(np.complex64)).dtype
+    (np.int64(-1), dtype('float32'))
+    """
+    kind = x.dtype.kind if hasattr(x, "astype") else ""
+    if kind == "f":
+        return as_dtype(x, np.promote_types(x.dtype, np.finfo(dtype).dtype))
+    return as_dtype(x, np.int64) if kind in ("i", "u") else x
+
+
 def greatest(x: Array) -> Array:
     """The maximum along the last axis, 0 where there is nothing. (CuPy's ``max`` knows no ``initial``.)"""
     return np.max(x, axis=-1) if x.shape[-1] else zeros(x, x.shape[:-1])

@@ -31,7 +31,7 @@ from ..base.errors import NoRuleError
 from ..base.numbering import Kind
 from ..base.spellings import advise
 from .blocks import in_blocks
-from .shapes import NOT_GIVEN, has_gradient, positional
+from .shapes import NOT_GIVEN, has_gradient, positional, widen
 from .vjps import (
     VJP,
     Lists,
@@ -277,6 +277,20 @@ def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., An
     return derivative
 
 
+def of_wide_operands(derivative: Callable[..., Any]) -> Callable[..., Any]:
+    """``derivative``, which gets operands as the function itself computes with them: floats in the precision of the
+    result, integers in 64 bits. In its own dtype the number below an unsigned 0 is 255, and NumPy takes the logarithm
+    of an int8 in half precision."""
+    if len(inspect.signature(derivative).parameters) == 1:
+        return derivative
+
+    @functools.wraps(derivative)
+    def run(g: Any, *read: Any) -> Any:
+        return derivative(g, *[widen(x, g.dtype) for x in read])
+
+    return run
+
+
 def new_row(
     kind: type[Rule], function: Any, names: tuple[str, ...], defaults: tuple[Any, ...], operands: int,
     derivatives: dict[str, Callable[..., Any]], *, name: str = "", compute: Any = None, elementwise: bool | None = None,
@@ -289,6 +303,8 @@ def new_row(
         raise ValueError(f"row of {name}: a derivative of no operand")
     if elementwise is None:
         elementwise = isinstance(function, np.ufunc) and function.signature is None
+    if elementwise and len(names) > 1 and getattr(np, name, None) is not function:  # NumPy's rows see to it themselves
+        derivatives = {name: of_wide_operands(derivative) for name, derivative in derivatives.items()}
     row = kind(
         name=name, function=function, compute=compute or getattr(function, "compute", function), names=names,
         order=names, operands=operands, defaults=defaults, derivatives=derivatives, residual=residual,

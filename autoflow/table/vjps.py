@@ -22,7 +22,7 @@ import inspect
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -167,8 +167,7 @@ def solve(x: Array, y: Array) -> Array:
     try:
         return solve_stack(x, y)
     except np.linalg.LinAlgError:
-        singular = np.stack([np.linalg.matrix_rank(a) < len(a) for a in _each(numbers_of(x))])
-        singular = singular.reshape((*x.shape[:-2], 1, 1))
+        singular = np.linalg.matrix_rank(numbers_of(x))[..., None, None] < x.shape[-1]
         nan = np.asarray(np.full((), np.nan, y.dtype), like=like_argument(y))
         eye = np.identity(x.shape[-1], x.dtype, like=like_argument(x))
         return np.where(singular, nan, solve_stack(np.where(singular, eye, x), y))
@@ -180,10 +179,6 @@ def solve_stack(x: Array, y: Array) -> Array:
         stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         x, y = np.broadcast_to(x, stack + x.shape[-2:]), np.broadcast_to(y, stack + y.shape[-2:])
     return np.linalg.solve(x, y)
-
-
-def _each(x: Array) -> Sequence[Array]:
-    return x.reshape((math.prod(x.shape[:-2]), *x.shape[-2:]))
 
 
 # ---------------------------------------------------------------- derivatives as functions of (g, saved)

@@ -482,3 +482,38 @@ def test_rows_of_functions_and_checkpoints_are_never_in_the_table(monkeypatch):
     x = af.Variable(np.ones(2))
     (af.checkpoint(lambda v: np.sin(v) * v)(x) + sum(Halves.apply(x))).sum().backward()
     assert np.allclose(x.grad, np.sin(1.0) + np.cos(1.0) + 1.0)
+
+
+@pytest.mark.parametrize("share", [lambda z: (z, z), lambda z: (z, z[:1]), lambda z: (z.T, z), lambda z: (z[1:], z)])
+@pytest.mark.parametrize("way", ["Function", "checkpoint"])
+def test_results_that_share_memory_are_written_into_one_at_a_time(share, way):
+    """A write into one result would change the numbers of the other, and not its history."""
+
+    class Shared(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return share(2 * x)
+
+        @staticmethod
+        def backward(ctx, a, b):
+            whole = [np.zeros(2), np.zeros(2)]
+            for target, g in zip(share(whole[0]) if a is not None else (), (a,), strict=False):
+                target += g
+            for target, g in zip(share(whole[1])[1:] if b is not None else (), (b,), strict=False):
+                target += g
+            return 2 * (whole[0] + whole[1])
+
+    x = af.Variable([1.0, 2.0])
+    a, b = Shared.apply(x) if way == "Function" else af.checkpoint(lambda x: share(2 * x))(x)
+    before = b.value.copy()
+    a *= 5
+    np.testing.assert_array_equal(b, before)
+    np.sum(a).backward()
+    first, _ = x.grad, x.zero_grad()
+    np.sum(b * b).backward()
+    expected = af.Variable([1.0, 2.0])
+    np.sum(5 * share(2 * expected)[0]).backward()
+    np.testing.assert_array_equal(first, expected.grad)
+    expected.zero_grad()
+    np.sum(np.square(share(2 * expected)[1])).backward()
+    np.testing.assert_array_equal(x.grad, expected.grad)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import assert_close, same_bits
+from support import assert_close, rows, same_bits
 
 import autoflow as af
+from autoflow.base.errors import NoRuleError
 
 Array = Any
 FLOATS = [np.float16, np.float32, np.float64, np.longdouble]
@@ -265,3 +266,85 @@ def test_a_real_dtype_of_complex_numbers(name):
             step[place] = h * unit
             wanted[place] += unit * (loss(x + step) - loss(x - step)) / (2 * h)
     np.testing.assert_allclose(af.grad(loss)(x), wanted, atol=1e-7)
+
+
+NARROW = {np.uint8: [0, 1, 2, 5, 200, 255], np.int8: [0, 1, 2, 5, -1, -3, -128, 127], np.float32: [0.1, 0.7, 1.3, 2.9]}
+PIECES = ["airy", "ellipj", "ldexp", "pbdv", "pbvv", "pbwa"]  # with an option that is one integer
+SEVERAL = [row for row in rows() if row.elementwise and len(row.names) > 1 and row.name not in PIECES]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_derivative_computes_with_narrow_partners_as_with_wide_ones(dtype: Any) -> None:
+    """The numbers beside a float64 node may be small integers or single precision, which the function casts. y - 1 of
+    an unsigned 0, np.log of an int8 and a difference of float32 are not what they are in double precision."""
+    compared = 0
+    for row in SEVERAL:
+        count = max(row.operands, row.required)
+        low, high = row.domain
+        values = np.array(NARROW[dtype], dtype)
+        partners = [np.tile(np.roll(values, i), 4) for i in range(count - 1)]
+        x = low + (high - low) * np.linspace(0.1, 0.9, 4 * values.size)
+        for k in [k for k in range(row.operands) if row.needs[k] is not None]:
+            try:
+                found = [values_and_slope(row.function, x, others, k) for others in (partners, map(doubled, partners))]
+            except (TypeError, ValueError, OverflowError, NoRuleError):
+                assert row.name in ("eval_hermite", "eval_hermitenorm"), row  # these take integers alone
+                continue
+            (z, narrow), (wide_z, wide) = found
+            same = np.isclose(z, wide_z, rtol=1e-12, atol=0) & np.isfinite(wide)
+            if row.name.startswith("spherical"):
+                same &= np.abs(wide) < 1e200
+            compared += int(same.sum())
+            np.testing.assert_allclose(narrow[same], wide[same], rtol=1e-9, atol=1e-300, err_msg=f"{row} by {k}")
+    assert compared > 1000
+
+
+def doubled(x: Array) -> Array:
+    """In double precision."""
+    return x.astype(np.float64)
+
+
+def values_and_slope(function: Any, x: Array, partners: Any, k: int) -> tuple[Array, Array]:
+    """The values, and the gradient of their sum, by x, which stands in the k-th place."""
+    v = af.Variable(x)
+    others = list(partners)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy's, of degrees that are no integers
+        z = function(*others[:k], v, *others[k:])
+        np.sum(np.real(z)).backward()
+    return np.asarray(z), v.grad
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float32])
+def test_interpolation_between_narrow_points(dtype: Any) -> None:
+    xp, fp = np.array([1, 3, 100], dtype), np.array([127, 5, 90], dtype)
+    x = np.array([1.5, 2.0, 50.0])
+    narrow, wide = [values_and_slope(np.interp, x, points, 0) for points in ((xp, fp), (doubled(xp), doubled(fp)))]
+    np.testing.assert_array_equal(narrow, wide)
+    np.testing.assert_allclose(narrow[1][:2], -61)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize(
+    "f",
+    [lambda x, t: np.prod(x, dtype=t), lambda x, t: np.nanprod(x, dtype=t), lambda x, t: np.cumprod(x, dtype=t)[-1],
+     lambda x, t: np.nancumprod(x, dtype=t)[-1], lambda x, t: np.float_power(x, 3)[1]],
+)  # fmt: skip
+def test_a_result_of_a_wider_dtype_has_a_derivative_of_its_range(f: Any, dtype: Any) -> None:
+    """Products of x alone would be infinite in the dtype of x; the gradient of their logarithm is not."""
+    numbers = np.full(3, np.finfo(dtype).max / 8, dtype)
+    x = af.Variable(numbers)
+    np.log(f(x, np.float64)).backward()
+    found = (x.grad.astype(float) * numbers)[np.flatnonzero(x.grad)]
+    np.testing.assert_allclose(found, 3 / found.size, rtol=1e-2)
+
+
+@pytest.mark.parametrize("f", [np.var, np.std, np.nanvar, np.nanstd])
+def test_deviations_of_half_precision_are_not_rounded(f: Any) -> None:
+    """The mean of these numbers lies between two numbers of half precision."""
+    x, wide = (af.Variable(np.array([1000, 1000.5, 1000.5, 1000.5], d)) for d in (np.float16, np.float64))
+    f(x).backward()
+    f(wide).backward()
+    if f in (np.var, np.std):  # the others round the mean in NumPy's own value
+        np.testing.assert_allclose(x.grad, wide.grad, rtol=0.2)
+    np.testing.assert_array_equal(np.sign(x.grad), np.sign(wide.grad))

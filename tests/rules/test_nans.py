@@ -77,3 +77,23 @@ def test_no_warning_on_the_way_back():
         warnings.simplefilter("error")
         for part in z:
             part.backward(np.ones(part.shape))
+
+
+WITH_WHERE = [np.sum, np.mean, np.prod, np.var, np.std, lambda x, **o: np.max(x, initial=-9.0, **o),
+              lambda x, **o: np.var(x, mean=0.5, **o), lambda x, **o: np.std(x, mean=np.mean(x, keepdims=True, **o), **o)]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", WITH_WHERE)
+@pytest.mark.parametrize("hidden", [np.nan, np.inf])
+def test_what_where_leaves_out_reaches_no_derivative(f, hidden):
+    """Of the first and of the second order, as if another number stood there."""
+    used = ~np.isnan(X)
+    found = []
+    for other in (hidden, 0.25):
+        x = af.Variable(np.where(used, X, other))
+        np.square(f(x, where=used)).backward(create_graph=True)
+        first, _ = x.grad, x.zero_grad()
+        np.sum(first * np.sin(np.arange(12.0)).reshape(3, 4)).backward()
+        found.append((first.value, x.grad))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+    assert not np.any(np.asarray(found)[..., ~used])

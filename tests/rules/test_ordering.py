@@ -125,3 +125,16 @@ def test_extras_are_plain():
     z, index, inverse, counts = np.unique(af.Variable(V), True, True, True)
     assert isinstance(z, af.Operation)
     assert all(type(part) is np.ndarray for part in (index, inverse, counts))
+
+
+def test_bincount_takes_truth_values_as_0_and_1_and_has_numpys_errors():
+    w = af.Variable([1.0, 2.0, 3.0])
+    z = np.bincount([True, False, True], w)
+    np.testing.assert_array_equal(z, [2.0, 4.0])
+    np.sum(z * [1.0, 10.0]).backward()
+    np.testing.assert_array_equal(w.grad, [10.0, 1.0, 10.0])
+    for wrong in ([1.0], [1j, 2.0, 3.0]):
+        with pytest.raises((ValueError, TypeError)) as theirs:
+            np.bincount([0, 1, 2], np.array(wrong))
+        with pytest.raises(type(theirs.value), match=str(theirs.value)[:20]):
+            np.bincount([0, 1, 2], af.Variable(wrong))

@@ -151,3 +151,33 @@ def test_unneeded_values_are_let_go():
         ):
             record = f(x * 1.0).grad_fn
             assert not any([isinstance(v, np.ndarray) and v.size > 1 for v in record.saved]), f
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int8])
+@pytest.mark.parametrize(
+    "f",
+    [np.roll, lambda x, k: np.roll(x, (k,), (1,)), lambda x, k: np.roll(x, np.array([k]), 0), np.rot90, np.diagonal,
+     np.trace, np.triu, np.tril, np.diag, lambda x, k: np.sum(x, axis=k), lambda x, k: x[k], lambda x, k: x[k:],
+     lambda x, k: np.take(x, k, axis=0), lambda x, k: np.repeat(x, k), lambda x, k: np.moveaxis(x, k, 0),
+     lambda x, k: np.diff(x, k), lambda x, k: np.expand_dims(x, k), lambda x, k: np.rollaxis(x, k),
+     lambda x, k: np.cumsum(x, k), lambda x, k: np.partition(x, k), lambda x, k: np.flip(x, k)],
+)  # fmt: skip
+def test_an_option_may_be_an_integer_of_any_kind(f, kind):
+    """The way back takes -k, which an unsigned integer does not have."""
+    found = []
+    for k in (kind(1), 1):
+        x = af.Variable(np.arange(9.0).reshape(3, 3))
+        z = f(x, k)
+        np.sum(z * np.cos(np.arange(np.size(z))).reshape(np.shape(z))).backward()
+        found.append(x.grad)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("indices", [[True, True, True], [True, False, True], [False], True])
+def test_taking_by_truth_values_takes_the_elements_0_and_1(indices):
+    numbers = np.asarray(indices).astype(int)
+    x, y = af.Variable([1.0, 2.0, 3.0]), af.Variable([1.0, 2.0, 3.0])
+    weights = 2.0 ** np.arange(numbers.size).reshape(numbers.shape)
+    np.sum(np.take(x, indices) * weights).backward()
+    np.sum(np.take(y, numbers) * weights).backward()
+    np.testing.assert_array_equal(x.grad, y.grad)
