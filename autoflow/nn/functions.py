@@ -43,7 +43,7 @@ ERF = np.frompyfunc(math.erf, 1, 1)
 def real(name: str, x: Any) -> Any:
     """x, and floats for integers and booleans, of which small ones overflow. Refuse complex numbers: these functions
     choose by size or sign."""
-    kind = x.dtype.kind if hasattr(x, "dtype") else "f"
+    kind = getattr(getattr(x, "dtype", None), "kind", "f")  # Python's numbers have no dtype
     if kind == "c":
         raise DataError(f"{name} is a function of real numbers, got {x.dtype}: take np.abs, np.real or np.imag first")
     return x.astype(float) if kind in "iub" else x
