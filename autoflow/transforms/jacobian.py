@@ -417,7 +417,7 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
     # SciPy has no float16.
     matrix = sparse.csr_array((entries, (rows, columns)), pattern.shape, np.promote_types(entries.dtype, np.float32))
-    u, digits = weights(z.size), max(np.finfo(z.dtype).eps, np.finfo(x.dtype).eps)
+    u, digits = weights(z.size), float(max(np.finfo(z.dtype).eps, np.finfo(x.dtype).eps))
     check_pattern(u @ matrix, products(back, z, u[None], trace.stop(z), z, x)[0], u, matrix, digits)
     return matrix
 
