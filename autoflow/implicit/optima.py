@@ -233,7 +233,7 @@ def run_scipy(fun: Callable[[Array], Any], x0: Array, method: Any, solver: Any =
 
     SciPy computes in float64; the function gets x in the dtype of x0.
     """
-    options = {name: value for name, value in options.items() if value is not None and value not in ((), [])}
+    options = {name: v for name, v in options.items() if v is not None and (type(v) not in (tuple, list) or v)}
     kind = method.lower() if isinstance(method, str) else ""
     both = value_and_grad(fun)
 

@@ -40,10 +40,13 @@ __all__ = [
 ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-def real(name: str, x: Any) -> None:
-    """Refuse complex numbers: these functions choose by size or sign."""
-    if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
+def real(name: str, x: Any) -> Any:
+    """x, and floats for integers and booleans, of which small ones overflow. Refuse complex numbers: these functions
+    choose by size or sign."""
+    kind = getattr(getattr(x, "dtype", None), "kind", "f")  # Python's numbers have no dtype
+    if kind == "c":
         raise DataError(f"{name} is a function of real numbers, got {x.dtype}: take np.abs, np.real or np.imag first")
+    return x.astype(float) if kind in "iub" else x
 
 
 @primitive
@@ -87,7 +90,7 @@ def sigmoid(x: Array, /) -> Node:
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0]))
     array([0. , 0.5, 1. ])
     """
-    real("sigmoid", x)
+    x = real("sigmoid", x)
     e = np.exp(-np.absolute(x))
     return np.where(np.greater_equal(x, 0), 1, e) / (1 + e)
 
@@ -99,7 +102,7 @@ def erf(x: Array, /) -> Node:
     >>> erf(np.array([0.0, 1.0]))
     array([0.        , 0.84270079])
     """
-    real("erf", x)
+    x = real("erf", x)
     family = family_of(x)
     return python_erf(x) if family is None else family.call(python_erf, x)
 
@@ -122,7 +125,7 @@ def softmax(x: Array, /, axis: int = -1) -> Node:
     >>> softmax(np.array([1000.0, 1000.0, -1000.0]))
     array([0.5, 0.5, 0. ])
     """
-    real("softmax", x)
+    x = real("softmax", x)
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
@@ -136,7 +139,7 @@ def log_softmax(x: Array, /, axis: int = -1) -> Node:
     >>> log_softmax(np.array([1000.0, -1000.0]))
     array([    0., -2000.])
     """
-    real("log_softmax", x)
+    x = real("log_softmax", x)
     x = x - np.max(x, axis=axis, keepdims=True)
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
 
@@ -240,6 +243,7 @@ def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.G
     probability("dropout", p)
     if not training or p == 0:
         return x
+    floats("dropout", x)
     kept = generator("dropout", rng).random(x.shape) >= p
     return x * (kept / max(1 - p, np.finfo(float).tiny)).astype(x.dtype)
 

@@ -56,6 +56,8 @@ def pair(who: str, x: Array, target: Array) -> Array:
     floats(who, x)
     same_shape(who, x, target)
     kind = getattr(target, "dtype", np.dtype(object)).kind
+    if kind == "c":
+        floats(who, target)
     return target if kind == "f" else numbers_of(target).astype(x.dtype)
 
 
@@ -65,8 +67,7 @@ def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     >>> float(mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
-    target = pair("mse_loss", x, target)
-    d = x - target
+    d = x - pair("mse_loss", x, target)
     return reduce_loss("mse_loss", d * d, reduction)
 
 
@@ -76,8 +77,7 @@ def l1_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:
     >>> float(l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     1.0
     """
-    target = pair("l1_loss", x, target)
-    return reduce_loss("l1_loss", np.abs(x - target), reduction)
+    return reduce_loss("l1_loss", np.abs(x - pair("l1_loss", x, target)), reduction)
 
 
 def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = "mean") -> Node:
@@ -88,10 +88,9 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     >>> float(huber_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0]), reduction="sum"))
     1.5
     """
-    target = pair("huber_loss", x, target)
+    d = np.abs(x - pair("huber_loss", x, target))
     if not delta > 0:
         raise InputError(f"huber_loss: delta must be positive, not {delta}")
-    d = np.abs(x - target)
     z: Any = np.where(numbers_of(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
     return reduce_loss("huber_loss", z, reduction)
 
@@ -228,9 +227,9 @@ def kl_div(x: Array, target: Array, *, reduction: str = "mean", log_target: bool
     """
     target = pair("kl_div", x, target)
     t = np.exp(target) if log_target else target
-    positive = numbers_of(t) > 0
-    log_t = np.where(positive, target, 0) if log_target else np.log(np.where(positive, t, 1))
-    z = np.where(positive, t * (log_t - np.where(positive, x, 0)), 0)
+    counts = numbers_of(t) != 0
+    log_t = np.where(counts, target, 0) if log_target else np.log(np.where(counts, t, 1))
+    z = np.where(counts, t * (log_t - np.where(counts, x, 0)), 0)
     if reduction == "batchmean":
         return reduce_loss("kl_div", z, "mean", len(x) if x.ndim else 1)
     return reduce_loss("kl_div", z, reduction)

@@ -34,7 +34,7 @@ import numpy as np
 from ..backprop.hooks import leaf_hooks
 from ..backprop.passes import quietly
 from ..base import pytree
-from ..base.errors import BatchError, InputError, SeedError
+from ..base.errors import BatchError, InputError
 from ..base.lazy import show_bar
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
@@ -48,7 +48,7 @@ from ..nodes.records import ancestors
 from ..table.shapes import is_numpys
 from .evaluation import Argnum, Trace, chosen_argnum, numbers_of
 from .forward_pass import ForwardPass
-from .gradient import grad
+from .gradient import checked_analytic, grad
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -189,14 +189,12 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
         return [zeros(z, x) for x in trace.leaves]
     forward = mode == "forward" or (mode == "auto" and z.size > sum([x.size for x in trace.leaves]))
     complex_x = any([x.dtype.kind == "c" for x in trace.leaves])
-    if z.dtype.kind == "c" and not holomorphic:
-        if complex_x or mode == "reverse":
-            raise SeedError(
-                "the Jacobian of a complex result: say holomorphic=True if the function is complex-differentiable, "
-                "or take real and imaginary parts. (Of real arguments the forward mode gives it.)"
-            )
+    complex_z = z.dtype.kind == "c"
+    if holomorphic or (complex_z and (complex_x or mode == "reverse")):
+        checked_analytic(trace, z, holomorphic)
+    elif complex_z:
         forward = True
-    elif complex_x and not holomorphic:
+    elif complex_x:
         forward = False  # the gradient dz/da + i dz/db of a real z is what a pass back gives
     conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_vjps
     return by_columns(trace, z) if forward else by_rows(trace, z, conjugate)
@@ -417,9 +415,10 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
         forward = ForwardPass(trace, [z])
         found = quietly(products, lambda t: forward([t])[0], z, together(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
-    matrix = sparse.csr_array((entries, (rows, columns)), shape=pattern.shape)
-    u = weights(z.size)
-    check_pattern(u @ matrix, products(back, z, u[None], trace.stop(z), z, x)[0], u, matrix)
+    # SciPy has no float16.
+    matrix = sparse.csr_array((entries, (rows, columns)), pattern.shape, np.promote_types(entries.dtype, np.float32))
+    u, digits = weights(z.size), float(max(np.finfo(z.dtype).eps, np.finfo(x.dtype).eps))
+    check_pattern(u @ matrix, products(back, z, u[None], trace.stop(z), z, x)[0], u, matrix, digits)
     return matrix
 
 
@@ -461,12 +460,12 @@ def weights(n: int) -> Array:
     return rng.uniform(0.5, 1.5, n) * rng.choice([-1.0, 1.0], n)
 
 
-def check_pattern(ours: Array, right: Array, u: Array, matrix: Any) -> None:
-    """Raise InputError if the matrix that was found does not multiply as the Jacobian does."""
+def check_pattern(ours: Array, right: Array, u: Array, matrix: Any, digits: float) -> None:
+    """Raise InputError if the matrix that was found does not multiply as the Jacobian does. digits: the eps of what was
+    computed."""
     right = cast_gradient(right, ours.dtype)
     scale = np.abs(u) @ np.abs(matrix) + np.abs(right)
-    eps = np.finfo(right.dtype).eps if right.dtype.kind == "f" else np.finfo(float).eps
-    wrong = np.flatnonzero(~(np.abs(ours - right) <= 1e3 * eps * scale) & np.isfinite(right))
+    wrong = np.flatnonzero(~(np.abs(ours - right) <= min(1e3 * digits, 0.1) * scale) & np.isfinite(right))
     if wrong.size:
         raise InputError(
             f"sparsity leaves out derivatives that are not zero: {wrong.size} columns of the Jacobian are wrong, the "

@@ -21,6 +21,7 @@ from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
+from autoflow.compiler.text.javascript import FORMULAS, OF_BOOLEANS
 from autoflow.errors import CompileError
 
 if importlib.util.find_spec("scipy"):  # these have rows, too
@@ -34,7 +35,7 @@ def numbers(x):
 
 
 def as_json(x):
-    return json.dumps([str(v) if not np.isfinite(v) else float(v) for v in np.ravel(x)])
+    return json.dumps([str(v).replace("inf", "Infinity") if not np.isfinite(v) else float(v) for v in np.ravel(x)])
 
 
 def run_text(program):
@@ -225,6 +226,46 @@ def test_options_of_reductions_in_javascript():
         texts = [(name, af.compile(f).program(x).to_javascript(), [x]) for name, f in OF_ONE_ARRAY.items()]
     for name, (found,) in node_run(texts).items():
         np.testing.assert_allclose(numbers(found), wanted[name].ravel(), rtol=1e-12, err_msg=name)
+
+
+EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1.0, -1.0, 3.0, 1e-20, -1e-20, 7e15, 1e300, np.inf, -np.inf, np.nan]
+NAN_EXPONENT = {np.power, np.float_power}  # in JavaScript 1 ** NaN and 1 ** Infinity are NaN
+OF_EDGES = {
+    "where": lambda x: np.where(x, 1.0, 2.0), "boolean": lambda x: x.astype(bool),
+    "any": lambda x: np.any(x[-1:]), "all": np.all, "round": lambda x: np.round(x, 1),
+    "angle": np.angle, "degrees": lambda x: np.angle(x, deg=True), "sort": np.sort, "clip": lambda x: np.clip(x, -1, 1),
+    "nan_to_num": np.nan_to_num, "nanmax": np.nanmax,
+}  # fmt: skip
+
+
+@needs_node
+def test_elementwise_functions_at_the_edges_in_javascript():
+    """Every formula at zeros of both signs, halves, infinities and NaN, and at all pairs of them."""
+    pairs = [x.ravel().copy() for x in np.meshgrid(EDGES, EDGES)]
+    finite = np.array(EDGES)[np.isfinite(EDGES)]
+    ufuncs = [f for f in FORMULAS if isinstance(f, np.ufunc) and f.nin < 3 and f not in {np.invert, *OF_BOOLEANS}]
+    calls = {f.__name__: (f, pairs if f.nin == 2 else [np.array(EDGES)]) for f in ufuncs}
+    for f in NAN_EXPONENT:
+        calls[f.__name__] = f, [x.ravel().copy() for x in np.meshgrid(EDGES, finite)]
+    calls |= {name: (f, [np.array(EDGES)]) for name, f in OF_EDGES.items()}
+    with np.errstate(all="ignore"):
+        wanted = {name: np.asarray(f(*args), float) for name, (f, args) in calls.items()}
+        texts = [(name, af.compile(f).program(*args).to_javascript(), args) for name, (f, args) in calls.items()]
+    for name, (found,) in node_run(texts).items():
+        np.testing.assert_allclose(numbers(found), wanted[name].ravel(), rtol=1e-12, err_msg=name)
+    assert len(wanted) > 60
+
+
+def test_reciprocals_of_whole_numbers_are_refused_in_javascript():
+    with pytest.raises(CompileError, match=r"np\.reciprocal of integers"):
+        af.compile(np.reciprocal).program(np.array([1, 2])).to_javascript()
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), (0, 0)])
+def test_arrays_without_elements_keep_their_shape_in_numpy_source(shape):
+    empty, x = np.zeros(shape), np.ones(shape)
+    f = af.compile(lambda x: np.concatenate([x, empty, x], axis=-1))
+    assert run_text(f.program(x))(x).shape == f(x).shape
 
 
 def test_questions_of_numpys_own_code_are_asked_in_every_run():

@@ -6,9 +6,10 @@ from support import row_restored
 from threads import in_threads
 
 import autoflow as af
-from autoflow import optim
+from autoflow import nn, optim
 from autoflow.errors import StateError
-from autoflow.forward.mixed_precision import GradScaler, autocast
+from autoflow.forward.mixed_precision import FULL, LOW, GradScaler, autocast
+from autoflow.table.table import RULES
 
 HALF, SINGLE = np.float16, np.float32
 
@@ -270,3 +271,9 @@ def test_batches_are_added_up_scaled():
     assert scaler.step(sgd)
     scaler.update()
     np.testing.assert_allclose(w.value, v.value, rtol=1e-15)
+
+
+def test_every_name_in_the_lists_is_that_of_a_row():
+    """A word that no row has would cast nothing."""
+    assert RULES[nn.losses.bounded_log].name in FULL
+    assert not (LOW | FULL) - {rule.name for rule in RULES.values()}

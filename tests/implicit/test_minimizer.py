@@ -132,6 +132,10 @@ def test_bounds():
     np.testing.assert_allclose(found.x["start"][0], np.mean(Y - 1.5 * X), rtol=1e-5)
     x = af.minimize(lambda p: np.sum((p["a"] - 2) ** 2), {"a": np.zeros(3)}, bounds={"a": ([0, 0, 0], [1, 3, 1.5])}).x
     np.testing.assert_allclose(x["a"], [1, 2, 1.5], rtol=1e-6)
+    for kind in (list, tuple, np.array, lambda pairs: optimize.Bounds(*np.transpose(pairs))):  # as SciPy takes them
+        limits = kind([(0.0, 1.0), (-9.0, 9.0)])
+        x = af.minimize(lambda x: np.sum((x - 2) ** 2), np.zeros(2), bounds=limits).x
+        np.testing.assert_allclose(x, [1.0, 2.0], atol=1e-5)
     x = af.minimize(lambda x: np.sum((x - 2) ** 2), np.zeros(2), bounds=[(0, 1), (None, None)]).x
     np.testing.assert_allclose(x, [1, 2], rtol=1e-6)
     with pytest.raises(InputError, match=r"bounds have the parts \[\"\['a'\]\"\] where x0 has"):

@@ -410,3 +410,46 @@ def test_wrong_kinds():
         nn.mse_loss(X23 + 1j, X23)
     with pytest.raises(TypeError, match="dropout needs rng"):
         nn.dropout(X23, 0.5)
+
+
+OF_ONE_ARRAY = [
+    nn.elu, nn.erf, nn.gelu, nn.leaky_relu, nn.log_softmax, nn.relu, nn.sigmoid, nn.silu, nn.softmax, nn.softplus,
+    nn.tanh, lambda x: nn.dropout(x, 0.3, rng=np.random.default_rng(0)), lambda x: nn.layer_norm(x, 4),
+    lambda x: nn.group_norm(x, 2), lambda x: nn.batch_norm(x, training=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", OF_ONE_ARRAY)
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64])
+def test_whole_numbers_give_what_floats_give_or_are_refused(f, dtype):
+    x = np.arange(8).reshape(2, 4).astype(dtype)
+    try:
+        found = f(x)
+    except DataError:
+        return
+    np.testing.assert_allclose(found, f(x.astype(float)), rtol=1e-3)
+    if dtype is not bool:  # from a compiled function, too
+        np.testing.assert_array_equal(af.compile(f)(x), found)
+
+
+OF_TARGETS = {name: getattr(nn.losses, name) for name in nn.losses.__all__ if name != "nll_loss"}
+
+
+@pytest.mark.parametrize("name", OF_TARGETS)
+def test_no_loss_hides_a_number_that_is_none(name):
+    """NaN among predictions or targets, logarithms where probabilities should be, complex targets: NaN or an error."""
+    loss, x, ones = OF_TARGETS[name], np.full((2, 3), 0.5), np.ones((2, 3))
+    with pytest.raises((DataError, InputError), match=r"complex128|class numbers"):
+        loss(x, ones + 1j)
+    for k in range(2):
+        given = [x.copy(), ones.copy()]
+        given[k][1, 1] = np.nan
+        try:
+            with np.errstate(invalid="ignore"):
+                assert np.isnan(loss(*given))
+        except InputError:
+            assert name in {"binary_cross_entropy", "hinge_loss"}
+    if name == "kl_div":
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(loss(np.log(x), np.log(x)))
+        assert loss(np.log(x), np.log(x), log_target=True) == 0

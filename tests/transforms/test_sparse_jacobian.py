@@ -55,6 +55,16 @@ def test_few_passes(monkeypatch):
     assert seen == [3, 1]
 
 
+@pytest.mark.parametrize("mode", ["auto", "reverse", "forward"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_every_precision(mode, dtype):
+    x = X.astype(dtype)
+    ours = af.jacobian(chain, sparsity=BAND, mode=mode)(x)
+    np.testing.assert_allclose(ours.toarray(), af.jacobian(chain)(x), rtol=10 * np.finfo(dtype).eps)
+    with pytest.raises(InputError, match="leaves out"):
+        af.jacobian(lambda x: chain(x) + x[:-2] * x[:1], sparsity=BAND, mode=mode)(x)
+
+
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 def test_a_pattern_that_leaves_something_out(mode):
     less = BAND.toarray().astype(bool)

@@ -670,3 +670,14 @@ def test_linearize():
     same(again, 6 * y)
     with pytest.raises(af.errors.SeedError):
         push(np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+def test_holomorphic_is_for_complex_arguments_and_results_alone(mode):
+    """Of real arguments f' would lose its imaginary part."""
+    x, z = np.array([1.0, 2.0]), np.array([1.0 + 1j, 2.0])
+    wrong = [(lambda a: a * 1j, (x,), 0), (lambda a, b: a * b, (x, z), (0, 1)), (np.real, (z,), 0), (np.sin, (x,), 0)]
+    for f, args, argnum in wrong:
+        with pytest.raises(TypeError, match="complex arguments and a complex result"):
+            jacobian(f, argnum, holomorphic=True, mode=mode)(*args)
+    same(jacobian(lambda a, b: a * b, 1, holomorphic=True, mode=mode)(x, z), np.diag(x))

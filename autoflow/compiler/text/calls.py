@@ -348,7 +348,7 @@ def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -
 
 def casted(w: Any, v: Value, x: Any, dtype: Any, order: Any = None, casting: Any = None) -> Any:
     """To another dtype: towards zero, if it is one of whole numbers."""
-    formula = "Math.trunc({})" if v.dtype.kind in "iu" else "({} ? 1 : 0)" if v.dtype.kind == "b" else "{}"
+    formula = "Math.trunc({})" if v.dtype.kind in "iu" else "({} != 0 ? 1 : 0)" if v.dtype.kind == "b" else "{}"
     return w.loop(w.new(v.shape, v.dtype), [w.operand(x)], formula)
 
 

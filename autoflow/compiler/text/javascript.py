@@ -59,7 +59,6 @@ MOVES = {  # elements stay as they are
     *of_kind("shapes", "permutes", "shows", "slices"), *map(find, NEW_ARRAYS.split()),
     operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
-BOUND = {"clip", "nan_to_num", "round"}  # what their formulas take may be left out
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -165,7 +164,8 @@ class JavaScript(Writer):
         if function in FORMS and not (function in MOVES and all([a.kind in KNOWN for a in v.args[1:]])):
             return self.formed(v, function, FORMS[function])
         if function in FORMULAS or name in SPECIAL or isinstance(function, np.ufunc):
-            bound = RULES[function].bind(args, options) if options or name in BOUND else args
+            optional = function in RULES and not isinstance(function, np.ufunc)  # what a formula takes may be left out
+            bound = RULES[function].bind(args, options) if options or optional else args
             formula = formula_of(function, bound, v.dtype)
             return self.loop(self.new(v.shape, v.dtype), [self.operand(a) for a in bound], formula)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
@@ -257,7 +257,7 @@ def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
     found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
     if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
         raise RefusedError(public_name(function))
-    if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, power_of_arrays):
+    if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, np.reciprocal, power_of_arrays):
         raise RefusedError(f"{public_name(function)} of integers")
     return f"({found} ? 1 : 0)" if dtype.kind == "b" else found
 

@@ -31,7 +31,7 @@ from .writer import REDUCING, RefusedError, Writer, call_of
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy, check_answer)}  # written into the file, if used
 ERF = """def erf(x):
-    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)"""
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype if x.dtype.kind == "f" else float)"""
 LONG = 72  # characters of an expression
 FEW = 24  # numbers of an array that is written out where it is made
 
@@ -104,6 +104,7 @@ class Python(Writer):
         order = "" if x.flags.c_contiguous or x.ndim < 2 else ', order="F"'
         kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{x.dtype}"
         text = f"np.array({text}{kind}{order})" if isinstance(x, np.ndarray) else f"np.{x.dtype}({text})"
+        text += f".reshape({x.shape})" * (not x.size)  # a list without elements has no shape of its own
         if x.size > FEW:
             name = f"ARRAY_{len(self.outside) + 1}"
             self.outside[name] = f"{name} = {text}"

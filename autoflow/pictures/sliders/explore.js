@@ -32,7 +32,7 @@ function remainder(x, y) { // has the sign of y
 
 function floorDivide(x, y) {
   if (y === 0) return x / y;
-  const quotient = (x - remainder(x, y)) / y, low = Math.floor(quotient);
+  const rest = x % y, quotient = (x - rest) / y - (rest !== 0 && rest < 0 !== y < 0), low = Math.floor(quotient);
   return quotient - low > 0.5 ? low + 1 : low;
 }
 

@@ -240,15 +240,16 @@ MATH = {
 OPERATORS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.power: "**", np.float_power: "**",
     np.fmod: "%", np.greater: ">", np.greater_equal: ">=", np.less: "<", np.less_equal: "<=", np.equal: "===",
-    np.not_equal: "!==", np.logical_and: "&&", np.bitwise_and: "&&", np.logical_or: "||", np.bitwise_or: "||",
+    np.not_equal: "!==", np.bitwise_and: "&&", np.bitwise_or: "||",
 }  # fmt: skip
 OTHERS = {  # what is in no package is in explore.js
     np.positive: "{}", np.negative: "(-{})", np.square: "({0} * {0})", np.reciprocal: "(1 / {})", np.exp2: "(2 ** {})",
     np.degrees: "({} * 180 / Math.PI)", np.rad2deg: "({} * 180 / Math.PI)",
     np.radians: "({} * Math.PI / 180)", np.deg2rad: "({} * Math.PI / 180)",
-    np.logical_not: "(!{})", np.invert: "(!{})", np.isnan: "isNaN({})", np.isfinite: "isFinite({})",
-    np.where: "({} ? {} : {})", np.zeros_like: "0", np.ones_like: "1",
-    np.conjugate: "{}", np.real: "{}", np.imag: "0", np.angle: "({} < 0 ? ({} ? 180 : Math.PI) : 0)",
+    np.logical_not: "({} == 0)", np.logical_and: "({} != 0 && {} != 0)",  # NaN is true, as it is not in JavaScript
+    np.logical_or: "({} != 0 || {} != 0)", np.where: "({} != 0 ? {} : {})", np.invert: "(!{})",
+    np.isnan: "isNaN({})", np.isfinite: "isFinite({})", np.zeros_like: "0", np.ones_like: "1",
+    np.conjugate: "{}", np.real: "{}", np.imag: "0", np.angle: "(Math.atan2(0, {}) * ({} ? 180 / Math.PI : 1))",
     np.fmax: "(isNaN({0}) ? {1} : isNaN({1}) ? {0} : Math.max({0}, {1}))",
     np.fmin: "(isNaN({0}) ? {1} : isNaN({1}) ? {0} : Math.min({0}, {1}))",
     np.heaviside: "({0} > 0 ? 1 : {0} < 0 ? 0 : {0} === 0 ? {1} : NaN)", np.copysign: "copysign({}, {})",
