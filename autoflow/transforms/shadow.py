@@ -22,6 +22,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -103,8 +104,8 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     marks = [*map(mark_of, held)]
     if type(f) is types.FunctionType:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
-        beside = f.__globals__
-        holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
+        is_own = None in marks or f.__defaults__ or f.__kwdefaults__
+        holder, beside = (f, f.__code__) if is_own else (f.__code__, f.__globals__)
     elif type(f) is types.MethodType:
         holder, beside = f.__self__, f.__func__
     key = id(holder), id(beside)
@@ -149,23 +150,34 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to ``named``.
     """
     found: list[Any] = []
+    methods: Named = []
     queue, seen = [f], {id(f)}
     for x in queue:
+        before = len(named)
         is_kind = isinstance(x, type) or not holds(x)
         found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
+            decides = type(there) in WORDS or callable(there) or holds(there)
             if isinstance(x, type):
                 v = getattr(there, "fget", there)
-            is_method = isinstance(x, type) and type(v) is types.FunctionType  # a class made again is another one
-            stays = is_method or read is same_object or there is f
-            if not stays and (type(there) in WORDS or callable(there) or holds(there)):
+            if isinstance(x, type) and type(v) is types.FunctionType:
+                methods.append((read, place, there))
+            elif decides and read is not same_object and there is not f:
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
             elif (callable(v) or holds(v)) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
+        parts = x if type(x) in (list, dict) else getattr(x, "__dict__", None) if holds(x) else None
+        if parts is not None and len(parts) <= MANY and (parts is not x or len(named) > before):
+            named.append((len, parts, len(parts)))  # there may be more of them later
+    # Methods that are called, and code that is replaced in its function, as by IPython's autoreload.
+    called = [x for x in queue if type(x) is types.FunctionType]
+    names = {"__call__"}.union(*[names_in(x.__code__) for x in called])
+    named += [note for note in methods if note[1] in names]
+    named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
     return tuple(found)
 
 
