@@ -99,8 +99,9 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
 def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
     None among them: look again. ``memory`` gets what ``evaluation.py:known_counts`` compares."""
+    beside: Any = None
     cells = (type(f) is types.FunctionType and f.__closure__) or ()
-    held, holder, beside = [*map(cell_value, cells)], f, None
+    held, holder = [*map(cell_value, cells)], f
     marks = [*map(mark_of, held)]
     if type(f) is types.FunctionType:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
