@@ -41,7 +41,7 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
-from ..base.numbering import KINDS
+from ..base.numbering import KINDS, MOST
 from ..base.process import hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
@@ -81,7 +81,7 @@ class Snapshot:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
         alive = [ref() for ref in KINDS.valuerefs()]  # a list: other threads may make new kinds meanwhile
-        self.kinds = {x: repr(x.tick.__self__) for x in alive if x and hasattr(x.tick, "__self__")}
+        self.kinds = {x: x.tick.__self__.__length_hint__() for x in alive if x and hasattr(x.tick, "__self__")}
 
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
@@ -149,8 +149,8 @@ class Snapshot:
             if not (only_names or kind.same(kind.read(place), state)) and kind.write(place, state) is not False
         ]  # fmt: skip
         for name, state in self.kinds.items():
-            if repr(name.tick.__self__) != state:  # type: ignore[attr-defined]
-                name.begin_at(int(state.partition("(")[2].rstrip(")")))  # count(3)
+            if name.tick.__self__.__length_hint__() != state:  # type: ignore[attr-defined]
+                name.begin_at(MOST - state)
         return changed[0] if changed else ""
 
     @contextmanager

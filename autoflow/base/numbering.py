@@ -12,6 +12,7 @@ from itertools import count
 
 CREATION = count(1)
 now: Callable[[], int] = CREATION.__next__
+MOST = 2**63 - 1
 KINDS: weakref.WeakValueDictionary[int, Kind] = weakref.WeakValueDictionary()
 
 
@@ -28,7 +29,7 @@ class Kind:
 
     def begin_at(self, number: int) -> None:
         """Let the running numbers go on at ``number``."""
-        self.tick = count(number).__next__
+        self.tick = iter(range(number, MOST)).__next__  # how many are left is read faster than where a count is
 
 
 def reset() -> None:

@@ -371,6 +371,7 @@ class GradientFunction(FunctionOfFunction):
         super().__init__(f, how)
         self.which, self.argnum = how["which"], how["argnum"]
         self.rest = {name: option for name, option in how.items() if name not in ("which", "argnum")}
+        self.rest["memory"] = []  # of its proof
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Of the arguments of f."""
@@ -381,10 +382,10 @@ class GradientFunction(FunctionOfFunction):
 
 def value_gradient_and_aux(
     f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any], *,
-    aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
+    memory: Any = None, aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Value, gradient and whatever else ``f`` returned."""
-    trace = Trace(f, argnum, args, options)
+    trace = Trace(f, argnum, args, options, memory=memory)
     z, rest = _with_aux(trace.z) if aux else (trace.z, None)
     if pytree.is_container(z):
         raise TypeError(f"f returned a {type(z).__name__}, not a number. For (number, anything) use af.grad_and_aux.")

@@ -22,6 +22,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -32,20 +33,18 @@ from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, sile
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
-from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
+from .evaluation import kind_of
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
 NEAR = (19, 30)  # for ``modes().shadow``
-LOOK: Any = {None}
-COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
 Proofs = dict[Any, set[int | None]]
@@ -54,7 +53,6 @@ Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read wha
 # The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
 # held, and what is named.
 PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
-NOTHING: list[Any] = []
 WORDS = (str, bool, type(None))
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
@@ -66,7 +64,7 @@ PAST_US = (
 )
 
 
-def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any], places: Sequence[Any]) -> Any:
+def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], memory: Any) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
     the arguments at ``places`` (numbers, names) f gets copies.
 
@@ -74,6 +72,8 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads
     of the user's there is no proof of a function that changes what it reaches, as what they change would be put back;
     the next call is looked at.
+
+    Returns also the numbers of operations with which it was proved before, if this call was not looked at for that.
     """
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
@@ -82,34 +82,32 @@ def proved_run(run: Run, f: Any, args: tuple[Any, ...], options: dict[str, Any],
         result = run()
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
-        return result
-    proofs, start = {} if always else proofs_of(f), now()
-    kind = None if always else kind_of((args, options) if options else args)
-    counts = proofs.get(kind, LOOK)
-    if None in counts:
-        others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
-        ends: list[int] = []  # of each run
-        if len(proofs) > MOST:
-            proofs.clear()
-        result, looked = proof_of(lambda: (run(), ends.append(now()))[0], f, others)  # type: ignore[func-returns-value]
-        if looked:
-            proofs[kind] = {*counts, ends[0] - start} - {None}
-        return result
-    result = run()
-    if None not in counts and now() - start not in counts and len(counts) < COUNTS:
-        counts.add(None)  # the next call is looked at
-    return result
+        return result, None
+    proofs, kind = ({}, None) if always else (proofs_of(f, memory), kind_of((args, options) if options else args))
+    counts = proofs.get(kind, {None})
+    if None not in counts:
+        return run(), counts
+    others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
+    if len(proofs) > MOST:
+        proofs.clear()
+    result, looked = proof_of(run, f, others)
+    if looked:
+        proofs[kind] = {*counts, result[-1]} - {None}
+    return result, None
 
 
-def proofs_of(f: Any) -> Proofs:
+def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
-    None among them: look again."""
-    kind, marks, holder, beside = type(f), NOTHING, f, None
-    if kind is types.FunctionType:
+    None among them: look again. ``memory`` gets what ``evaluation.py:known_counts`` compares."""
+    beside: Any = None
+    cells = (type(f) is types.FunctionType and f.__closure__) or ()
+    held, holder = [*map(cell_value, cells)], f
+    marks = [*map(mark_of, held)]
+    if type(f) is types.FunctionType:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
-        marks, beside = [*map(mark_of, map(cell_value, f.__closure__))] if f.__closure__ else NOTHING, f.__globals__
-        holder = f if None in marks or f.__defaults__ or f.__kwdefaults__ else f.__code__
-    elif kind is types.MethodType:
+        is_own = None in marks or f.__defaults__ or f.__kwdefaults__
+        holder, beside = (f, f.__code__) if is_own else (f.__code__, f.__globals__)
+    elif type(f) is types.MethodType:
         holder, beside = f.__self__, f.__func__
     key = id(holder), id(beside)
     known = PROVED.get(key)
@@ -117,6 +115,9 @@ def proofs_of(f: Any) -> Proofs:
         known is not None and known[0]() is holder and known[2] == marks
         and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
     ):  # fmt: skip
+        kinds = [*map(type, held)]
+        if memory is not None and beside is not None and (marks == kinds or holder is f):
+            memory[:] = f.__code__, cell_value, kinds, *known[3:]
         return known[4]
     named: Named = []
     codes = held_codes(f, named)
@@ -150,28 +151,35 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to ``named``.
     """
     found: list[Any] = []
+    methods: Named = []
     queue, seen = [f], {id(f)}
     for x in queue:
+        before = len(named)
         is_kind = isinstance(x, type) or not holds(x)
         found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
+            decides = type(there) in WORDS or callable(there) or holds(there)
             if isinstance(x, type):
                 v = getattr(there, "fget", there)
-            is_method = isinstance(x, type) and type(v) is types.FunctionType  # a class made again is another one
-            if (decides(there) or holds(there)) and not (is_method or read is same_object or there is f):
+            if isinstance(x, type) and type(v) is types.FunctionType:
+                methods.append((read, place, there))
+            elif decides and read is not same_object and there is not f:
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
             elif (callable(v) or holds(v)) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
+        parts = x if type(x) in (list, dict) else getattr(x, "__dict__", None) if holds(x) else None
+        if parts is not None and len(parts) <= MANY and (parts is not x or len(named) > before):
+            named.append((len, parts, len(parts)))  # there may be more of them later
+    # Methods that are called, and code that is replaced in its function, as by IPython's autoreload.
+    called = [x for x in queue if type(x) is types.FunctionType]
+    names = {"__call__"}.union(*[names_in(x.__code__) for x in called])
+    named += [note for note in methods if note[1] in names]
+    named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
     return tuple(found)
-
-
-def decides(v: Any) -> bool:
-    """Is it a function, a class, an object that can be called, a text, True, False or None?"""
-    return type(v) in WORDS or callable(v)
 
 
 def holds(x: Any) -> bool:
@@ -204,7 +212,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
         ]
         return [*own, *[(same_object, base) for base in x.__bases__]] if is_users(x) else []
-    attributes = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())]]
+    attributes = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
     return [(same_object, kind), *attributes] if is_users(kind) or kind is types.SimpleNamespace else attributes
 
 
@@ -216,19 +224,6 @@ def same_object(x: Any) -> Any:
 def item_of(x: Any, k: int) -> Any:
     """``x[k]``, if it is still there."""
     return x[k] if k < len(x) else MISSING
-
-
-def kind_of(x: Any) -> Any:
-    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags."""
-    kind = type(x)
-    if kind is str or kind is bool:
-        return x
-    if kind is tuple or kind is list:
-        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
-    if kind is dict:
-        return tuple([(k, kind_of(v)) for k, v in x.items()])
-    dtype = getattr(x, "dtype", None)
-    return kind if dtype is None else (x.shape, dtype)
 
 
 def checked_run(run: Run, *roots: Any) -> Any:
@@ -263,7 +258,8 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
         unproved(roots, why)
         return result, True
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
-    alike = functools.partial(same, rounding=not is_on_host(result))
+    is_on_host = all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(result) if gradient_target(x) is not None])
+    alike = functools.partial(same, rounding=not is_on_host)
     after = Snapshot(*roots)
     shared = others_run()
     if shared and (before.large or before.differs(after)):
@@ -437,11 +433,6 @@ def size_of_graph(z: Any) -> int:
     records = {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
     saved = {id(x): x for r in records for x in getattr(r, "saved", ())}
     return sum([getattr(x, "nbytes", 0) for x in saved.values() if not isinstance(x, type)])
-
-
-def is_on_host(z: Any) -> bool:
-    """Are all of the results that have a gradient NumPy's?"""
-    return all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(z) if gradient_target(x) is not None])
 
 
 def leaves(x: Any, depth: int = 4) -> Iterator[Any]:

@@ -407,6 +407,33 @@ CHANGED = {
         "class C:\n    def run(self, v): return np.sin(v)\nc = types.SimpleNamespace(inner=C())", "c.inner.run(v)",
         "class C:\n    def run(self, v): return np.asarray(np.sin(v))\nc.inner = C()",
     ),
+    "a method that is called": (
+        "class C:\n    def h(self, v): return np.sin(v)\n    def run(self, v): return self.h(v)\nc = C()", "c.run(v)",
+        "C.h = lambda self, v: np.asarray(np.sin(v))",
+    ),
+    "an inherited method": (
+        "class B:\n    def h(self, v): return np.sin(v)\nclass C(B): pass\nc = C()", "c.h(v)",
+        "B.h = lambda self, v: np.asarray(np.sin(v))",
+    ),
+    "__call__ of a class": (
+        "class C:\n    def __call__(self, v): return np.sin(v)\nc = C()", "c(v)",
+        "C.__call__ = lambda self, v: np.asarray(np.sin(v))",
+    ),
+    "a property": (
+        "class C:\n    @property\n    def f(self): return np.sin\nc = C()", "c.f(v)",
+        "C.f = property(lambda self: lambda v: np.asarray(np.sin(v)))",
+    ),
+    "code of a function": (
+        "def g(v): return np.sin(v)", "g(v)", "g.__code__ = (lambda v: np.asarray(np.sin(v))).__code__",
+    ),
+    "code of a method": (
+        "class C:\n    def h(self, v): return np.sin(v)\nc = C()", "c.h(v)",
+        "C.h.__code__ = (lambda self, v: np.asarray(np.sin(v))).__code__",
+    ),
+    "a list that grows": ("fs = [np.sin]", "fs[-1](v)", "fs.append(lambda v: np.asarray(np.sin(v)))"),
+    "a method of an object": (
+        "class C:\n    def h(self, v): return np.sin(v)\nc = C()", "c.h(v)", "c.h = lambda v: np.asarray(np.sin(v))",
+    ),
     "a partial": (
         "g = functools.partial(np.multiply, 2)", "g(v)", "g = functools.partial(lambda a, v: np.asarray(a * v), 2)",
     ),
@@ -448,14 +475,19 @@ def test_what_a_function_names_is_defined_again(name: str, way: str) -> None:
     scope: dict[str, Any] = {"np": np, "functools": functools, "types": types, "m": module, "__name__": "of_a_user"}
     exec(MADE.format(before=before, expression=expression), scope)
     f = kept = (WAYS[way] or (lambda f: f))(scope["made"]())
+    held = af.grad(kept)  # it remembers with what its function was proved
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):
             af.grad(f)(V)
+            held(V)
             f = scope["made"]() if way == "made again" else kept
     exec(after, scope)
     with pytest.raises(LostGradientError):
         af.grad(f)(V)
+    if f is kept:
+        with pytest.raises(LostGradientError):
+            held(V)
 
 
 @pytest.mark.parametrize(("healthy", "sick"), [
