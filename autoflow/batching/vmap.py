@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import Registration
-from ..backprop.snapshots import Trial, silence
+from ..backprop.snapshots import Trial, kind_of, silence
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
@@ -227,11 +227,6 @@ class Batch:
             before.restore()
         if layer.reason is None:
             remember(key, True)
-
-
-def kind_of(x: Any) -> Any:
-    """The key of an argument that all examples share."""
-    return x if type(x) in (str, int, bool, type(None)) else (type(x), getattr(x, "shape", None))
 
 
 def definition_line(f: Any) -> str:
