@@ -80,12 +80,19 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")
-    inside = [inner for x in given if type(inner := open_layer(x, layer)[0]) is np.ndarray]
-    if type(first) is np.ndarray and first.flags.writeable and any([np.may_share_memory(first, a) for a in inside]):
+    inside = [inner for x in given if hasattr(inner := open_layer(x, layer)[0], "dtype")]
+    if is_open_view(value_of(first), inside):
         layer.doubt(f"a view made by {name}")
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made
+
+
+def is_open_view(x: Any, arrays: list[Any]) -> bool:
+    """May what is written into ``x`` be seen in one of the arrays? Also where calls are recorded, or have nodes."""
+    if not hasattr(x, "flags") or not x.flags.writeable:
+        return False
+    return getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays])
 
 
 # ---------------------------------------------------------------- is a form right?
