@@ -209,7 +209,7 @@ class Trial(Snapshot):
         called = [x for x in found if type(x) is types.FunctionType]
         functions = [x for x in called if second_runs.is_users(x)]
         transforms = [type(x) for x in found if isinstance(x, FunctionOfFunction)]
-        in_c = [x for x in found if type(x) in IN_C]
+        in_c = [x for x in found if type(x) in FUNCTIONS_IN_C]
         named = [v for x in found if type(x) is second_runs.Globals for v in x.values().values()]
         fixed = [kind_of(v) for v in [*named, *[v for x in functions for v in values_of(x)]]]
         self.codes = (*transforms, *map(operator.attrgetter("__code__"), called), *in_c, *fixed)
@@ -251,7 +251,7 @@ def is_open(kind: type) -> bool:
 
 
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
-IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
+FUNCTIONS_IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
 DECIDING = frozenset({str, int, bool, type(None), type})
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
 

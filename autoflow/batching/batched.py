@@ -162,10 +162,6 @@ class Layer:
     hears_errors : may the function hear of floating-point errors (np.seterrcall)?
     """
 
-    __slots__ = (
-        "around", "depth", "hears_errors", "loops", "may_loop", "open", "reason", "shown", "size", "written",
-    )  # fmt: skip
-
     def __init__(self, size: int, may_loop: bool = True) -> None:
         self.around = around = modes()
         self.may_loop = may_loop
