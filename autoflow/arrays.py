@@ -17,6 +17,7 @@ import numpy as np
 from .backends.registry import NODE_TYPES, NodeTypes, array_type, registered_type
 from .base.errors import DataError
 from .base.lazy import load_package
+from .base.modes import modes
 from .base.pytree import tree_map
 from .nodes.coercion import holds_node
 from .nodes.nodes import Array, Constant, Node, NodeRole, Variable, constant_from
@@ -93,7 +94,7 @@ def zeros(shape: Any, dtype: Any = float) -> Node:
     >>> x.grad
     array(6.)
     """
-    return constant_from(np.zeros(shape, dtype))
+    return to_be_filled(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> Node:
@@ -103,7 +104,7 @@ def ones(shape: Any, dtype: Any = float) -> Node:
     >>> af.ones(2)
     [1., 1.]  Constant const_0
     """
-    return constant_from(np.ones(shape, dtype))
+    return to_be_filled(np.ones(shape, dtype))
 
 
 def empty(shape: Any, dtype: Any = float) -> Node:
@@ -115,7 +116,7 @@ def empty(shape: Any, dtype: Any = float) -> Node:
     >>> type(a).__name__, a.shape
     ('Operation', (2, 3))
     """
-    return constant_from(np.empty(shape, dtype))
+    return to_be_filled(np.empty(shape, dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
@@ -125,10 +126,18 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
     >>> af.full((2,), 0.5)
     [0.5, 0.5]  Constant const_0
     """
-    if holds_node(fill_value):
+    if holds_node(fill_value) or array_type(fill_value) not in (None, np.ndarray):
         made: Any = np.broadcast_to(fill_value, shape).copy()
-        return made if dtype is None else made.astype(dtype)
-    return constant_from(np.full(shape, fill_value, dtype))
+        made = made if dtype is None else made.astype(dtype)
+        return made if isinstance(made, NodeRole) else constant_from(made)
+    return to_be_filled(np.full(shape, fill_value, dtype))
+
+
+def to_be_filled(array: Array) -> Any:
+    """The array as a Constant. Under af.vmap each example has an element of it, and what is written into it while a
+    function is compiled is part of the program."""
+    own_memory = modes().own_memory
+    return constant_from(array if own_memory is None else own_memory(array))
 
 
 def stack(arrays: Any, axis: int = 0) -> Node:
@@ -260,7 +269,7 @@ class Autodiff:
         return self._made(np.full, shape, fill_value, dtype)
 
     def _made(self, function: Callable[..., Array], *arguments: Any) -> Any:
-        return self.Constant(self.family.from_numpy(function(*arguments)), copy=False)
+        return to_be_filled(self.family.from_numpy(function(*arguments)))
 
 
 def _family(kind: Any) -> NodeTypes:

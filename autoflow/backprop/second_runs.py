@@ -42,8 +42,7 @@ MANY = 1000  # types
 CHUNK = 65_536  # words that are compared at a time
 LIMIT = 20_000  # objects; a function that reaches more is not searched further
 CONSTANTS = (
-    int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc, type(np.sum), types.CodeType, Record,
-    Kind, Activation,
+    int, float, complex, str, bytes, type(None), np.generic, np.dtype, types.CodeType, Record, Kind, Activation,
 )  # fmt: skip
 LIBRARIES = (sys.stdlib_module_names | {"numpy", "scipy", "autoflow", "dask", "distributed"}) - {"__main__"}
 # Their objects are in use by other threads, or reach all of the interpreter.
@@ -86,7 +85,8 @@ class Globals:
 
 
 CACHE = type(functools.lru_cache(len))
-LEAVES = (NodeRole, types.ModuleType, types.FrameType, Globals, *GENERATORS)  # nothing behind them is looked at
+IN_C = (np.ufunc, type(np.sum))
+LEAVES = (NodeRole, types.ModuleType, types.FrameType, Globals, *IN_C, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
 

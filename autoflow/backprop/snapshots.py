@@ -51,7 +51,7 @@ from ..table import blocks
 from . import second_runs
 
 # Of themselves they have nothing to note.
-SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray)
+SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
@@ -199,7 +199,8 @@ class Trial(Snapshot):
     Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
     are enough. Counts of names are left alone.
 
-    codes : what the functions among the roots, and those that they reach, consist of.
+    codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
+        decides among globals, defaults and variables of outer functions.
     """
 
     def __init__(self, *roots: Any) -> None:
@@ -208,7 +209,10 @@ class Trial(Snapshot):
         called = [x for x in found if type(x) is types.FunctionType]
         functions = [x for x in called if second_runs.is_users(x)]
         transforms = [type(x) for x in found if isinstance(x, FunctionOfFunction)]
-        self.codes = (*transforms, *map(operator.attrgetter("__code__"), called))
+        in_c = [x for x in found if type(x) in FUNCTIONS_IN_C]
+        named = [v for x in found if type(x) is second_runs.Globals for v in x.values().values()]
+        fixed = [kind_of(v) for v in [*named, *[v for x in functions for v in values_of(x)]]]
+        self.codes = (*transforms, *map(operator.attrgetter("__code__"), called), *in_c, *fixed)
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
@@ -218,6 +222,18 @@ class Trial(Snapshot):
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
+
+
+def values_of(f: types.FunctionType) -> list[Any]:
+    """The defaults of a function, and the variables of outer functions that it reads."""
+    defaults = *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
+    return [*defaults, *map(cell_value, f.__closure__ or ())]
+
+
+def kind_of(x: Any) -> Any:
+    """The key of a value that a function finds: in full where it may decide what the function does."""
+    kind = type(x)
+    return kind, x if kind in DECIDING else getattr(x, "shape", None)
 
 
 def referents_of_users(kind: type) -> second_runs.Referents:
@@ -235,6 +251,8 @@ def is_open(kind: type) -> bool:
 
 
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
+FUNCTIONS_IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
+DECIDING = frozenset({str, int, bool, type(None), type})
 WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
 
 

@@ -30,8 +30,8 @@ import numpy as np
 from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
 from ..base.errors import BatchError, CompileError
 from ..base.lazy import ROWS
-from ..base.modes import modes
-from ..nodes.nodes import NodeRole, gradient_target, value_of
+from ..base.modes import modes, switched
+from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype as cast, flatten
 from ..table.shapes import Array, without_history
@@ -158,15 +158,14 @@ class Layer:
     open : is it still running? Its arrays mean nothing afterwards.
     reason : why the run must be abandoned; None if it need not be.
     loops : the calls that were made for each example: function and line.
+    around : the switches outside of it.
     hears_errors : may the function hear of floating-point errors (np.seterrcall)?
     """
 
-    __slots__ = ("depth", "hears_errors", "loops", "may_loop", "open", "reason", "shown", "size", "written")
-
     def __init__(self, size: int, may_loop: bool = True) -> None:
-        around = modes().layer
+        self.around = around = modes()
         self.may_loop = may_loop
-        self.size, self.depth, self.open = size, 1 if around is None else around.depth + 1, True
+        self.size, self.depth, self.open = size, 1 if around.layer is None else around.layer.depth + 1, True
         self.written: list[Any] = []  # functions that run on our arrays as they are written: see forms.py
         self.reason: str | None = None
         self.loops: list[tuple[str, str]] = []
@@ -240,6 +239,16 @@ class Layer:
         if held:
             layer.doubt("an af.Function whose result is differentiated both inside and outside")
         return next(x for x in arrays if layer_of(x) is layer)
+
+    def own_memory(self, array: Array) -> Batched:
+        """A new array with these numbers, which the function will write into: each example has its own. As a Constant
+        inside: what is written into it may be nodes of an outer layer."""
+        z = np.broadcast_to(array, (self.size, *array.shape)).copy()
+        return Batched(constant_from(z if self.around.own_memory is None else self.around.own_memory(z)), self)
+
+    def alone(self) -> switched:
+        """A block that runs one example outside of the layer."""
+        return switched(layer=self.around.layer, own_memory=self.around.own_memory)
 
     def lifted(self, x: Any) -> Any:
         """``x``, which may be a node of an outer layer, as an array of ours that all examples share."""

@@ -22,7 +22,7 @@ from ..table.facts import of_kind
 from ..table.shapes import name_out
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
-from .looping import announce_loop, loop_over_batch, one_of, settled, together
+from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
 Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
@@ -215,7 +215,7 @@ def derive(vjp: Callable[..., Any], name: str, g: Any, saved: Any) -> Any:
     if found is not NotImplemented:
         return found
     announce_loop(f"the derivative of {name}", layer)
-    return together([vjp(one_of(g, layer, k), one_of(saved, layer, k)) for k in range(layer.size)], layer, name)
+    return together([run_one(layer, k, vjp, (g, saved), {}) for k in range(layer.size)], layer, name)
 
 
 wrap_open_record = guard_derivatives(derive)

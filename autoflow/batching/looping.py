@@ -32,11 +32,17 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
     """The function for each example, and a warning, once."""
     name = name or public_name(function)
     if not has_mapped((args, options), layer):
-        result = function(*one_of(args, layer, 0), **one_of(options, layer, 0))
+        result = run_one(layer, 0, function, args, options)
         return wrap_batched(result, layer, False, args[0] if isinstance(result, np.ndarray) else None)
     announce_loop(name, layer)
-    results = [function(*one_of(args, layer, k), **one_of(options, layer, k)) for k in range(layer.size)]
+    results = [run_one(layer, k, function, args, options) for k in range(layer.size)]
     return together(results, layer, name, flat([args, options]))
+
+
+def run_one(layer: Layer, k: int, function: Any, args: Any, options: dict[str, Any]) -> Any:
+    """The function for example k. What it makes belongs to that example alone."""
+    with layer.alone():
+        return function(*one_of(args, layer, k), **one_of(options, layer, k))
 
 
 def announce_loop(name: str, layer: Layer) -> None:
@@ -74,12 +80,19 @@ def together(results: list[Any], layer: Layer, name: str, given: Any = ()) -> An
         return first
     if len({(np.shape(r), np.result_type(r)) for r in results}) > 1:
         layer.doubt(f"results of {name} with different shapes or dtypes")
-    inside = [inner for x in given if type(inner := open_layer(x, layer)[0]) is np.ndarray]
-    if type(first) is np.ndarray and first.flags.writeable and any([np.may_share_memory(first, a) for a in inside]):
+    inside = [inner for x in given if hasattr(inner := open_layer(x, layer)[0], "dtype")]
+    if is_open_view(value_of(first), inside):
         layer.doubt(f"a view made by {name}")
     made = wrap_batched(np.stack(results), layer)
     made.is_number = not isinstance(first, (np.ndarray, Batched)) or getattr(first, "is_number", False)
     return made
+
+
+def is_open_view(x: Any, arrays: list[Any]) -> bool:
+    """May what is written into ``x`` be seen in one of the arrays? Also where calls are recorded, or have nodes."""
+    if not hasattr(x, "flags") or not x.flags.writeable:
+        return False
+    return getattr(x, "shared", False) or any([shares_memory(x, a) for a in arrays])
 
 
 # ---------------------------------------------------------------- is a form right?
@@ -176,7 +189,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
         return plain[id(x)][0] if id(x) in plain else x
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), switched(recording=False):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), layer.alone(), switched(recording=False):
             warnings.simplefilter("ignore")
             one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
         return compare(function, result, one, layer, [(x, put_in(x)) for x in arrays], is_known)

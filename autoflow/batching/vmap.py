@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import Registration
-from ..backprop.snapshots import Trial, silence
+from ..backprop.snapshots import Trial, kind_of, silence
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
@@ -26,7 +26,7 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_same, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -37,7 +37,7 @@ def batched_over(size: int, may_loop: bool = True) -> Iterator[Layer]:
     """A layer for a block, in which nodes can be made of Batched arrays."""
     layer = Layer(size, may_loop)
     try:
-        with RUNNING.needed_by(layer), switched(layer=layer):
+        with RUNNING.needed_by(layer), switched(layer=layer, own_memory=layer.own_memory):
             yield layer
     finally:
         layer.open = False
@@ -172,7 +172,7 @@ class Batch:
             with (
                 before.locked(), RUNNING.needed_by(layer),
                 switched(
-                    layer=layer, depth=around.depth + has_history,
+                    layer=layer, own_memory=layer.own_memory, depth=around.depth + has_history,
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):  # fmt: skip
@@ -227,11 +227,6 @@ class Batch:
             before.restore()
         if layer.reason is None:
             remember(key, True)
-
-
-def kind_of(x: Any) -> Any:
-    """The key of an argument that all examples share."""
-    return x if type(x) in (str, int, bool, type(None)) else (type(x), getattr(x, "shape", None))
 
 
 def definition_line(f: Any) -> str:
@@ -289,12 +284,15 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
     inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
     if axis is None:
-        if mapped:
-            raise InputError(
-                "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
-                "arguments: give the axis for the examples"
-            )
-        return inner
+        if not mapped:
+            return inner
+        numbers = value_of(inner)
+        if type(numbers) is np.ndarray and len(numbers) and is_same(numbers, numbers[:1]):
+            return inner[0, ...].copy()
+        raise InputError(
+            "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
+            "arguments: give the axis for the examples"
+        )
     inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if not -inner.ndim <= axis < inner.ndim:

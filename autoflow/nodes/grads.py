@@ -24,6 +24,7 @@ import numpy as np
 from ..backends.registry import Array, array_type, family_of
 from ..base.errors import DataError, GradientShapeError, MixedArraysError
 from ..base.modes import announce
+from ..table.shapes import without_history
 
 # ---------------------------------------------------------------- the next use of a None or a memoryview
 
@@ -119,7 +120,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     elif hasattr(g, "family"):  # a node, of a pass with create_graph
         shown = g
     else:
-        shown = cast_gradient(g, dtype).copy() if hasattr(g, "copy") else np.array(g, dtype)
+        shown = without_history(cast_gradient(g, dtype)).copy() if hasattr(g, "copy") else np.array(g, dtype)
     holder._shown_grad, holder._raw_grad = np.asarray(shown) if isinstance(shown, np.generic) else shown, None
     return holder._shown_grad
 

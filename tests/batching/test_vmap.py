@@ -660,7 +660,18 @@ def test_threads():
         close(z, looped(af.grad(lambda x, k=k: f(x) * k), X))
 
 
+def gradients_left(a, read):
+    """a times the gradients that a pass of the function's own leaves."""
+    v = af.Variable(a)
+    z = v**2 * a
+    af.backward(np.sum(z * v * a), keep_grads=True)
+    return a * read(v, z)
+
+
 STOPPED = {
+    "grad": lambda a: gradients_left(a, lambda v, z: v.grad),
+    "grad of a result": lambda a: gradients_left(a, lambda v, z: z.grad),
+    "added grads": lambda a: gradients_left(a, lambda v, z: (np.sum(v * a).backward(), v.grad)[1]),
     "stop_gradient": lambda a: a * af.stop_gradient(a),
     "of a result": lambda a: a * af.stop_gradient(np.sin(a) * a),
     "of a derivative": lambda a: af.grad(lambda b: np.sum(b**3) * np.sum(af.stop_gradient(b)))(a),

@@ -3,11 +3,13 @@
 ``z[0]`` of a vector is a number, and stays what it was when z is written into; ``m[0]`` of a matrix is a view.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.errors import CompileError
+from autoflow.errors import CompileError, InPlaceError, NoRuleError
 
 POINTS = np.random.default_rng(0).normal(size=(4, 5))
 
@@ -154,3 +156,64 @@ def test_where_needs_no_numbers_elsewhere():
     for x in np.random.default_rng(1).uniform(0, 1, (20, 50)):
         np.testing.assert_array_equal(compiled(x), f(x))
         compiled(x * 3)
+
+
+VIEWS = {
+    "einsum ii->i": lambda z: np.einsum("ii->i", z), "einsum ij->ji": lambda z: np.einsum("ij->ji", z),
+    "einsum ...": lambda z: np.einsum("...", z), "einsum lists": lambda z: np.einsum(z, [0, 0], [0]),
+    "diagonal": lambda z: np.einsum("ii->i", z)[1:], "T": lambda z: z.T, "reshape": lambda z: z.reshape(-1)[::2],
+    "ravel": lambda z: np.ravel(z), "ravel K": lambda z: z.ravel("K"), "flip": lambda z: np.flip(z, 0),
+    "rot90": lambda z: np.rot90(z), "swapaxes": lambda z: np.swapaxes(z, 0, 1), "real": lambda z: np.real(z),
+    "squeeze": lambda z: np.squeeze(z[:, :1]), "expanded": lambda z: np.expand_dims(z[1], 0),
+    "split": lambda z: np.split(z, 3)[1], "hsplit": lambda z: np.hsplit(z, 3)[2], "unstack": lambda z: [*z][1],
+    "atleast": lambda z: np.atleast_3d(z), "moveaxis": lambda z: np.moveaxis(z, 0, -1), "view": lambda z: z.view(),
+    "asarray": lambda z: np.asarray(z, like=z), "broadcast": lambda z: np.broadcast_arrays(z, z[0])[0].T,
+    "triangle": lambda z: np.tril(z), "copy": lambda z: z.flatten(), "rolled": lambda z: np.roll(z, 1, 0),
+    "places": lambda z: z[[0, 1]], "conj": lambda z: np.conj(z), "clip": lambda z: z.clip(-9.0, 9.0),
+    "nan_to_num": lambda z: np.nan_to_num(z, copy=False), "astype": lambda z: z.astype(float, copy=False),
+}  # fmt: skip
+WRITES = {
+    "in place": lambda d: d.__imul__(2.0), "items": lambda d: d.__setitem__(0, 7.0), "all": lambda d: d.fill(3.0),
+    "out=": lambda d: np.sin(d, out=d),
+}  # fmt: skip
+MATRICES = np.random.default_rng(1).normal(size=(2, 3, 3))
+
+
+def ways(f):
+    """Each way, what it gives, and what it should give."""
+    expected = np.stack([f(m) for m in MATRICES])
+    yield "vmap", lambda: af.vmap(f, loop="allow")(MATRICES), expected
+    yield "compile", lambda: np.stack([af.compile(f)(m) for m in MATRICES]), expected
+    yield "compile of vmap", lambda: af.compile(af.vmap(f, loop="allow"))(MATRICES), expected
+    yield "vmap of vmap", lambda: af.vmap(af.vmap(f, loop="allow"))(MATRICES[None])[0], expected
+    with contextlib.suppress(NoRuleError, InPlaceError):
+        loss = af.vmap(lambda m: np.sum(np.sin(f(m))), loop="allow")
+        slopes = np.stack([af.grad(lambda m: np.sum(np.sin(f(m))))(m) for m in MATRICES])
+        yield "grad of vmap", lambda: af.grad(lambda x: np.sum(loss(x)))(MATRICES), slopes
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.filterwarnings("ignore")
+def test_writes_through_what_may_be_a_view(write, turned):
+    wrong, right = [], 0
+    for name, view in VIEWS.items():
+
+        def f(m, view=view):
+            z = (m.T * 1 if turned else m * 1)[...]
+            WRITES[write](view(z))
+            return z * m
+
+        with contextlib.suppress(ValueError):  # read-only
+            for way, call, expected in ways(f):
+                try:
+                    found = call()
+                except CompileError as error:
+                    if "compile" not in way:
+                        wrong.append((name, way, str(error)))
+                    continue
+                right += 1
+                if not np.allclose(found, expected, 1e-12):
+                    wrong.append((name, way))
+    assert wrong == []
+    assert right > 3 * len(VIEWS)

@@ -5,6 +5,7 @@ stands in a closed list; docs/guarantees.md names it.
 """
 
 import decimal
+import gc
 import os
 import sys
 import warnings
@@ -73,6 +74,18 @@ PROGRAMS = {
         "return x*(2 if N else 3)",
         "class C:\n def __bool__(self): return self.a\nN=C();N.a=True",
         "N.a=False",
+    ),
+    "hidden attributes": (
+        "return x*N.a",
+        "class C:\n def __getattribute__(self,n):\n"
+        "  if n=='__dict__': raise AttributeError\n  return object.__getattribute__(self,n)\nN=C();N.a=2.",
+        "N.a=3.",
+    ),
+    "empty attributes": (
+        "return x*N.a",
+        "class C:\n def __getattribute__(self,n):\n"
+        "  return {} if n=='__dict__' else object.__getattribute__(self,n)\nN=C();N.a=[2.]",
+        "N.a[0]=3.",
     ),
     "getitem obj": ("return x*N[0]", "class C:\n def __getitem__(self,i): return self.a\nN=C();N.a=2.", "N.a=3."),
     "array protocol": (
@@ -278,6 +291,17 @@ PROGRAMS = {
     "list sub class attr": ("return x*N.a", "class C(list):\n a=2.\nN=C([1])", "C.a=3."),
     "nested fn in dict subclass": ("return x*N['f']()", "class C(dict): pass\nK=[2]\nN=C(f=lambda: K[0])", "K[0]=3"),
 }
+SETTINGS = {  # what reads a setting of the process, and what changes it
+    "np.geterr": "np.seterr(over='ignore' if np.geterr()['over'] == 'warn' else 'warn')",
+    "np.geterrcall": "np.seterrcall(print)", "np.getbufsize": "np.setbufsize(16384)",
+    "np.get_printoptions": "np.set_printoptions(precision=3)",
+    "sys.getrecursionlimit": "sys.setrecursionlimit(sys.getrecursionlimit() + 100)",
+    "sys.getswitchinterval": "sys.setswitchinterval(sys.getswitchinterval() * 2)", "os.getcwd": "os.chdir('..')",
+    "gc.isenabled": "gc.disable()",
+}  # fmt: skip
+for read, change in SETTINGS.items():
+    PROGRAMS[read] = (f"return x*(2 + hash(repr({read}())) % 97)", "import gc", change)
+    PROGRAMS[f"{read}, renamed"] = ("return x*(2 + hash(repr(read_it())) % 97)", f"import gc\nread_it = {read}", change)
 # Not seen: what replaces methods and classes of objects, state of libraries, what describes a function.
 UNSEEN = {
     "staticmethod", "method swap", "super", "bases", "class swap", "class hasattr add", "subclasses", "exception attr",
@@ -288,10 +312,18 @@ UNSEEN = {
 @pytest.fixture(autouse=True)
 def put_back():
     """The settings of the process that programs change."""
-    options, argv = np.get_printoptions(), sys.argv
+    options, argv, errors, folder, buffer = np.get_printoptions(), sys.argv, np.geterr(), os.getcwd(), np.getbufsize()
+    limit, interval = sys.getrecursionlimit(), sys.getswitchinterval()
     with decimal.localcontext():
         yield
     np.set_printoptions(**options)
+    np.seterr(**errors)
+    np.seterrcall(None)
+    np.setbufsize(buffer)
+    sys.setrecursionlimit(limit)
+    sys.setswitchinterval(interval)
+    os.chdir(folder)
+    gc.enable()
     sys.argv = argv
     os.environ.pop("AUTOFLOW_TEST_TWO", None)
     sys.modules.pop("af_test_module", None)

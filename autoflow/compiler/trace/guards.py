@@ -16,6 +16,9 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 from __future__ import annotations
 
 import abc
+import gc
+import os
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -48,6 +51,10 @@ ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may chan
     "name": getattr, "requires_grad": getattr,
     "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
 }  # fmt: skip
+SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
+    np.geterr, np.geterrcall, np.getbufsize, np.get_printoptions, sys.getrecursionlimit, sys.getswitchinterval,
+    os.getcwd, gc.isenabled,
+)  # fmt: skip
 LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
@@ -254,6 +261,8 @@ class Guards:
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
             self.others.append((partial(names.isdisjoint, self.named - names), True))
+        found = {*map(id, self.reached())}
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in found]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []

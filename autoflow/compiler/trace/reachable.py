@@ -117,8 +117,8 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
 
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
-    if isinstance(getattr(x, "__dict__", None), dict):
-        yield from ((x.__dict__, name) for name in x.__dict__)
+    attributes = attributes_of(x)
+    yield from ((attributes, name) for name in attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():
@@ -131,6 +131,15 @@ def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield vars(cls), name  # a descriptor, which an attribute of the class would ask
         slots = getattr(cls, "__slots__", ())
         yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes of an object itself, also if its class answers for them."""
+    try:
+        attributes = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -> Iterator[tuple[Any, Any]]:

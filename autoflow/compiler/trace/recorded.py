@@ -156,7 +156,8 @@ def run_once(
     rebuilt = [y for x, y in both if type(x) is type(y) and x is not y]  # containers, by tree_map
     is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
     try:
-        with RECORDING.needed_by(tape), switched(wrap_open_record=guard_derivatives(partial(derive, tape))):
+        guard = guard_derivatives(partial(derive, tape))
+        with RECORDING.needed_by(tape), switched(wrap_open_record=guard, own_memory=tape.own_memory):
             try:
                 run = f if around is None else partial(around, tape, f)
                 result = run(*given[0], **given[1])

@@ -25,7 +25,7 @@ from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
 from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
-from ..matching import CAPTURED, Nth, Value
+from ..matching import CAPTURED, Nth, Value, layout_of
 from ..program import NUMBERS, Program
 from .doubts import Abandoned, Reporting
 from .memory import set_items, write_down
@@ -183,6 +183,15 @@ class Tape:
         x = self.new_traced(value)
         x.borrowed = True
         return x
+
+    def own_memory(self, sample: Array) -> Any:
+        """A new array with these numbers, which the function will write into: of equal ones a constant, repeated."""
+        if type(sample) is not np.ndarray:
+            return sample
+        one = np.full((), sample.flat[0] if sample.size else 0, sample.dtype)
+        if layout_of(sample) is not None or sample.tobytes() != one.tobytes() * sample.size:
+            return self.new_traced(self.program.constant(sample))
+        return self.new_traced(self.program.broadcast(self.program.constant(one), sample.shape, sample))
 
     def wrap_result(self, value: Value) -> Any:
         """What a call returned, as its caller expects it: one array, or a tuple of them."""

@@ -27,7 +27,7 @@ from ...nodes.versions import caller
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
-from ..matching import Nth, Value, layout_of
+from ..matching import Nth, Value
 from ..program import NUMBERS
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
 from .memory import (
@@ -254,10 +254,7 @@ class Traced(DuckArray):
         sample = function(*_samples(args), **options)
         if function is np.empty_like:
             sample[...] = 0
-        if layout_of(sample) is not None:
-            return self.tape.new_traced(self.tape.program.constant(sample))
-        one = self.tape.program.constant(np.full((), sample.flat[0] if sample.size else 0, sample.dtype))
-        return self.tape.new_traced(self.tape.program.broadcast(one, sample.shape, sample))
+        return self.tape.own_memory(sample)
 
     # -- writing
 
