@@ -138,6 +138,14 @@ def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
     return np.stack([i for _, _, i in found]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in found])
 
 
+def coordinates(points: Any, ndim: Any = None) -> Array:
+    """``_ndim_coords_from_arrays``: points as rows, of one array or of one for each axis."""
+    if isinstance(points, tuple) and len(points) > 1:
+        return np.stack(np.broadcast_arrays(*map(as_array, points)), axis=-1)
+    x = as_array(points[0] if isinstance(points, tuple) else points)
+    return x.reshape(-1, ndim or 1) if x.ndim == 1 else x
+
+
 class Tensor:
     """``make_ndbspl``: along each axis the splines through (1, 0, 0 ...), (0, 1, 0 ...) and so on."""
 
@@ -197,7 +205,9 @@ def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: An
 
 stand_for(_ppoly, {"evaluate": evaluate_polynomials, "integrate": integrate_polynomials})
 stand_for(_dierckx, {"evaluate_spline": evaluate_spline, "_coloc": fill_collocation, "evaluate_all_bspl": all_bsplines})
-stand_for(_rgi, {"find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d})
+stand_for(_rgi, {
+    "find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d, "_ndim_coords_from_arrays": coordinates,
+})  # fmt: skip
 stand_for(_fitpack_impl.dfitpack, {
     "splev": fitpack_values, "splder": fitpack_values, "splint": fitpack_integral, "curfit": fitpack_curve,
 })  # fmt: skip
