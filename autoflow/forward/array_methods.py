@@ -285,7 +285,7 @@ class ArrayMethods:
         if (kind is np.ndarray and "__keeps_nodes__" in scope) or (
             isinstance(kind, type) and issubclass(kind, NodeRole)
         ):
-            return self[...]  # type: ignore[index]
+            return self[...]
         if isinstance(kind, type) and issubclass(kind, self.family.array_type):  # type: ignore[attr-defined]
             copied = not hasattr(self, "_value") and not isinstance(self, ConstantRole)  # of a node, by NumPy in C
             refuse_reader(scope.get("__name__"), self, copied or self.requires_grad)  # type: ignore[attr-defined]

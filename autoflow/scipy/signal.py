@@ -85,7 +85,8 @@ def convolution_of_matrices(x: Array, y: Array, turned: int, mode: int, boundary
 
     mode, boundary : SciPy's numbers of words.
     """
-    x, y, pads = x.astype(np.result_type(x, y)), y if turned else np.flip(y), []
+    x, y = x.astype(np.result_type(x, y)), y if turned else np.flip(y)
+    pads: list[tuple[int, int]] = []
     for m in y.shape:
         early = (m - 1) // 2 if turned else m // 2
         pads.append([(0, 0), (m - 1 - early, early), (m - 1, m - 1)][mode])
