@@ -444,7 +444,13 @@ def toeplitz(c: Any, r: Any = None) -> Node:
 
 
 def hankel(c: Any, r: Any = None) -> Node:
-    """The matrix with the first column c and the last row r, constant along its other diagonals."""
+    """The matrix with the first column c and the last row r, constant along its other diagonals.
+
+    >>> from autoflow import linalg
+    >>> linalg.hankel([1.0, 2.0], [2.0, 3.0])
+    array([[1., 2.],
+           [2., 3.]])
+    """
     c = np.ravel(as_array(c))
     last = np.zeros_like(c) if r is None else np.ravel(as_array(r))
     return NP.concatenate([c, last[1:]])[np.arange(c.size)[:, None] + np.arange(last.size)]
