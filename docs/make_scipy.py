@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy.stats import _distr_params
 
 import autoflow as af
 from autoflow.errors import AutoflowError
@@ -83,9 +84,11 @@ GIVEN: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "affine_transform": lambda v: (v, np.array([[0.9, 0.2], [-0.1, 1.1]])), "histogram": lambda v: (v, 0, 9, 5),
     "geometric_transform": lambda v: (v, lambda i: (i[0] / 2, i[1] / 2)), "generic_filter": lambda v: (v, np.ptp, 3),
     "labeled_comprehension": lambda v: (v, np.arange(16).reshape(4, 4) % 3, [1, 2], np.mean, float, 0.0),
-    "mahalanobis": lambda v: (LINE[:4], 2 * LINE[:4] + 1, v), "hstack": lambda v: ([scipy.sparse.eye_array(4), v],),
-    "vstack": lambda v: ([scipy.sparse.eye_array(4), v],), "block_array": lambda v: ([[scipy.sparse.eye_array(4), v]],),
-    "bmat": lambda v: ([[scipy.sparse.eye_array(4), v]],), "spdiags": lambda v: (v[:2], [0, 1], 4, 4),
+    "mahalanobis": lambda v: (LINE[:4], 2 * LINE[:4] + 1, v), "hstack": lambda v: ([rows(v), rows(v)],),
+    "vstack": lambda v: ([rows(v), scipy.sparse.eye_array(4)],), "block_array": lambda v: ([[rows(v), None]],),
+    "bmat": lambda v: ([[rows(v), rows(v)]],), "spdiags": lambda v: (v[:2], [0, 1], 4, 4),
+    "block_diag": lambda v: ([rows(v), rows(v[:2])],), "norm": lambda v: (rows(v),), "inv": lambda v: (rows(v),),
+    "splu": lambda v: (rows(v).tocsc(),), "factorized": lambda v: (rows(v).tocsc(),),
     "expand_dims": lambda v: (scipy.sparse.coo_array(np.eye(4)) * v[0],),
     "cont2discrete": lambda v: ((v[0, :2], v[0, 2:]), 0.1), "step": lambda v: ((v[0, :1], v[0, 1:]),),
     "impulse": lambda v: ((v[0, :1], v[0, 1:]),), "lsim": lambda v: ((v[0, :1], v[0, 1:]), LINE, T),
@@ -102,6 +105,25 @@ GIVEN: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "ks_1samp": lambda v: (v[0], scipy.special.ndtr), "check_COLA": lambda v: (v[0], 4, 2),
     "approx_fprime": lambda v: (v[0], np.sum),
 }  # fmt: skip
+USED: dict[str, Callable[[Any], Any]] = {"splu": lambda z: z.solve(LINE[:4]), "factorized": lambda z: z(LINE[:4])}
+
+# Distributions: shape parameters that they take, by SciPy's own tests; and calls of those of vectors, for SQUARE as v.
+SHAPES = {x: y for x, y in reversed([*_distr_params.distcont, *_distr_params.distdiscrete]) if isinstance(x, str)}
+OF_VECTORS: dict[str, Callable[[Any, Any], Any]] = {
+    "dirichlet": lambda d, v: d.logpdf([0.2, 0.3, 0.1, 0.4], v[0]), "matrix_normal": lambda d, v: d.logpdf(v),
+    "multivariate_normal": lambda d, v: d.logpdf(LINE[:4], v[0], SYMMETRIC),
+    "multivariate_t": lambda d, v: d.logpdf(LINE[:4], v[0], SYMMETRIC, 3.0),
+    "wishart": lambda d, v: d.logpdf(SYMMETRIC, 7, v + v.T), "invwishart": lambda d, v: d.logpdf(SYMMETRIC, 7, v + v.T),
+    "multinomial": lambda d, v: d.logpmf([1, 2, 1, 0], 4, v[0] / np.sum(v[0])),
+    "dirichlet_multinomial": lambda d, v: d.logpmf([1, 2, 1, 0], v[0], 4),
+    "normal_inverse_gamma": lambda d, v: d.logpdf(0.3, 1.5, v[0, 0], 1.0, 2.0, 1.5),
+    "vonmises_fisher": lambda d, v: d.logpdf([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], v[0, 0]),
+}  # fmt: skip
+
+
+def rows(v: Any) -> Any:
+    """A sparse matrix, of a node as well."""
+    return importlib.import_module("autoflow.scipy.sparse").csr_array(v)
 
 
 def parts(z: Any) -> list[Any]:
@@ -218,15 +240,18 @@ FILES = {"load_npz", "save_npz"}  # to which a whole number is an open file
 
 def calls(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
     """SciPy's function and ours, as functions of one argument, and that argument."""
-    for args in STARTED.get(getattr(theirs, "__name__", ""), ARGUMENTS):
-        if len(args) > 1 and getattr(theirs, "__name__", "") in UNCHECKED:
+    name = getattr(theirs, "__name__", "")
+    is_dense = getattr(theirs, "__module__", "").startswith("scipy.linalg")
+    if (given := GIVEN.get(name)) and not (is_dense and name in ("block_diag", "inv", "norm")):
+        use = USED.get(name, lambda z: z)
+        yield *[lambda v, f=f: use(f(*given(v))) for f in (theirs, ours)], SQUARE
+    for args in STARTED.get(name, ARGUMENTS):
+        if len(args) > 1 and name in UNCHECKED:
             continue
         for k, x in enumerate(args):
             if isinstance(x, np.ndarray):
                 of = [lambda v, f=f, k=k, args=args: f(*copies(*args[:k], v, *args[k + 1 :])) for f in (theirs, ours)]
                 yield *of, x
-    if given := GIVEN.get(getattr(theirs, "__name__", "")):
-        yield *[lambda v, f=f: f(*given(v)) for f in (theirs, ours)], SQUARE
 
 
 def takes_whole_numbers(theirs: Any) -> bool:
@@ -239,17 +264,18 @@ def takes_whole_numbers(theirs: Any) -> bool:
     return False
 
 
-def of_distribution(theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
+def of_distribution(name: str, theirs: Any, ours: Any) -> Iterator[tuple[Any, Any, Any]]:
     """The same of the logarithm of a density, by the place or by a parameter."""
-    shapes = [np.array(0.6 + 0.3 * k) for k in range(getattr(theirs, "numargs", 0))]
     if not hasattr(theirs, "numargs"):  # of vectors or matrices, each in its own way
+        if call := OF_VECTORS.get(name):
+            yield *[lambda v, d=d: call(d, v) for d in (theirs, ours)], SQUARE
         return
-    if hasattr(theirs, "logpmf"):
-        for k in range(len(shapes)):
-            of = [lambda v, f=f, k=k: f.logpmf(1, *shapes[:k], v, *shapes[k + 1 :]) for f in (theirs, ours)]
-            yield *of, shapes[k]
-    else:
-        yield *[lambda v, f=f: f.logpdf(v, *shapes) for f in (theirs, ours)], np.array([0.4, 0.7])
+    shapes = [np.array(x) for x in SHAPES.get(name, ())]
+    places, method = theirs.ppf([0.3, 0.6], *shapes), "logpmf" if hasattr(theirs, "logpmf") else "logpdf"
+    for k in [k for k, x in enumerate(shapes) if x.dtype.kind == "f"]:
+        of = [lambda v, d=d, k=k: getattr(d, method)(places, *shapes[:k], v, *shapes[k + 1 :]) for d in (theirs, ours)]
+        yield *of, shapes[k]
+    yield *[lambda v, d=d: getattr(d, method)(v, *shapes) for d in (theirs, ours)], places
 
 
 def takes_function(theirs: Any) -> bool:
@@ -263,7 +289,7 @@ def kind_of(module: str, name: str, most: int = 100) -> tuple[str, list[str]]:
     """What a function does, and what was found wrong, in ``most`` calls without a gradient, or up to one with it."""
     theirs, home = getattr(importlib.import_module(f"scipy.{module}"), name), f"autoflow.scipy.{module}"
     ours, wrong, seen = getattr(importlib.import_module(home), name), [], []
-    tried = of_distribution(theirs, ours) if hasattr(theirs, "rvs") else calls(theirs, ours)
+    tried = of_distribution(name, theirs, ours) if hasattr(theirs, "rvs") else calls(theirs, ours)
     has_rule = isinstance(theirs, np.ufunc) or name in importlib.import_module(home).__all__
     if takes_function(theirs):
         return ("rule" if has_rule else "refused" if remedy(f"scipy.{module}.{name}") else "untried"), wrong
@@ -300,7 +326,7 @@ def page() -> tuple[str, list[str]]:
     for module in MODULES:
         functions, kinds = public_names(module)
         for name in functions:
-            kind, errors = kind_of(module, name, 2)
+            kind, errors = kind_of(module, name, 8)
             print(module, name, kind, *errors, flush=True)
             found.setdefault((module, kind), []).append(name)
             wrong += errors

@@ -7,6 +7,7 @@ every order is made of others, and so on. That holds at 0 too, where forms with 
 from __future__ import annotations
 
 import math
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, with_parameters
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, over
+
+
+def between(function: Any, join: Any, divisor: int = 2) -> Any:
+    """The derivative of a function of order v, by its two neighbours."""
+    return lambda g, x, v: g * (join(function(v - 1, x), function(v + 1, x)) / divisor)
+
 
 # fmt: off
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
@@ -32,14 +39,10 @@ rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special
      domain=(0.5, 2.0))
 rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),
      domain=(0.5, 2.0))
-with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jv(v - 1, x) - special.jv(v + 1, x)) / 2))
-with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yv(v - 1, x) - special.yv(v + 1, x)) / 2))
-with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.iv(v - 1, x) + special.iv(v + 1, x)) / 2))
-with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.kv(v - 1, x) + special.kv(v + 1, x)) / -2))
+with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)", x=between(special.jv, sub))
+with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)", x=between(special.yv, sub))
+with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)", x=between(special.iv, add))
+with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)", x=between(special.kv, add, -2))
 
 # The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
 rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)",
@@ -64,10 +67,8 @@ with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
      x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), whole="n")
 
 # Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
-with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.hankel1(v - 1, x) - special.hankel1(v + 1, x)) / 2))
-with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.hankel2(v - 1, x) - special.hankel2(v + 1, x)) / 2))
+with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)", x=between(special.hankel1, sub))
+with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)", x=between(special.hankel2, sub))
 with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z))
 with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",

@@ -409,6 +409,14 @@ def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
     return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
 
 
+@primitive
+def skew_normal(x: Array, a: Array) -> Array:
+    """The distribution function of ``scipy.stats.skewnorm``: Φ(x) − 2 T(x, a)."""
+    import scipy.stats
+
+    return np.reshape(scipy.stats.skewnorm._cdf(x, a), np.broadcast_shapes(x.shape, a.shape))
+
+
 def whole(k: Any) -> Array:
     """Counts: SciPy rounds them down; below 0 nothing has happened."""
     return np.maximum(np.floor(k), -1)
@@ -489,6 +497,9 @@ rule(special.ndtri_exp, "x", "Φ⁻¹eˣ", r"\Phi^{-1}\left(e^{$x}\right)",
 rule(special.owens_t,   "x y", "T", r"T\left($x, $y\right)",
      x=lambda g, x, y: g * (-0.5 * normal(x) * special.erf(x * y / ROOT_2)),
      y=lambda g, x, y: g * (np.exp(-0.5 * (x * x) * (1 + y * y)) / (2 * math.pi * (1 + y * y))))
+rule(skew_normal,       "x a", "F", r"F\left($x; $a\right)", elementwise=True, name="skewnorm",
+     x=lambda g, x, a: g * (2 * normal(x) * special.ndtr(a * x)),
+     a=lambda g, x, a: g * (np.exp(-0.5 * (x * x) * (1 + a * a)) / (-math.pi * (1 + a * a))))
 rule(special.voigt_profile, "x s c", "Voigt", r"V\left($x; $s, $c\right)", domain=(0.5, 2.0),
      x=lambda g, x, s, c: g * np.real(slope_of_voigt(x, s, c)),
      c=lambda g, x, s, c: g * -np.imag(slope_of_voigt(x, s, c)),

@@ -26,6 +26,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
 from ..rules import kernel, rule
+from ..rules.distributions import skew_normal
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
@@ -163,16 +164,23 @@ def allocator(name: str) -> Callable[..., Any]:
     """``np.zeros`` and its kin: of floats what nodes can be written into."""
     theirs = getattr(np, name)
 
-    def allocate(x: Any, *args: Any, **options: Any) -> Any:
-        z = theirs(value_of(x), *args, **options)
-        if z.dtype.kind not in "fc":
-            return z
-        like = SEEN.array and SEEN.array()
-        if like is not None and (getattr(like, "tape", None) or like.batch_layer).open:
-            z = np.zeros_like(like, z.dtype, shape=z.shape) + z
-        return constant_from(z)
+    return lambda x, *args, **options: fillable(theirs(value_of(x), *args, **options))
 
-    return allocate
+
+def fillable(z: Any) -> Any:
+    """An array of floating-point numbers as one that nodes can be written into."""
+    if z.dtype.kind not in "fc":
+        return z
+    like = SEEN.array and SEEN.array()
+    if like is not None and (getattr(like, "tape", None) or like.batch_layer).open:
+        z = np.zeros_like(like, z.dtype, shape=z.shape) + z
+    return constant_from(z)
+
+
+def broadcast(*arrays: Any, **options: Any) -> Any:
+    """``np.broadcast_arrays``; beside a node others are such that nodes can be written into their copies."""
+    found = np.broadcast_arrays(*arrays, **options)
+    return tuple([fillable(x) if type(x) is np.ndarray else x for x in found]) if is_ours(found) else found
 
 
 ALLOCATORS = ["empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
@@ -247,7 +255,7 @@ class Space(dict[str, Any]):
     """The globals of copies: those of SciPy's module, copied when they are first used."""
 
     def __init__(self, names: dict[str, Any], **ours: Any) -> None:
-        super().__init__(__name__=__name__, __builtins__=BUILTINS, **ours)
+        super().__init__(__name__=__name__, __builtins__=BUILTINS, __keeps_nodes__=True, **ours)
         self.names = names
 
     def __missing__(self, name: str) -> Any:
@@ -298,6 +306,17 @@ def quantile_of_counts(theirs: Any, _: Any) -> Callable[..., Any]:
     return run
 
 
+def with_known_median(_: Any, method: Callable[..., Any]) -> Callable[..., Any]:
+    """That of SciPy's, which asks for the median to choose a formula: the numbers tell."""
+
+    def run(self: Any, *args: Any) -> Any:
+        dist, asked = replaced(self, type(self).__bases__[-1], lambda v: v), replaced(self, type(self), lambda v: v)
+        asked._ppf = lambda q, *shapes: dist._ppf(q, *map(value_of, shapes))
+        return method(asked, *args)
+
+    return run
+
+
 def by_cholesky(_: Any, init: Callable[..., None]) -> Callable[..., None]:
     """That of SciPy's covariances, which takes eigenvectors; of a regular matrix its Cholesky factor does the same, and
     has a derivative where eigenvalues are equal."""
@@ -336,9 +355,22 @@ def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: x if is_lazy(x) else check(x)
 
 
+def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
+    """That of ``xpx.at``, which writes into a copy: also a node into a copy of numbers."""
+
+    def run(self: Any, *args: Any, **options: Any) -> Any:
+        if type(self._x) is np.ndarray and is_ours(args):
+            self._x = fillable(self._x.copy())
+        return write(self, *args, **options)
+
+    return run
+
+
 AGAIN = {  # functions of SciPy's that are not only copied: the function, its copy -> what stands for it
     "_PSD.__init__": by_cholesky, "rv_discrete.ppf": quantile_of_counts, "rv_discrete.isf": quantile_of_counts,
     "wishart_gen._process_parameters": with_degrees, "_dirichlet_check_parameters": unless_lazy,
+    "rv_continuous._logcdf": with_known_median, "rv_continuous._logsf": with_known_median, "at._op": into_nodes,
+    "skewnorm_gen._cdf": lambda *_: lambda self, x, a: skew_normal(as_array(x), as_array(a)),
 }  # fmt: skip
 
 
@@ -370,7 +402,9 @@ class SciPysCopies(Copies):
             if x.__name__.partition(".")[0] in ("numpy", "scipy", "math"):
                 self[id(x)] = Library(x)
         elif kind is FunctionType:
-            if home.startswith("scipy.optimize.") and is_search(x):
+            if "array_api_compat.numpy" in home and hasattr(np, x.__name__):  # NumPy's, partly written again
+                self[id(x)] = self.find(getattr(np, x.__name__))
+            elif home.startswith("scipy.optimize.") and is_search(x):
                 self[id(x)] = with_memory(x)
             elif home.startswith("scipy.") or x.__globals__.get("__name__", "scipy.").startswith("scipy."):
                 names = x.__globals__
@@ -414,7 +448,7 @@ class SciPysCopies(Copies):
 
 COPIES = SciPysCopies({id(getattr(np, name)): function for name, function in MAKERS.items()})
 COPIES.held = []
-COPIES[id(np.lib.stride_tricks.sliding_window_view)] = windows
+COPIES |= {id(np.lib.stride_tricks.sliding_window_view): windows, id(np.broadcast_arrays): broadcast}
 COPIES |= {id(f): of_list(f) for f in (np.max, np.mean, np.min, np.prod, np.sum)}
 COPIES |= {
     id(getattr(math, name)): of_number(getattr(math, name), getattr(np, name))

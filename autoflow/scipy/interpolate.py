@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from scipy import interpolate as theirs
-from scipy.interpolate import _bsplines, _dierckx, _ppoly, _rgi
+from scipy.interpolate import _bsplines, _dierckx, _fitpack_impl, _ppoly, _rbfinterp, _rgi
 
 from ..nodes.nodes import constant_from
 from ..table.indexing import put_back
 from ..table.shapes import Array, as_array, numbers_of
-from .bodies import COPIES, is_ours, load_rules, stand_for
+from .bodies import COPIES, Library, is_ours, load_rules, stand_for
 from .linalg import solve_banded
 from .mirrors import mirrored, never_lost
 from .proofs import numbers
@@ -138,6 +138,14 @@ def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
     return np.stack([i for _, _, i in found]), np.stack([(x - g[i]) / (g[i + 1] - g[i]) for g, x, i in found])
 
 
+def coordinates(points: Any, ndim: Any = None) -> Array:
+    """``_ndim_coords_from_arrays``: points as rows, of one array or of one for each axis."""
+    if isinstance(points, tuple) and len(points) > 1:
+        return np.stack(np.broadcast_arrays(*map(as_array, points)), axis=-1)
+    x = as_array(points[0] if isinstance(points, tuple) else points)
+    return x.reshape(-1, ndim or 1) if x.ndim == 1 else x
+
+
 class Tensor:
     """``make_ndbspl``: along each axis the splines through (1, 0, 0 ...), (0, 1, 0 ...) and so on."""
 
@@ -162,10 +170,52 @@ def evaluate_linear_2d(values: Array, indices: Any, distances: Any, grid: Any, o
     return rows[0] * (1 - s) + rows[1] * s
 
 
+def fitpack_values(t: Array, c: Array, k: int, x: Array, *how: int) -> tuple[Array, int]:
+    """``dfitpack.splev(t, c, k, x, ext)`` and ``splder(t, c, k, x, nu, ext)``; and its number of an error. ``ext``:
+    outside, 0 goes on, 1 is 0, 2 is an error, 3 stays at the end."""
+    *nu, ext = how
+    places, ends = numbers_of(x), [t[k], t[t.size - k - 1]]
+    outside = (places < numbers_of(ends[0])) | (places > numbers_of(ends[1]))
+    if ext == 2 and np.any(outside):
+        return x, 1
+    x = np.clip(x, *ends) if ext == 3 else x
+    z = evaluate_spline(t, np.reshape(c, (-1, 1)), k, x, nu[0] if nu else 0, True)[:, 0]
+    return np.where(outside & (ext == 1), 0.0, z), 0
+
+
+def fitpack_integral(t: Array, c: Array, k: int, a: Any, b: Any) -> tuple[Any, None]:
+    """``dfitpack.splint``: beyond its ends the spline is 0."""
+    n = t.size - k - 1
+    spline = COPIES.find(theirs.BSpline).construct_fast(t, as_array(c)[:n], k)
+    return spline.integrate(*[np.clip(as_array(end), t[k], t[n]) for end in (a, b)]), None
+
+
+def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: bool) -> tuple[Any, ...]:
+    """``_lsq_solve_qr``, whose third result are the coefficients. Shapes: x, w (n,), y (n, d)."""
+    a = design(x, t, k, t.size - k - 1) * w[:, None]
+    return None, None, np.linalg.lstsq(a, y * w[:, None])[0], None, None
+
+
+def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: Any) -> tuple[int, Array, float, int]:
+    """``dfitpack.curfit`` of a spline through all points, whose knots it writes into t: how many, and coefficients."""
+    spline = COPIES.find(theirs.make_interp_spline)(x, y, memory[-2])
+    t[...] = spline.t
+    return t.size, np.concatenate([spline.c, np.zeros(spline.k + 1)]), 0.0, -1
+
+
 stand_for(_ppoly, {"evaluate": evaluate_polynomials, "integrate": integrate_polynomials})
 stand_for(_dierckx, {"evaluate_spline": evaluate_spline, "_coloc": fill_collocation, "evaluate_all_bspl": all_bsplines})
-stand_for(_rgi, {"find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d})
+stand_for(_rgi, {
+    "find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d, "_ndim_coords_from_arrays": coordinates,
+})  # fmt: skip
+stand_for(_fitpack_impl.dfitpack, {
+    "splev": fitpack_values, "splder": fitpack_values, "splint": fitpack_integral, "curfit": fitpack_curve,
+})  # fmt: skip
 COPIES |= {id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.make_ndbspl): Tensor}
+if hasattr(_bsplines, "_lsq_solve_qr"):  # from SciPy 1.15 on; and from 1.17 on RBFInterpolator is in Python, too
+    COPIES[id(_bsplines._lsq_solve_qr)] = least_squares
+if hasattr(_rbfinterp, "_rbfinterp_xp"):
+    COPIES[id(_rbfinterp._rbfinterp_np)] = Library(_rbfinterp._rbfinterp_xp)
 globals().update({name: never_lost(COPIES.find(getattr(theirs, name))) for name in CLASSES})
 __getattr__, __dir__ = mirrored(globals())
 load_rules()

@@ -27,8 +27,8 @@ from .bodies import check_precision, is_ours
 from .mirrors import mirrored
 
 __all__ = [  # noqa: F822 - block_diag is SciPy's own body
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "expm", "fractional_matrix_power", "inv",
-    "logm", "lstsq", "lu_factor", "lu_solve", "norm", "pinv", "pinvh", "qr", "solve", "solve_banded",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eig", "eigh", "expm", "fractional_matrix_power",
+    "hankel", "inv", "logm", "lstsq", "lu_factor", "lu_solve", "norm", "pinv", "pinvh", "qr", "solve", "solve_banded",
     "solve_continuous_lyapunov", "solve_sylvester", "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
@@ -441,6 +441,19 @@ def toeplitz(c: Any, r: Any = None) -> Node:
     stack = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = np.broadcast_to(c, (*stack, n)), np.broadcast_to(r, (*stack, m))
     return NP.concatenate([np.flip(c, -1), r[..., 1:]], -1)[..., n - 1 - np.arange(n)[:, None] + np.arange(m)]
+
+
+def hankel(c: Any, r: Any = None) -> Node:
+    """The matrix with the first column c and the last row r, constant along its other diagonals.
+
+    >>> from autoflow import linalg
+    >>> linalg.hankel([1.0, 2.0], [2.0, 3.0])
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    c = np.ravel(as_array(c))
+    last = np.zeros_like(c) if r is None else np.ravel(as_array(r))
+    return NP.concatenate([c, last[1:]])[np.arange(c.size)[:, None] + np.arange(last.size)]
 
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Node:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -76,12 +75,6 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
     scipys = functools.cache(lambda: inspect.signature(getattr(theirs(), name)))
 
     @functools.cache
-    def alike() -> int:
-        """How many of the first arguments have the same names."""
-        pairs = zip(scipys().parameters, signature.parameters, strict=False)
-        return len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
-
-    @functools.cache
     def switches() -> list[tuple[int, str, type]]:
         """Flags and words among the arguments: place, name, type."""
         parameters = enumerate(scipys().parameters.values())
@@ -102,8 +95,6 @@ def with_plain(ours: Callable[..., Any], theirs: Any, name: str) -> Callable[...
         if not any([has_node(x) for x in args]) and not any(map(has_node, options.values())):
             return in_ours(getattr(theirs(), name)(*args, **options))
         check_switches(args, options)
-        if not options and len(args) <= alike():
-            return with_history(ours(*args), dict(zip(signature.parameters, args, strict=False)))
         given = scipys().bind(*args, **options).arguments
         for p in scipys().parameters.values():
             if p.name in given and p.kind is p.VAR_KEYWORD:
@@ -243,8 +234,6 @@ def in_ours(x: Any) -> Any:
     kind, home = type(x), type(x).__module__.partition("._")[0]
     if kind.__name__ == "SuperLU":
         return Methods(x, "scipy.sparse.linalg.SuperLU")
-    if kind is types.BuiltinMethodType and type(x.__self__).__name__ == "SuperLU":
-        return on_nodes(x, f"scipy.sparse.linalg.SuperLU.{x.__name__}")
     is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")
     if is_plain or not home.startswith("scipy.") or not hasattr(x, "__dict__"):
         return x
@@ -256,7 +245,7 @@ def in_ours(x: Any) -> Any:
         made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
         if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
             made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
-        return replaced(x, made, lambda v: v)
+        return replaced(x, made, lambda v: COPIES.find(v) if callable(v) else v)  # it may hold np.asarray
     return x
 
 

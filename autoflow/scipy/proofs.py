@@ -36,7 +36,7 @@ def remedy(name: str) -> str:
     """What to use instead of a function that a copy would unroll; nothing for any other."""
     home, _, last = name.rpartition(".")
     if home == "scipy.optimize":
-        return "" if last.startswith("rosen") else SEARCH
+        return "" if last.startswith("rosen") or last == "linear_sum_assignment" else SEARCH
     if home == "scipy.stats" and last in FITS.split():
         return SEARCH
     return EQUATION if home == "scipy.integrate" and last in INTEGRATE.split() else ""

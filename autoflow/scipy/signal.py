@@ -16,22 +16,22 @@ from ..base.lazy import load_package
 from ..rules import kernel, rule
 from ..table.indexing import put_back
 from ..table.shapes import Array, Shape, as_array, axes_of, numbers_of
-from .bodies import check_precision
+from .bodies import check_precision, stand_for
 from .mirrors import mirrored
 
 if TYPE_CHECKING:
     from ..nodes.nodes import Node
 
-__all__ = ["convolve", "convolve2d", "correlate", "lfilter", "sosfilt"]
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "lfilter", "sosfilt"]  # noqa: F822 - two are SciPy's own bodies
+theirs = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
 
 
 @kernel
 def convolution(x: Array, y: Array, mode: str = "full", method: str = "auto") -> Array:
     """``scipy.signal.convolve``."""
-    signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
     if x.dtype == np.float16 and x.ndim > 1:
         raise TypeError("scipy.signal.convolve knows no float16 of several axes: use x.astype(np.float32)")
-    return signal.convolve(x, y, mode, method)
+    return theirs.convolve(x, y, mode, method)
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Node:
@@ -80,26 +80,51 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> N
     return convolve(x, np.flip(np.conjugate(y)), mode, method)
 
 
-def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Node:
-    """:func:`convolve` of matrices, which are continued beyond their edges with zeros."""
-    if boundary != "fill" or fillvalue:
-        raise NoRuleError(
-            "af.scipy.signal.convolve2d of a node is for boundary='fill', fillvalue=0: use np.pad, mode='valid'"
-        )
-    if np.ndim(in1) != 2 or np.ndim(in2) != 2:
-        raise ValueError("convolve2d takes two matrices")
-    return convolve(in1, in2, mode, "direct")
+def convolution_of_matrices(x: Array, y: Array, turned: int, mode: int, boundary: int, fill: Any) -> Array:
+    """``_sigtools._convolve2d``, whose x goes on beyond its edges as far as y reaches; a correlation if not ``turned``.
+
+    mode, boundary : SciPy's numbers of words.
+    """
+    x, y = x.astype(np.result_type(x, y)), y if turned else np.flip(y)
+    pads: list[tuple[int, int]] = []
+    for m in y.shape:
+        early = (m - 1) // 2 if turned else m // 2
+        pads.append([(0, 0), (m - 1 - early, early), (m - 1, m - 1)][mode])
+    how = PADS[boundary >> 2]
+    wide = np.pad(x, pads, how, **({"constant_values": fill} if how == "constant" else {}))
+    return convolution(wide, y, "valid", "direct")
+
+
+PADS: dict[int, Any] = {0: "constant", 1: "symmetric", 2: "wrap", 4: "reflect"}
+stand_for(theirs._signaltools._sigtools, {"_convolve2d": convolution_of_matrices})
 
 
 # ---------------------------------------------------------------- filters
 
 
+def resampled(x: Array, h: Array, out: Array, up: int, down: int, axis: int, mode: int, cval: float) -> None:
+    """``_upfirdn_apply._apply``: zeros between the elements of x, the filter h, and each ``down``-th element of that.
+    h comes by phases, each turned round."""
+    if (how := MODES.get(mode)) is None:
+        raise NoRuleError(f"scipy.signal.upfirdn of a node is for the modes {', '.join(MODES.values())}")
+    x, h = np.moveaxis(x, axis, -1), np.flip(np.reshape(h, (up, -1)), 1).T.reshape(-1)
+    beyond, n = h.size // up, out.shape[axis]
+    sides = [(0, 0)] * (x.ndim - 1)
+    wide = np.pad(x, [*sides, (beyond, beyond)], how, **({"constant_values": cval} if how == "constant" else {}))
+    wide = np.pad(wide[..., None], [*sides, (0, 0), (0, up - 1)]).reshape(*x.shape[:-1], -1)
+    z = convolution(wide, np.reshape(h, (1,) * (x.ndim - 1) + (-1,)), "full", "direct")
+    out[...] = np.moveaxis(z[..., beyond * up :: down][..., :n], -1, axis)
+
+
+MODES: dict[int, Any] = {0: "constant", 1: "symmetric", 2: "edge", 4: "wrap", 5: "reflect"}
+stand_for(theirs._upfirdn, {"_apply": resampled})
+
+
 @kernel
 def recursive(x: Array, b: Array, a: Array, axis: int = -1) -> Array:
     """``scipy.signal.lfilter``."""
-    signal = load_package("scipy.signal", "af.signal computes with SciPy, which is not installed: pip install scipy")
     check_precision(x, b, a)
-    return signal.lfilter(b, a, x, axis)
+    return theirs.lfilter(b, a, x, axis)
 
 
 def backwards(g: Array, b: Array, a: Array, axis: int) -> Array:

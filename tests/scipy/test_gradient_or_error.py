@@ -16,6 +16,7 @@ scipy = pytest.importorskip("scipy")
 import scipy.interpolate  # noqa: E402, F811
 import scipy.signal  # noqa: E402
 import scipy.sparse.linalg  # noqa: E402
+import scipy.stats  # noqa: E402
 
 import autoflow as af  # noqa: E402
 from autoflow.errors import NoRuleError  # noqa: E402
@@ -71,12 +72,16 @@ def calls():
         )
         for name in several:
             yield f"signal.{name}", tuple([draw(*shape) for shape in shapes]), {"mode": mode}
+        for name, edge in itertools.product(several[3:], ("fill", "wrap", "symm")):
+            how = {"mode": mode, "boundary": edge, "fillvalue": 0.3}
+            yield f"signal.{name}", tuple([draw(*shape) for shape in shapes]), how
     for n, m in itertools.product((1, 2, 4), (1, 3)):
         b, a = draw(n), np.concatenate([draw(1) + 1, 0.3 * draw(m - 1)])
         yield "signal.lfilter", (b, a, draw(3, 6)), {}
         yield "signal.lfilter", (b, a, draw(6, 3), 0), {"zi": draw(max(n, m) - 1, 3)} if max(n, m) > 1 else {}
         yield "signal.filtfilt", (b, a, draw(20)), {}
-        yield "signal.upfirdn", (b, draw(7), n, m), {}
+        for mode in names("constant symmetric edge reflect wrap line"):
+            yield "signal.upfirdn", (b, draw(3, 7), n, m), {"mode": mode, "axis": n % 2}
     yield "signal.sosfilt", (SOS.tolist(), draw(4, 6)), {"zi": draw(2, 4, 2)}
     for name in names("hilbert detrend savgol_filter medfilt resample welch decimate envelope find_peaks"):
         yield f"signal.{name}", (draw(40), 3), {}
@@ -106,6 +111,7 @@ def calls():
     for a, b in (((4,), (3,)), ((2, 4), (3,)), ((2, 4), (2, 3)), ((1,), (1,))):
         yield "linalg.toeplitz", (draw(*a), draw(*b)), {}
         yield "linalg.block_diag", (draw(*a, 2), draw(*b, 1)), {}
+        yield "linalg.hankel", (draw(a[-1]), draw(b[-1])), {}
         yield "linalg.lstsq", (draw(5, 3), draw(5, *b[1:])), {}
     metrics = "braycurtis canberra chebyshev cityblock correlation cosine euclidean jensenshannon minkowski sqeuclidean"
     for name in (*names(metrics), "hamming", "seuclidean"):
@@ -153,6 +159,7 @@ OPERATIONS = {
     "sums": lambda m, a: [a.sum(), a.sum(axis=0), a.mean(axis=1), a.max(), a.max(axis=0)],
     "products": lambda m, a: [a @ np.arange(4.0), np.arange(4.0) @ a, a @ np.ones((4, 2)), a.dot(np.ones(4))],
     "of two": lambda m, a: a @ a, "with another": lambda m, a: m.csr_array(OTHER) @ a,
+    "times": lambda m, a: (a * np.arange(1.0, a.shape[0] + 1), OTHER[0] * a, a * OTHER[:, :1], a * OTHER, a / OTHER[0]),
     "elementwise": lambda m, a: a.multiply(OTHER), "divided": lambda m, a: (a / 2, a / OTHER),
     "arithmetic": lambda m, a: (-a, 2 * a, a + a.T, a - m.csr_array(OTHER), a + OTHER),
     "rows": lambda m, a: a[1:3], "columns": lambda m, a: a[:, [0, 3]], "item": lambda m, a: a[2, 3],
@@ -237,6 +244,9 @@ CURVES = {
 }  # fmt: skip
 
 
+WITHOUT_SLOPES = {"UnivariateSpline", "interp1d nearest", "interp1d next", "grid nearest"}
+
+
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("method", METHODS)
 def test_curves(name, method):
@@ -251,7 +261,72 @@ def test_curves(name, method):
             x, y, points = [*given[:k], v, *given[k + 1 :]]
             return METHODS[method](CURVES[name](m, x, y), points)
 
-        check(call, x)
+        found = check(call, x)
+        assert found or k < 2 or method != "values" or name in WITHOUT_SLOPES  # a curve of numbers, at nodes
+
+
+@pytest.mark.parametrize("ext", range(4))
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_curves_of_fitpack(k, ext):
+    """Knots, values and slopes as FITPACK has them; and the curve of least squares with given knots."""
+    points = np.append(POINTS, [X[0] - 0.3, X[-1] + 0.2] if ext != 2 else [])
+    for j, x in enumerate((X, Y, points)):
+
+        def call(which, v, j=j):
+            m = importlib.import_module(f"{which}.interpolate")
+            x, y, p = [*(X, Y, points)[:j], v, *(X, Y, points)[j + 1 :]]
+            tck, knots = m.splrep(x, y, k=k), np.concatenate([[X[0]] * (k + 1), X[3:5], [X[-1]] * (k + 1)])
+            fit = m.make_lsq_spline(x, y, knots, k)(p[:7]) if j else 0.0
+            slope = m.splev(p, tck, 1, ext) if ext != 3 or k == 1 else 0.0  # FITPACK's own ends are refused
+            return tck[0], tck[1], m.splev(p, tck, 0, ext), slope, m.splint(p[0], p[6], tck), fit
+
+        assert check(call, x)
+
+
+@pytest.mark.parametrize("name", ["exponnorm", "foldnorm", "genextreme", "genpareto", "pearson3", "skewnorm"])
+def test_shapes_of_distributions(name):
+    """SciPy's own code writes into arrays of numbers, and asks for a median where it chooses a formula."""
+    theirs = getattr(scipy.stats, name)
+    x = np.array([*make_scipy.SHAPES[name], 0.1, 1.2])
+    points = theirs.ppf([0.2, 0.6, 0.9], *x)
+    for method in ("logpdf", "cdf", "logcdf", "logsf"):
+
+        def call(which, v, method=method):
+            return getattr(getattr(importlib.import_module(f"{which}.stats"), name), method)(points, *v)
+
+        assert check(call, x), method
+
+
+@pytest.mark.parametrize("trans", "NTH")
+def test_factors_of_a_sparse_matrix(trans):
+    """By the data of the matrix, and by the right side."""
+    rows = np.nonzero(OTHER)
+
+    def call(which, x):
+        m = importlib.import_module(f"{which}.sparse")
+        factors = importlib.import_module(f"{which}.sparse.linalg").splu(m.csc_array((x, rows), shape=(4, 4)))
+        return factors.solve(np.arange(8.0).reshape(4, 2), trans), factors.solve(np.ones(4) * x[:4], trans)
+
+    assert check(call, OTHER[rows])
+
+
+def test_an_assignment_is_plain():
+    cost = af.Variable(TABLE)
+    rows, columns = af.scipy.optimize.linear_sum_assignment(cost)
+    np.sum(cost[rows, columns]).backward()
+    np.testing.assert_array_equal(np.nonzero(cost.grad), [rows, columns])
+
+
+def test_splines_of_places_in_the_plane():
+    places = RNG.uniform(size=(9, 2))
+
+    def call(which, x):
+        m = importlib.import_module(f"{which}.interpolate")
+        made = m.RBFInterpolator(places, x[:9], smoothing=0.1)
+        return made(np.reshape(x[9:], (2, 2)))
+
+    is_differentiated = check(call, np.concatenate([places[:, 0] ** 2, [0.3, 0.4, 0.5, 0.7]]))
+    assert is_differentiated == hasattr(scipy.interpolate._rbfinterp, "_rbfinterp_xp")  # before SciPy 1.17 it is in C
 
 
 def test_a_diagonal_of_blocks_may_be_a_stack():

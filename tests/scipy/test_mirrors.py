@@ -69,6 +69,10 @@ EVERYWHERE = {
     "dct": fft.dct,
     "pdist": lambda v: distance.pdist(v.reshape(4, 2)),
     "toeplitz": lambda v: linalg.toeplitz(v) @ v,
+    "hankel": lambda v: linalg.hankel(v) @ v,
+    "correlate2d": lambda v: signal.correlate2d(v.reshape(2, 4), [[1.0, 2.0], [3.0, 4.0]], "same", "symm"),
+    "upfirdn": lambda v: signal.upfirdn(v[:3], v, 3, 2, mode="wrap"),
+    "csr * x": lambda v: (sparse.csr_array(MATRIX) * v) @ v,
     "cosm": lambda v: linalg.cosm(np.outer(v[:3], v[:3])),
 }
 

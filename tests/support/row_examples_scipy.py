@@ -10,7 +10,15 @@ from scipy import special
 
 from autoflow.linalg import banded, cholesky, factor_solve, general, packed_lu, triangular
 from autoflow.rules.bessel import airy_part, pbdv, pbvv, pbwa
-from autoflow.rules.distributions import log_betainc, log_gammainc, log_half_step, log_powers, log_stdtr, times_powers
+from autoflow.rules.distributions import (
+    log_betainc,
+    log_gammainc,
+    log_half_step,
+    log_powers,
+    log_stdtr,
+    skew_normal,
+    times_powers,
+)
 from autoflow.rules.matrix_functions import expm, logm, power, sqrtm, sylvester
 from autoflow.rules.special import jacobi, lambertw
 from autoflow.scipy.bodies import steps
@@ -106,6 +114,7 @@ EXAMPLES: dict[Any, tuple[Example, ...]] = {
     special.fdtr: THREE,
     special.fdtrc: THREE,
     special.fdtri: at(m=3.0, n=5.0),
+    skew_normal: TWO,
     special.gdtr: THREE,
     special.gdtrc: THREE,
     special.gdtrix: THREE,

@@ -20,10 +20,11 @@ from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
 from ..mirrors import has_node, mirrored
+from ..proofs import numbers
 from . import product_data
 
 ITERATIVE = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
-__all__ = [*ITERATIVE, "factorized", "spsolve"]
+__all__ = [*ITERATIVE, "factorized", "splu", "spsolve"]
 
 
 @kernel
@@ -109,6 +110,28 @@ def iterative(name: str) -> Callable[..., Any]:
         f"The x with A x = b, as ``scipy.sparse.linalg.{name}`` finds it, and 0. The way back goes the same."
     )
     return solve
+
+
+class Factors:
+    """``scipy.sparse.linalg.SuperLU`` of a matrix, which solves with nodes as :func:`spsolve`."""
+
+    def __init__(self, matrix: Any, found: Any) -> None:
+        self.matrix, self.found = matrix, found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["found"], name)
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """The x with A x = rhs; with ``trans`` "T" or "H" that of the transpose or adjoint."""
+        if not has_node([self.matrix, rhs]):
+            return self.found.solve(rhs, trans)
+        matrix = self.matrix if trans == "N" else (self.matrix.conj() if trans == "H" else self.matrix).T
+        return np.reshape(spsolve(matrix, rhs), np.shape(rhs))
+
+
+def splu(A: Any, *args: Any, **options: Any) -> Any:  # noqa: N803
+    """``scipy.sparse.linalg.splu``: its numbers are SciPy's, and ``solve`` takes nodes."""
+    return Factors(A, theirs.splu(numbers(A), *args, **options))
 
 
 def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803
