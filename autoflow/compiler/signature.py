@@ -15,6 +15,7 @@ from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
 from ..nodes.nodes import Array, NodeRole, value_of
+from .trace.doubts import check_class
 from .trace.reachable import aliases
 
 BY_VALUE = (int, bool, str, bytes, type(None))
@@ -54,8 +55,7 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
         if is_array(x):
             arrays.append(x)
             x = value_of(x)
-            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
+            check_class(x)
             kind = np.generic if isinstance(x, np.generic) else np.ndarray
             parts.append((kind, x.shape, x.dtype, layout_key(x)))
         else:
@@ -100,9 +100,10 @@ def key_of(x: Any) -> Any:
 
 
 def shape_of(tree: Any) -> Any:
-    """The classes of the containers, and the keys of dicts and fields of others."""
+    """The classes of the containers, the keys of dicts and fields of others, and attributes that are none of these."""
     if not pytree.is_container(tree):
         return None
     steps = [key_of(key) for key in tree] if isinstance(tree, dict) else [step for step, _ in pytree.children(tree)]
     inside = [None if isinstance(x, np.ndarray) else shape_of(x) for x in pytree.branches(tree)]
-    return type(tree), tuple(steps), *inside
+    others = [key_of(pair) for pair in getattr(tree, "__dict__", {}).items() if f".{pair[0]}" not in steps]
+    return type(tree), tuple(steps), tuple(others), *inside

@@ -78,6 +78,7 @@ class Reporting:
             )
 
 
+PLAIN = (np.ndarray, np.memmap)
 FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "resetwarnings"})
 
 
@@ -147,6 +148,13 @@ def is_ours(what: str, depth: int) -> bool:
     if frame.f_globals.get("__name__") == node and frame.f_back is not None:
         frame = frame.f_back
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
+
+
+def check_class(x: Any) -> None:
+    """Refuse an array of a class with operators of its own, or whose results are of that class."""
+    kind = type(x)
+    if issubclass(kind, np.ndarray) and kind not in PLAIN and not kind.__module__.startswith("autoflow."):
+        raise CompileError(f"a {kind.__name__} may have arithmetic of its own: pass a plain array instead")
 
 
 def into_outside() -> CompileError:

@@ -60,6 +60,12 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     return x
 
 
+def compute_into(function: Callable[..., Any], shape: Any, dtype: Any, *args: Any, **options: Any) -> Array:
+    """``function(*args, out=z)``, of a new array z."""
+    z: Array = function(*args, out=np.empty(shape, dtype), **options)
+    return z
+
+
 def check_answer(x: Array, answer: bool) -> Array:
     """x, if its truth is still ``answer``: NumPy's own code has asked for it, and went another way otherwise."""
     if bool(x) is not answer:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import Registration, guard_derivatives
+from ...backends.duck_arrays import Registration, flat, guard_derivatives
 from ...backprop.snapshots import GRADIENT
 from ...base import pytree
 from ...base.errors import CompileError
@@ -37,6 +37,7 @@ from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
 from ..matching import Nth, check_result, has_dtype
 from ..program import Program
+from ..signature import Same, shape_of
 from .doubts import Abandoned, refuse_number
 from .guards import Guards, array_in
 from .reachable import CATCHING
@@ -114,7 +115,9 @@ def record(
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
-    guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    leaves = [x for x in pytree.tree_leaves([args, options]) if not is_input(x)]
+    parts = [x.x if type(x) is Same else x for x in flat([shape_of(args), shape_of(options)]) if isinstance(x, (Same, type))]
+    guards = Guards(f, [*leaves, *parts])
     waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()

@@ -27,7 +27,7 @@ from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, Nth, Value
 from ..program import NUMBERS, Program
-from .doubts import Abandoned, Reporting
+from .doubts import Abandoned, Reporting, check_class
 from .memory import set_items, write_down
 from .traced import Traced
 
@@ -142,6 +142,7 @@ class Tape:
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
             return self.program.constant(x)
+        check_class(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")

@@ -33,6 +33,7 @@ from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse
 from .memory import (
     cast,
     check_answer,
+    compute_into,
     dummy_of,
     flatten,
     itself,
@@ -177,7 +178,16 @@ class Traced(DuckArray):
             result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
         else:
             result = self._ufunc(ufunc, method, inputs, options)
+            if out is not None and method != "__call__":
+                return self.store(getattr(ufunc, method), inputs, options, out, result)
         return result if out is None else store_results(out, result, assign)
+
+    def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
+        """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that."""
+        if isinstance(out[0], Traced) and getattr(result, "dtype", None) != out[0].dtype:
+            how = function, out[0].shape, out[0].dtype
+            result = self.tape.call(compute_into, (*how, *args), options, fixed=True, like=function)
+        return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
@@ -228,7 +238,8 @@ class Traced(DuckArray):
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
-            return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
+            out = out if isinstance(out, tuple) else (out,)
+            return self.store(function, args, options, out, function(*args, **options))
         if function in LIKES:
             return self._filled(function, args, options)
         if isinstance(x, Traced):
@@ -285,7 +296,7 @@ class Traced(DuckArray):
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
         call = write_down(lambda x: cast(x, *how), cast, (Nth(0), *how), {})
-        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
+        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), ("astype", order, casting))
         return self.tape.new_traced(value)
 
     def copy(self, order: str = "C") -> Any:
