@@ -332,7 +332,7 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 
 def commutes(f: Any, x: Value, y: Value) -> bool:
     """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Not of
-    complex numbers: each product is a sum of two, and the processor rounds only one of them. Texts are put together.)"""
+    complex numbers: each product is a sum of two, and the processor rounds only one of them. Texts are joined.)"""
     return f in (np.add, np.multiply) and all([v.dtype is None or v.dtype.kind in "biuf" for v in (x, y)])
 
 

@@ -78,7 +78,6 @@ class Reporting:
             )
 
 
-PLAIN = (np.ndarray, np.memmap)
 FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "resetwarnings"})
 
 
@@ -153,7 +152,8 @@ def is_ours(what: str, depth: int) -> bool:
 def check_class(x: Any) -> None:
     """Refuse an array of a class with operators of its own, or whose results are of that class."""
     kind = type(x)
-    if issubclass(kind, np.ndarray) and kind not in PLAIN and not kind.__module__.startswith("autoflow."):
+    is_plain = kind in (np.ndarray, np.memmap) or kind.__module__.startswith("autoflow.")
+    if issubclass(kind, np.ndarray) and not is_plain:
         raise CompileError(f"a {kind.__name__} may have arithmetic of its own: pass a plain array instead")
 
 

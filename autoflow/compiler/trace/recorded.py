@@ -116,8 +116,8 @@ def record(
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
     leaves = [x for x in pytree.tree_leaves([args, options]) if not is_input(x)]
-    parts = [x.x if type(x) is Same else x for x in flat([shape_of(args), shape_of(options)]) if isinstance(x, (Same, type))]
-    guards = Guards(f, [*leaves, *parts])
+    found = flat([shape_of(args), shape_of(options)])  # also classes of containers, and their other attributes
+    guards = Guards(f, [*leaves, *[x.x if type(x) is Same else x for x in found if isinstance(x, (Same, type))]])
     waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()
