@@ -143,8 +143,8 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
         for child in branches(tree)
     ]
     if isinstance(tree, (list, tuple)):
-        one_by_one = hasattr(tree, "_fields")  # a namedtuple
-        other = type(tree)(*inside) if one_by_one else type(tree)(inside)
+        # A namedtuple takes them singly.
+        other = type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)
         if hasattr(tree, "__dict__"):
             vars(other).update(vars(tree))
         return other

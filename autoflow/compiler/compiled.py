@@ -224,11 +224,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         if args:
             self.at_length(args, {})
-        leaves = pytree.tree_leaves([args, {}])
-        found = self.entries.get(signature(args, {}, leaves)) if args else None
-        entry = found if isinstance(found, Entry) else self.latest_entry()
+        entry = self.latest_entry()
         if profile:
-            return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
+            arrays = [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)]
+            return profile_entry(entry, arrays if args else None)
         return PlanReport(entry.free[-1])
 
     def program(self, *args: Any) -> ProgramText:
@@ -419,9 +418,10 @@ def compile(
     Raises CompileError for anything that could differ at the next call: Python that asks for a value or a text
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``, ``str(x)``); an exception that ``f`` catches while it is
     recorded; ``np.errstate`` in ``f`` that does not only silence; another shape or dtype of a call like ``x[x > 0]``;
-    random numbers drawn inside; the time; names looked up by text; ``next`` of an iterator from outside; writing into
-    an argument or into something outside; a value that is kept outside; and at the second call, if the results are not
-    those of ``f``. With an argument that has a history, and inside another transform, ``f`` runs eagerly.
+    random numbers drawn inside; arrays of a subclass of ndarray; the time; names looked up by text; ``next`` of an
+    iterator from outside; writing into an argument or into something outside; a value that is kept outside; and at the
+    second call, if the results are not those of ``f``. With an argument that has a history, and inside another
+    transform, ``f`` runs eagerly.
 
     >>> import autoflow as af
     >>> @af.compile

@@ -189,14 +189,6 @@ class Program:
         if v.kind != VIEW:
             return v
         if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
-            if not v.dtype.isnative:  # as results of ufuncs are
-                axes = v.layout or tuple(range(len(v.shape)))
-                turned = self.transpose(v, axes)
-                key: Any = (CALL, in_c_order, turned.number)
-                new = self.made.get(key) or self.add(
-                    Value(CALL, in_c_order, (turned,), (), in_c_order(turned.sample)), key
-                )
-                return self.transpose(new, tuple([axes.index(k) for k in range(len(axes))]))
             same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
             key = UFUNC, same, v.number
             return self.made.get(key) or self.add(Value(UFUNC, same, args, (), v.sample), key)
@@ -228,11 +220,6 @@ class Program:
             if value.kind not in (CAPTURED, CONSTANT):
                 value.sample = None
         self.made.clear()
-
-
-def in_c_order(x: Array) -> Array:
-    """A new array."""
-    return np.array(x, order="C")
 
 
 def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
-from ..nodes.nodes import Array, NodeRole, value_of
+from ..nodes.nodes import NodeRole, value_of
 from .trace.doubts import check_class
 from .trace.reachable import aliases
 
@@ -56,17 +56,12 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
             arrays.append(x)
             x = value_of(x)
             check_class(x)
-            kind = np.generic if isinstance(x, np.generic) else np.ndarray
-            parts.append((kind, x.shape, x.dtype, layout_key(x)))
+            # Results lie in memory as arguments do, sums add in that order, ``ravel("K")`` reads in it, and whether
+            # ``reshape`` makes a view or a copy depends on it.
+            parts.append((isinstance(x, np.generic), x.shape, x.dtype, None if x.flags.c_contiguous else x.strides))
         else:
             parts.append(key_of(x))
     return shape_of(args), shape_of(options), tuple(parts), key_of_modes(), aliases(arrays)
-
-
-def layout_key(x: Array) -> tuple[int, ...] | None:
-    """None for an array in C order without gaps, else its strides. Results lie in memory as arguments do, sums add in
-    that order, ``ravel("K")`` reads in it, and whether ``reshape`` makes a view or a copy depends on it."""
-    return None if x.flags.c_contiguous else x.strides
 
 
 def key_of(x: Any) -> Any:

@@ -60,9 +60,9 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     return x
 
 
-def compute_into(function: Callable[..., Any], shape: Any, dtype: Any, *args: Any, **options: Any) -> Any:
-    """``function(*args, out=z)``, of a new array z."""
-    return function(*args, out=np.empty(shape, dtype), **options)
+def compute_into(function: Callable[..., Any], x: Array, *args: Any, **options: Any) -> Any:
+    """``function(*args, out=z)``, of a new array z like x."""
+    return function(*args, out=np.empty_like(x), **options)
 
 
 def check_answer(x: Array, answer: bool) -> Array:

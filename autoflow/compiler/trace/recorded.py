@@ -115,9 +115,8 @@ def record(
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
     """
-    leaves = [x for x in pytree.tree_leaves([args, options]) if not is_input(x)]
-    found = flat([shape_of(args), shape_of(options)])  # also classes of containers, and their other attributes
-    guards = Guards(f, [*leaves, *[x.x if type(x) is Same else x for x in found if isinstance(x, (Same, type))]])
+    found = [*pytree.tree_leaves([args, options]), *flat([shape_of(args), shape_of(options)])]  # also classes
+    guards = Guards(f, [x.x if type(x) is Same else x for x in found if not is_input(x)])
     waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()

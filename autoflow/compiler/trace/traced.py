@@ -176,17 +176,15 @@ class Traced(DuckArray):
         out = options.pop("out", None)
         if out is not None and method == "__call__" and options.get("where", True) is not True:
             result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
-        else:
-            result = self._ufunc(ufunc, method, inputs, options)
-            if out is not None and method != "__call__":
-                return self.store(getattr(ufunc, method), inputs, options, out, result)
-        return result if out is None else store_results(out, result, assign)
+            return store_results(out, result, assign)
+        result = self._ufunc(ufunc, method, inputs, options)
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return result if out is None else self.store(function, inputs, options, out, result)
 
     def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
         """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that."""
-        if isinstance(out[0], Traced) and getattr(result, "dtype", None) != out[0].dtype:
-            how = function, out[0].shape, out[0].dtype
-            result = self.tape.call(compute_into, (*how, *args), options, fixed=True, like=function)
+        if isinstance(out[0], Traced) and getattr(result, "dtype", out[0].dtype) != out[0].dtype:
+            result = self.tape.call(compute_into, (function, out[0], *args), options, fixed=True, like=function)
         return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
@@ -265,7 +263,7 @@ class Traced(DuckArray):
         sample = function(*_samples(args), **options)
         if function is np.empty_like:
             sample[...] = 0
-        if layout_of(sample) is not None:
+        if layout_of(sample) is not None or not sample.dtype.isnative:  # ufuncs, which repeat it, have native results
             return self.tape.new_traced(self.tape.program.constant(sample))
         one = self.tape.program.constant(np.full((), sample.flat[0] if sample.size else 0, sample.dtype))
         return self.tape.new_traced(self.tape.program.broadcast(one, sample.shape, sample))
