@@ -226,8 +226,7 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             self.at_length(args, {})
         entry = self.latest_entry()
         if profile:
-            arrays = [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)]
-            return profile_entry(entry, arrays if args else None)
+            return profile_entry(entry, [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)] or None)
         return PlanReport(entry.free[-1])
 
     def program(self, *args: Any) -> ProgramText:

@@ -100,5 +100,6 @@ def shape_of(tree: Any) -> Any:
         return None
     steps = [key_of(key) for key in tree] if isinstance(tree, dict) else [step for step, _ in pytree.children(tree)]
     inside = [None if isinstance(x, np.ndarray) else shape_of(x) for x in pytree.branches(tree)]
-    others = [key_of(pair) for pair in getattr(tree, "__dict__", {}).items() if f".{pair[0]}" not in steps]
+    own = {name: x for name, x in getattr(tree, "__dict__", {}).items() if f".{name}" not in steps}
+    others = [(name, shape_of(x), *map(key_of, pytree.tree_leaves(x))) for name, x in own.items()]
     return type(tree), tuple(steps), tuple(others), *inside
