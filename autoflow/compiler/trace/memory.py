@@ -60,7 +60,7 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     return x
 
 
-def compute_into(function: Callable[..., Any], x: Array, *args: Any, **options: Any) -> Any:
+def compute_into(function: Callable[..., Any], x: Array, /, *args: Any, **options: Any) -> Any:
     """``function(*args, out=z)``, of a new array z like x."""
     return function(*args, out=np.empty_like(x), **options)
 
