@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from ..backends.duck_arrays import flat
 from ..backprop.snapshots import Snapshot
 from ..base import pytree
 from ..base.errors import CompileError
@@ -26,7 +27,7 @@ from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Nth, assembler, has_dtype, matcher
 from .report import PlanReport, count_phrase, profile_entry, random_input
 from .run.buffers import Reported
-from .signature import is_array, key_of_modes, shape_of, signature
+from .signature import Same, is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
@@ -194,7 +195,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         try:
             if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
-            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
+            others = [x.x if type(x) is Same else x for x in flat(key[:2])]
+            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused, others)
             entry = Entry(recorded, args, options, self.how)
         except BaseException as error:  # eager code knows whether it is one of the user's
             before.restore()

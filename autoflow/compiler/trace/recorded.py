@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.duck_arrays import Registration, flat, guard_derivatives
+from ...backends.duck_arrays import Registration, guard_derivatives
 from ...backprop.snapshots import GRADIENT
 from ...base import pytree
 from ...base.errors import CompileError
@@ -37,7 +37,6 @@ from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
 from ..matching import Nth, check_result, has_dtype
 from ..program import Program
-from ..signature import Same, shape_of
 from .doubts import Abandoned, refuse_number
 from .guards import Guards, array_in
 from .reachable import CATCHING
@@ -109,14 +108,14 @@ class Recorded:
 
 def record(
     f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True,
-    patient: bool = True,
+    patient: bool = True, others: Iterable[Any] = (),
 ) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
+    others : classes of containers among the arguments, and attributes of these.
     """
-    found = [*pytree.tree_leaves([args, options]), *flat([shape_of(args), shape_of(options)])]  # also classes
-    guards = Guards(f, [x.x if type(x) is Same else x for x in found if not is_input(x)])
+    guards = Guards(f, [*others, *[x for x in pytree.tree_leaves([args, options]) if not is_input(x)]])
     waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()
