@@ -143,7 +143,11 @@ def fill_containers(tree: Any, new: Iterator[Any]) -> Any:
         for child in branches(tree)
     ]
     if isinstance(tree, (list, tuple)):
-        return type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)  # a namedtuple takes them singly
+        # A namedtuple takes them singly.
+        other = type(tree)(*inside) if hasattr(tree, "_fields") else type(tree)(inside)
+        if hasattr(tree, "__dict__"):
+            vars(other).update(vars(tree))
+        return other
     other = copy.copy(tree)  # a shallow copy runs no __init__, which might refuse what is not a parameter
     if isinstance(tree, dict):
         dict.update(other, zip(tree, inside, strict=True))  # a Counter's own update would add

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from ..backends.duck_arrays import flat
 from ..backprop.snapshots import Snapshot
 from ..base import pytree
 from ..base.errors import CompileError
@@ -26,7 +27,7 @@ from ..nodes.nodes import Array, Node, gradient_target, value_of
 from .matching import Nth, assembler, has_dtype, matcher
 from .report import PlanReport, count_phrase, profile_entry, random_input
 from .run.buffers import Reported
-from .signature import is_array, key_of_modes, shape_of, signature
+from .signature import Same, is_array, key_of_modes, shape_of, signature
 from .trace.reachable import aliases
 from .trace.recorded import Recorded, record
 from .trace.traced import Traced
@@ -194,7 +195,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         try:
             if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
-            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused)
+            others = [x.x if type(x) is Same else x for x in flat(key[:2])]
+            recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused, others)
             entry = Entry(recorded, args, options, self.how)
         except BaseException as error:  # eager code knows whether it is one of the user's
             before.restore()
@@ -224,11 +226,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """
         if args:
             self.at_length(args, {})
-        leaves = pytree.tree_leaves([args, {}])
-        found = self.entries.get(signature(args, {}, leaves)) if args else None
-        entry = found if isinstance(found, Entry) else self.latest_entry()
+        entry = self.latest_entry()
         if profile:
-            return profile_entry(entry, [value_of(x) for x in leaves if is_array(x)] if args else None)
+            return profile_entry(entry, [value_of(x) for x in pytree.tree_leaves(args) if is_array(x)] or None)
         return PlanReport(entry.free[-1])
 
     def program(self, *args: Any) -> ProgramText:
@@ -418,9 +418,10 @@ def compile(
     Raises CompileError for anything that could differ at the next call: Python that asks for a value or a text
     (``if x.sum() > 0``, ``float(x)``, ``np.asarray(x)``, ``str(x)``); an exception that ``f`` catches while it is
     recorded; ``np.errstate`` in ``f`` that does not only silence; another shape or dtype of a call like ``x[x > 0]``;
-    random numbers drawn inside; the time; names looked up by text; ``next`` of an iterator from outside; writing into
-    an argument or into something outside; a value that is kept outside; and at the second call, if the results are not
-    those of ``f``. With an argument that has a history, and inside another transform, ``f`` runs eagerly.
+    random numbers drawn inside; arrays of a subclass of ndarray; the time; names looked up by text; ``next`` of an
+    iterator from outside; writing into an argument or into something outside; a value that is kept outside; and at the
+    second call, if the results are not those of ``f``. With an argument that has a history, and inside another
+    transform, ``f`` runs eagerly.
 
     >>> import autoflow as af
     >>> @af.compile

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from operator import is_, itemgetter
 from typing import Any
 from weakref import ref
@@ -66,9 +66,8 @@ class Value:
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
         self.dtype: Any = getattr(sample, "dtype", None)  # None: a Python number, which leaves the other's dtype alone
         self.layout = layout_of(sample)
-        self.parts: Any = None  # of several arrays: the shape and dtype of each
-        if isinstance(sample, (tuple, list)):
-            self.parts = [describe_value(x) for x in sample]
+        # Of several arrays: the shape and dtype of each.
+        self.parts: Any = [describe_value(x) for x in sample] if isinstance(sample, (tuple, list)) else None
         self.number: float = 0
         self.shares = False  # of calls: does the result look into the memory of an argument?
         self.owned = False  # of calls: is the result an array that is used nowhere else?
@@ -188,34 +187,23 @@ def matcher(x: Any) -> Matcher | None:
     """
     kind = type(x)
     if kind is ndarray:
-        return array_matcher(x)
+        single = arrays_matcher(tuple, (x,))
+        return lambda y, found: single((y,), found)
     if kind in (tuple, list):
         if all([type(v) is ndarray for v in x]):
-            return arrays_matcher(kind, [(v.shape, v.dtype, v.strides) for v in x])
+            return arrays_matcher(kind, x)
         return sequence_matcher(kind, [matcher(v) for v in x])
     if kind is dict:
-        return dict_matcher(list(x), [matcher(v) for v in x.values()])
+        return dict_matcher(list(x), matcher([*x.values()]))
     if kind in (int, bool, str, type(None)) or (kind is float and x == x and x != 0):
         return lambda y, found: type(y) is kind and y == x
     return None
 
 
-def array_matcher(x: Array) -> Matcher:
-    """Arrays of the shape, dtype and layout of ``x``."""
-    shape, dtype, strides = x.shape, x.dtype, x.strides
-
-    def fits(y: Any, found: list[Array]) -> bool:
-        if type(y) is not ndarray or y.dtype is not dtype or y.shape != shape or y.strides != strides:
-            return False
-        found.append(y)
-        return True
-
-    return fits
-
-
-def arrays_matcher(kind: Any, specs: list[tuple[tuple[int, ...], Any, tuple[int, ...]]]) -> Matcher:
-    """Tuples or lists of arrays of these shapes, dtypes and strides: written out, because most calls come here."""
-    n = len(specs)
+def arrays_matcher(kind: Any, x: Sequence[Array]) -> Matcher:
+    """Tuples or lists of arrays of the shapes, dtypes and strides of these: written out, because most calls come
+    here."""
+    specs, n = [(v.shape, v.dtype, v.strides) for v in x], len(x)
 
     def fits(y: Any, found: list[Array]) -> bool:
         if type(y) is not kind or len(y) != n:
@@ -243,9 +231,8 @@ def sequence_matcher(kind: Any, parts: list[Matcher | None]) -> Matcher | None:
     return fits
 
 
-def dict_matcher(keys: list[Any], parts: list[Matcher | None]) -> Matcher | None:
+def dict_matcher(keys: list[Any], inside: Matcher | None) -> Matcher | None:
     """Dicts with these keys in this order, whose values match. Keys are text: equal ones are then the same."""
-    inside = sequence_matcher(list, parts)
     if inside is None or any([type(key) is not str for key in keys]):
         return None
 

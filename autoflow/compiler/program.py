@@ -96,6 +96,8 @@ class Program:
             sample = function(*map(sample_of, args))
             found = simpler(self, function, args, sample)
             if found is None:
+                if any([v.layout is not None for v in args]):  # NumPy chooses the order of the result by all operands
+                    args = tuple(map(self.in_memory, args))
                 found = self.add(Value(UFUNC, function, args, (), sample))
             self.made[key] = found
         return found
@@ -187,12 +189,6 @@ class Program:
         if v.kind != VIEW:
             return v
         if v.options[0] == "broadcast" and v.dtype.kind in "biufc" and all(v.sample.strides):
-            if not v.dtype.isnative:  # as results of ufuncs are
-                axes = v.layout or tuple(range(len(v.shape)))
-                x = self.transpose(v, axes)
-                key: Any = (CALL, in_c_order, x.number)
-                new = self.made.get(key) or self.add(Value(CALL, in_c_order, (x,), (), in_c_order(x.sample)), key)
-                return self.transpose(new, tuple([axes.index(k) for k in range(len(axes))]))
             same, args = (np.logical_and, (v, v)) if v.dtype.kind == "b" else (np.positive, (v,))
             key = UFUNC, same, v.number
             return self.made.get(key) or self.add(Value(UFUNC, same, args, (), v.sample), key)
@@ -224,11 +220,6 @@ class Program:
             if value.kind not in (CAPTURED, CONSTANT):
                 value.sample = None
         self.made.clear()
-
-
-def in_c_order(x: Array) -> Array:
-    """A new array."""
-    return np.array(x, order="C")
 
 
 def with_numbers(function: Callable[..., Any], where: frozenset[int]) -> Callable[..., Any]:
@@ -314,10 +305,9 @@ def rebuild_outputs(outputs: list[Value], new: dict[Value, Value]) -> list[Value
 
 
 def commutes(f: Any, x: Value, y: Value) -> bool:
-    """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Products
-    of complex numbers are excluded: each is a sum of two products, and the processor rounds only one of them.)"""
-    complex_ = any([v.dtype is not None and v.dtype.kind == "c" for v in (x, y)])
-    return f in (np.add, np.multiply) and not complex_
+    """f(x, y) = f(y, x)? Then the operands are brought into one order, and equal calls are seen to be equal. (Not of
+    complex numbers: each product is a sum of two, and the processor rounds only one of them. Texts are joined.)"""
+    return f in (np.add, np.multiply) and all([v.dtype is None or v.dtype.kind in "biuf" for v in (x, y)])
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -332,13 +322,13 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(axes)) if ndim else ()
 
 
-def number_in(x: Value) -> float | None:
+def number_in(x: Value) -> Any:
     """The one number that a real constant holds, else None."""
     if x.kind != "constant" or math.prod(x.shape) != 1:
         return None
     if type(x.sample) is not int and np.asarray(x.sample).dtype.kind != "f":
         return None  # NumPy's integers have no exact opposite: −(3) is 253 in uint8
-    return float(np.asarray(x.sample).item())
+    return np.asarray(x.sample).item()  # not as a float: 1 + 1e-19 of a longdouble is not 1
 
 
 def unspread(x: Value) -> Value:

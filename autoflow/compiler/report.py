@@ -79,9 +79,8 @@ class PlanReport:
 
     def buffer_of(self, out: Any) -> int | None:
         """The number of the buffer that an array lies in."""
-        if not isinstance(out, np.ndarray):
-            return None
-        return next((k for k, b in enumerate(self.buffers) if np.may_share_memory(b, out)), None)
+        buffers = self.buffers if isinstance(out, np.ndarray) else []
+        return next((k for k, b in enumerate(buffers) if np.may_share_memory(b, out)), None)
 
     def target(self, v: Value, buffer: int | None) -> str:
         """Where a value is written."""

@@ -14,7 +14,8 @@ import numpy as np
 from ..base import pytree
 from ..base.errors import CompileError
 from ..base.modes import modes
-from ..nodes.nodes import Array, NodeRole, value_of
+from ..nodes.nodes import NodeRole, value_of
+from .trace.doubts import check_class
 from .trace.reachable import aliases
 
 BY_VALUE = (int, bool, str, bytes, type(None))
@@ -43,7 +44,7 @@ def is_array(x: Any) -> bool:
 def key_of_modes() -> Any:
     """The switches that decide what is computed."""
     m = modes()
-    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners)
+    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners), m.max_bytes
 
 
 def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
@@ -54,19 +55,13 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
         if is_array(x):
             arrays.append(x)
             x = value_of(x)
-            if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-                raise CompileError(f"a {type(x).__name__} has arithmetic of its own: pass a plain array instead")
-            kind = np.generic if isinstance(x, np.generic) else np.ndarray
-            parts.append((kind, x.shape, x.dtype, layout_key(x)))
+            check_class(x)
+            # Results lie in memory as arguments do, sums add in that order, ``ravel("K")`` reads in it, and whether
+            # ``reshape`` makes a view or a copy depends on it.
+            parts.append((isinstance(x, np.generic), x.shape, x.dtype, None if x.flags.c_contiguous else x.strides))
         else:
             parts.append(key_of(x))
     return shape_of(args), shape_of(options), tuple(parts), key_of_modes(), aliases(arrays)
-
-
-def layout_key(x: Array) -> tuple[int, ...] | None:
-    """None for an array in C order without gaps, else its strides. Results lie in memory as arguments do, sums add in
-    that order, ``ravel("K")`` reads in it, and whether ``reshape`` makes a view or a copy depends on it."""
-    return None if x.flags.c_contiguous else x.strides
 
 
 def key_of(x: Any) -> Any:
@@ -100,9 +95,11 @@ def key_of(x: Any) -> Any:
 
 
 def shape_of(tree: Any) -> Any:
-    """The classes of the containers, and the keys of dicts and fields of others."""
+    """The classes of the containers, the keys of dicts and fields of others, and attributes that are none of these."""
     if not pytree.is_container(tree):
         return None
     steps = [key_of(key) for key in tree] if isinstance(tree, dict) else [step for step, _ in pytree.children(tree)]
     inside = [None if isinstance(x, np.ndarray) else shape_of(x) for x in pytree.branches(tree)]
-    return type(tree), tuple(steps), *inside
+    own = {name: x for name, x in getattr(tree, "__dict__", {}).items() if f".{name}" not in steps}
+    others = [(name, shape_of(x), *map(key_of, pytree.tree_leaves(x))) for name, x in own.items()]
+    return type(tree), tuple(steps), tuple(others), *inside

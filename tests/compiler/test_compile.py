@@ -517,9 +517,70 @@ def test_a_view_of_a_copy_sees_what_is_written_into_it(write):
             equal(found, expected)
 
 
+class Doubled(np.ndarray):
+    """Has an operator of its own."""
+
+    def __mul__(self, other):
+        return 2 * np.multiply(np.asarray(self), other)
+
+    __rmul__ = __mul__
+
+
+class Counted(np.ndarray):
+    """Its results are of its class."""
+
+
+KINDS = {
+    "masked": lambda a: np.ma.masked_less(a, 1),
+    "matrix": lambda a: a.view(np.matrix),
+    "operators": lambda a: a.view(Doubled),
+    "results": lambda a: a.view(Counted),
+    "recarray": lambda a: a.view(np.recarray),
+}
+MEETING = {
+    "x * y": lambda x, y: x * y, "y * x": lambda x, y: y * x, "x + y": lambda x, y: x + y, "dot": np.dot,
+    "multiply": np.multiply, "where": lambda x, y: np.where(x > 1, x, y), "stack": lambda x, y: np.vstack([x, y]),
+    "sum": lambda x, y: np.sum(y) * x,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("meet", MEETING)
+def test_arrays_of_other_classes_are_refused_or_as_in_eager_code(kind, meet):
+    """As an argument and from outside."""
+    x, other, f = np.array([[2.0, 1.0], [0.5, 3.0]]), KINDS[kind](np.array([[2.0, 0.0], [1.0, 5.0]])), MEETING[meet]
+    expected = f(x, other)
+    for compiled, args in ((af.compile(f), (x, other)), (af.compile(lambda x: f(x, other)), (x,))):
+        try:
+            found = compiled(*args)
+        except CompileError:
+            continue
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_memmap_is_a_plain_array(tmp_path):
+    x = np.memmap(tmp_path / "x", np.float64, "w+", shape=(3,))
+    x[:] = 1, 2, 3
+    np.testing.assert_array_equal(af.compile(lambda y: y * 2 + x)(x), [3, 6, 9])
+
+
+def test_a_program_holds_for_the_option_that_it_was_recorded_with():
+    f = af.jacobian(lambda x: x**2)
+    compiled = af.compile(f)
+    compiled(np.ones(3))
+    with af.options(max_bytes=8):
+        for g in (f, compiled):
+            with pytest.raises(MemoryError, match="max_bytes"):
+                g(np.ones(3))
+    compiled(np.ones(3))
+    assert len(compiled.entries) == 1
+
+
 def test_arrays_with_arithmetic_of_their_own():
     for x in (np.ma.masked_less(np.ones(2), 0), np.ones((2, 2)).view(np.matrix)):
-        with pytest.raises(CompileError, match="has arithmetic of its own: pass a plain array"):
+        with pytest.raises(CompileError, match="arithmetic of its own: pass a plain array"):
             af.compile(lambda x: x * 2)(x)
 
 

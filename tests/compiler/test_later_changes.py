@@ -129,6 +129,20 @@ PROGRAMS = {
     "contextvar": ("return x*V.get()", "V=contextvars.ContextVar('v',default=2.)", "V.set(3.)"),
     "threadlocal": ("return x*L.a", "L=threading.local();L.a=2.", "L.a=3."),
     "namespace": ("return x*N.a", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
+    "argparse": ("return x*N.a", "import argparse\nN=argparse.Namespace(a=2.)", "N.a=3."),
+    "optparse": ("return x*N.a", "import optparse\nN=optparse.Values({'a':2.})", "N.a=3."),
+    "configparser": (
+        "return x*N.getfloat('a','b')",
+        "import configparser\nN=configparser.ConfigParser();N['a']={'b':'2'}",
+        "N['a']['b']='3'",
+    ),
+    "C's number": ("return x*N.value", "import ctypes\nN=ctypes.c_double(2.)", "N.value=3."),
+    "C's array": ("return x*N[1]", "import ctypes\nN=(ctypes.c_int*2)(1,2)", "N[1]=3"),
+    "C's structure": (
+        "return x*N.a",
+        "import ctypes\nclass C(ctypes.Structure):\n _fields_=[('a',ctypes.c_double)]\nN=C(2.)",
+        "N.a=3.",
+    ),
     "namespace del": ("return x*(2 if hasattr(N,'a') else 3)", "N=types.SimpleNamespace(a=2.)", "del N.a"),
     "hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "N=types.SimpleNamespace()", "N.a=3."),
     "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
@@ -329,13 +343,20 @@ def put_back():
     sys.modules.pop("af_test_module", None)
 
 
-def is_stale(body, setup, change):
-    """Does the compiled function give what it gave before the change? None if it is refused."""
+def is_stale(body, setup, change, given=()):
+    """Does the compiled function give what it gave before the change? None if it is refused. ``given``: the names of
+    what it gets as an argument."""
     scope = {}
     exec(IMPORTS + setup, scope)
-    exec("def f(x):\n" + "".join(f" {line}\n" for line in body.splitlines()), scope)
-    f = scope["f"]
-    compiled = af.compile(f)
+    exec(f"def f({','.join(['x', *given])}):\n" + "".join(f" {line}\n" for line in body.splitlines()), scope)
+    eager, program = scope["f"], af.compile(scope["f"])
+
+    def f(x):
+        return eager(x, *[scope[name] for name in given])
+
+    def compiled(x):
+        return program(x, *[scope[name] for name in given])
+
     try:
         for _ in range(2):
             np.testing.assert_array_equal(compiled(X), f(X))
@@ -401,6 +422,38 @@ def test_whatever_holds_it_what_changes_is_seen_or_refused(holder):
     for name, (setup, what, change) in HELD.items():
         setup = f"import autoflow as af\n{setup}\n{hold}"
         assert not is_stale(f"return x*{what.format(read)}", setup, change), name
+
+
+# Classes C of containers, whose elements are arguments of the program, and an object O of it.
+CONTAINERS = {
+    "dataclass": ("@dataclasses.dataclass\nclass C(B):\n w: float = 2.", "O=C()"),
+    "frozen dataclass": ("@dataclasses.dataclass(frozen=True)\nclass C(B):\n w: float = 2.", "O=C()"),
+    "dict": ("class C(B,dict):", "O=C(w=2.)"),
+    "list": ("class C(B,list):", "O=C([2.])"),
+    "tuple": ("class C(B,tuple):", "O=C([2.])"),
+    "namedtuple": ("class C(B,collections.namedtuple('C','w')):", "O=C(2.)"),
+}
+# What the class defines, what the function reads of O, and what changes that.
+BESIDE = {
+    "a global of a method": (" def m(self): return K[0]", "O.m()", "K=[3.]"),
+    "a list of a method": (" def m(self): return K[0]", "O.m()", "K[0]=3."),
+    "a global of a property": (" p=property(lambda self: K[0])", "O.p", "K=[3.]"),
+    "an attribute of the class": (" a=2.", "O.a", "C.a=3."),
+    "an attribute of its base": (" pass", "O.base", "B.base=3."),
+    "a default of a method": (" def m(self,k=2.): return k", "O.m()", "C.m.__defaults__=(3.,)"),
+    "an attribute of its own": (" pass", "vars(O).get('b',2.)", "vars(O)['b']=3."),
+    "a list of its own": (" pass", "(vars(O).setdefault('b',[2.])[0])", "vars(O)['b'][0]=3."),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("inside", ["O", "[O]", "{'o': O}"])
+def test_whatever_an_argument_has_beside_its_elements(container, inside):
+    head, make = CONTAINERS[container]
+    for name, (body, read, change) in BESIDE.items():
+        setup = f"K=[2.]\nclass B: base=2.\n{head}\n{body}\n{make}\nA={inside}"
+        get = {"O": "A", "[O]": "A[0]", "{'o': O}": "A['o']"}[inside]
+        assert not is_stale(f"O={get}\nreturn x*{read}", setup, change, ("A",)), name
 
 
 def test_gradients_that_a_function_does_not_read_may_change():

@@ -138,6 +138,47 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("spread", SPREAD)
+def test_what_repeated_elements_meet_lies_as_numpy_lays_it(spread, order):
+    """The order of a result depends on that of all operands, and a result may be read before it is returned."""
+    x = np.array([1.0, 2.0, 3.0])
+    other = np.ones(SPREAD[spread](x).shape).copy(order)
+    for name, f in ELEMENTWISE.items():
+        for ufunc in (np.add, np.subtract, np.arctan2):
+            for turned in (False, True):
+
+                def g(x, other, f=f, ufunc=ufunc, turned=turned):
+                    pair = f(SPREAD[spread](x)), other
+                    z = ufunc(*pair[::-1] if turned else pair)
+                    return z, z.ravel("K")
+
+                for found, expected in zip(af.compile(g, verify=False)(x, other), g(x, other), strict=True):
+                    np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=name)
+                    assert found.strides == expected.strides, (name, ufunc, turned)
+
+
+def test_each_astype_is_a_call_of_its_own():
+    """Whatever order and casting the one before it had."""
+    ways = [{"order": order, "casting": casting} for order in "CFAK" for casting in ("unsafe", "same_kind", "safe")]
+    for first, second in itertools.product(ways, repeat=2):
+
+        def f(x, first=first, second=second):
+            y, z = x.astype(np.float32, **first), x.astype(np.float32, **second)
+            return y, z, z.ravel("K")
+
+        x = np.arange(6.0).reshape(2, 3)
+        try:
+            expected = f(x)
+        except TypeError:
+            with pytest.raises(TypeError):
+                af.compile(f, verify=False)(x)
+        else:
+            for ours, eager in zip(af.compile(f, verify=False)(x), expected, strict=True):
+                np.testing.assert_array_equal(ours, eager)
+                assert ours.strides == eager.strides, (first, second)
+
+
 @pytest.mark.parametrize("dtype", ["f8", ">f8"])
 @pytest.mark.parametrize("spread", SPREAD)
 def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread, dtype):

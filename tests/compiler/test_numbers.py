@@ -232,3 +232,27 @@ def test_the_square_of_a_complex_number_is_written_as_numpys():
     compiled = af.compile(lambda z: np.square(z / 1.5))
     text = str(compiled.program(np.complex128(1 + 2j)).to_python())
     assert "np.square(z / 1.5)" in text
+
+
+def test_numbers_that_are_almost_one():
+    """What is saved of 1 · x is not saved of them: some are 1 as a float of Python's."""
+    one = np.longdouble(1)
+    numbers = [np.nextafter(one, 2), np.nextafter(one, 0), -np.nextafter(one, 2), one, -one]
+    numbers += [10**400] * (np.finfo(np.longdouble).maxexp > 2000)
+    x = np.linspace(1, 2, 5, dtype=np.longdouble)
+    for c in numbers:
+        for f in (operator.add, operator.sub, operator.mul, operator.truediv):
+            for g in (lambda x, f=f, c=c: f(x, c), lambda x, f=f, c=c: f(c, x), lambda x, f=f, c=c: -f(-x, c)):
+                np.testing.assert_array_equal(af.compile(g)(x), g(x), strict=True)
+
+
+def test_texts_are_put_together_in_their_order():
+    names = np.array(["x", "yy", "z"])
+    for f in (
+        lambda x: np.add("up", np.where(x > 0, "a", "b")),
+        lambda x: np.add(np.where(x > 0, "a", "b"), "up"),
+        lambda x: np.add(names, np.where(x > 0, "a", "b")),
+        lambda x: (y := np.where(x > 0, "a", "b"), np.add(np.where(x > 1, "c", "d"), y), np.add(y, names))[1:],
+    ):
+        x = np.array([-1.0, 1.0, 2.0])
+        np.testing.assert_array_equal(af.compile(f)(x), f(x), strict=True)

@@ -130,6 +130,27 @@ def test_compiled(name, engine):
         np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
 
 
+@pytest.mark.parametrize("name", WRITES)
+def test_compiled_into_an_array_of_another_dtype(name):
+    """In which sums are then computed: NumPy's bits, or an error where NumPy raises one."""
+    like = array_for(WRITES[name])
+    for given, dtype in (("f4", "f8"), ("f8", "f4"), ("f4", "c16"), ("i1", "f4"), ("i1", "i2"), ("f8", "i8")):
+
+        def f(x, dtype=dtype):
+            z = np.zeros_like(x, shape=like.shape, dtype=dtype)
+            WRITES[name](x, z)
+            return z
+
+        x = (X * 100).astype(given)
+        try:
+            expected = f(x)
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                af.compile(f)(x)
+        else:
+            np.testing.assert_array_equal(af.compile(f)(x), expected, strict=True)
+
+
 @pytest.mark.parametrize(
     "name", [n for n in WRITES if n.endswith("by position") and "add." not in n and "matmul" not in n]
 )

@@ -5,12 +5,12 @@ Everything here reads the table and nothing else, so a new row needs nothing add
 
 from __future__ import annotations
 
-import argparse
 import copy
 import importlib
 import importlib.util
 import itertools
 import os
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -260,7 +260,8 @@ def combinations(axes: dict[str, Sequence[Any]], every: bool = NIGHTLY) -> Itera
 def unseen_append(calls: list[Any]) -> Callable[[Any], None]:
     """A function that appends to ``calls``, which no guard of a compiled function finds: the list is in an object of
     Python's library, whose state is not searched. So a function can count its calls, and is not refused."""
-    box = argparse.Namespace(calls=calls)
+    box: Any = threading.Event()
+    box.calls = calls
     return lambda x: box.calls.append(x)
 
 

@@ -95,8 +95,7 @@ class Native:
 
     def describe(self) -> list[str]:
         """What its loops compute, a line for each that differs: for ``plan()``."""
-        counts = self.schedule.counts
-        return [f"{n:5} × {what}  {shape}" for (what, shape), n in counts.items()]
+        return [f"{n:5} × {what}  {shape}" for (what, shape), n in self.schedule.counts.items()]
 
     def reason_why_not(self, v: Value) -> str:
         """Why another value is no loop, for ``plan()``."""

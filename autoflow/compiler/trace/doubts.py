@@ -149,6 +149,14 @@ def is_ours(what: str, depth: int) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("autoflow.")
 
 
+def check_class(x: Any) -> None:
+    """Refuse an array of a class with operators of its own, or whose results are of that class."""
+    kind = type(x)
+    is_plain = kind in (np.ndarray, np.memmap) or kind.__module__.startswith("autoflow.")
+    if issubclass(kind, np.ndarray) and not is_plain:
+        raise CompileError(f"a {kind.__name__} may have arithmetic of its own: pass a plain array instead")
+
+
 def into_outside() -> CompileError:
     """Refuse a write into an outside array, which would happen only once."""
     return CompileError(

@@ -60,6 +60,11 @@ def write_into_copy(function: Callable[..., Any], x: Array, *rest: Any, **option
     return x
 
 
+def compute_into(function: Callable[..., Any], x: Array, /, *args: Any, **options: Any) -> Any:
+    """``function(*args, out=z)``, of a new array z like x."""
+    return function(*args, out=np.empty_like(x), **options)
+
+
 def check_answer(x: Array, answer: bool) -> Array:
     """x, if its truth is still ``answer``: NumPy's own code has asked for it, and went another way otherwise."""
     if bool(x) is not answer:

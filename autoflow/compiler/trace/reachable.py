@@ -22,6 +22,7 @@ import _thread
 import array
 import builtins
 import contextvars
+import ctypes
 import dis
 import gc
 import os
@@ -47,7 +48,7 @@ from ...base.transformed import FunctionOfFunction
 NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
 SEARCHED = {  # parts of Python that hold the user's
     "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
-    "_contextvars", "contextvars",
+    "_contextvars", "contextvars", "argparse", "optparse", "configparser",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
@@ -246,7 +247,7 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 
 
 SMALL = 4096  # bytes that are compared as one bytes object
-BUFFERS = (bytearray, array.array, memoryview)
+BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2])  # the last: all that is C's
 COLLECTIONS = (list, *MAPPINGS, set, deque)
 CACHES = ("__slotnames__", "__annotations_cache__")
 

@@ -108,13 +108,14 @@ class Recorded:
 
 def record(
     f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], is_input: Any, watch: bool = True,
-    patient: bool = True,
+    patient: bool = True, others: Iterable[Any] = (),
 ) -> Recorded:  # fmt: skip
     """Call ``f`` once, with Traced arrays where ``is_input(leaf)``. Raises CompileError for what cannot be compiled.
 
     watch : guard the contents of arrays that the program reads, in case they decided anything else? See ``guards.py``.
+    others : classes of containers among the arguments, and attributes of these.
     """
-    guards = Guards(f, [x for x in pytree.tree_leaves([args, options]) if not is_input(x)])
+    guards = Guards(f, [*others, *[x for x in pytree.tree_leaves([args, options]) if not is_input(x)]])
     waits = WAITS if patient else ()
     parameters = Parameters(guards) if NN_MODULE in sys.modules else None
     ignored: set[int] = set()

@@ -27,7 +27,7 @@ from ...nodes.versions import Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, Nth, Value, layout_of
 from ..program import NUMBERS, Program
-from .doubts import Abandoned, Reporting
+from .doubts import Abandoned, Reporting, check_class
 from .memory import set_items, write_down
 from .traced import Traced
 
@@ -142,6 +142,7 @@ class Tape:
             return x.expr
         if type(x) in NUMBERS or isinstance(x, np.generic):
             return self.program.constant(x)
+        check_class(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
             called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
@@ -189,7 +190,8 @@ class Tape:
         if type(sample) is not np.ndarray:
             return sample
         one = np.full((), sample.flat[0] if sample.size else 0, sample.dtype)
-        if layout_of(sample) is not None or sample.tobytes() != one.tobytes() * sample.size:
+        native = sample.dtype.isnative  # as what repeats it is, a ufunc
+        if layout_of(sample) is not None or not native or sample.tobytes() != one.tobytes() * sample.size:
             return self.new_traced(self.program.constant(sample))
         return self.new_traced(self.program.broadcast(self.program.constant(one), sample.shape, sample))
 

@@ -33,6 +33,7 @@ from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse
 from .memory import (
     cast,
     check_answer,
+    compute_into,
     dummy_of,
     flatten,
     itself,
@@ -175,9 +176,16 @@ class Traced(DuckArray):
         out = options.pop("out", None)
         if out is not None and method == "__call__" and options.get("where", True) is not True:
             result = self.tape.call(run_masked, (ufunc, inputs, options.pop("where"), out), options, fixed=True)
-        else:
-            result = self._ufunc(ufunc, method, inputs, options)
-        return result if out is None else store_results(out, result, assign)
+            return store_results(out, result, assign)
+        result = self._ufunc(ufunc, method, inputs, options)
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return result if out is None else self.store(function, inputs, options, out, result)
+
+    def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
+        """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that."""
+        if isinstance(out[0], Traced) and getattr(result, "dtype", out[0].dtype) != out[0].dtype:
+            result = self.tape.call(compute_into, (function, out[0], *args), options, fixed=True, like=function)
+        return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
@@ -228,7 +236,8 @@ class Traced(DuckArray):
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
             out = options.pop("out")
-            return store_results(out if isinstance(out, tuple) else (out,), function(*args, **options), assign)
+            out = out if isinstance(out, tuple) else (out,)
+            return self.store(function, args, options, out, function(*args, **options))
         if function in LIKES:
             return self._filled(function, args, options)
         if isinstance(x, Traced):
@@ -282,7 +291,7 @@ class Traced(DuckArray):
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
         call = write_down(lambda x: cast(x, *how), cast, (Nth(0), *how), {})
-        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), "astype")
+        value = self.tape.program.call(call, (self.expr,), ("astype", dtype), ("astype", order, casting))
         return self.tape.new_traced(value)
 
     def copy(self, order: str = "C") -> Any:
