@@ -129,7 +129,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Node:
     if holds_node(fill_value) or array_type(fill_value) not in (None, np.ndarray):
         made: Any = np.broadcast_to(fill_value, shape).copy()
         made = made if dtype is None else made.astype(dtype)
-        return made if isinstance(made, NodeRole) else constant_from(made)
+        is_recorded = isinstance(made, NodeRole)
+        return made if is_recorded else constant_from(made)
     return to_be_filled(np.full(shape, fill_value, dtype))
 
 
