@@ -41,6 +41,19 @@ def is_number(x: Any) -> bool:
     return kind in ("i", "u", "f", "c")
 
 
+def kind_of(x: Any) -> Any:
+    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags."""
+    kind = type(x)
+    if kind is str or kind is bool:
+        return x
+    if kind is tuple or kind is list:
+        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
+    if kind is dict:
+        return tuple([(k, kind_of(v)) for k, v in x.items()])
+    dtype = getattr(x, "dtype", None)
+    return kind if dtype is None else (x.shape, dtype)
+
+
 def children(tree: Any) -> list[tuple[str, Any]]:
     """The children of a container, each with the text of its access: ``[0]``, ``['w']``, ``.w``."""
     if isinstance(tree, dict):

@@ -8,6 +8,7 @@ and only where nothing is recorded. The text is made when somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..base.modes import modes
@@ -136,8 +137,9 @@ def shown_operand(record: Any, k: int) -> str:
 
 
 def name_before(call: str, frame: Any) -> str:
-    """What a frame calls a method of: of ``loss.backward()`` ``loss``; empty if it is not known."""
-    return text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
+    """What a frame calls a method of: of ``loss.backward()`` ``loss``; empty if it is not known, or a module."""
+    name = text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].rpartition(call)[0]
+    return "" if isinstance(frame.f_globals.get(name), ModuleType) else name
 
 
 def taken_by(*codes: Any) -> str:

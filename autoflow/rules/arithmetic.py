@@ -278,13 +278,8 @@ rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right
 
 
 def split_ties(g: Array, halves: Array) -> Array:
-    """``g`` for the argument that wins, half of it for each of two that are equal; an exact zero for one that loses,
-    also if g is infinite, as that of the root in ``np.sqrt(np.maximum(x, 0))`` is. (``np.where`` takes ten times as
-    long as the product.)"""
-    sent = 0.5 * g * halves
-    if is_on_host(g) and np.isfinite(numbers_of(g)).all():
-        return sent
-    return np.where(halves, sent, 0)
+    """``g`` for the argument that wins, half of it for each of two that are equal."""
+    return 0.5 * g * halves
 
 
 # How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a

@@ -414,7 +414,7 @@ def skew_normal(x: Array, a: Array) -> Array:
     """The distribution function of ``scipy.stats.skewnorm``: Φ(x) − 2 T(x, a)."""
     import scipy.stats
 
-    return np.reshape(scipy.stats.skewnorm._cdf(x, a), np.broadcast_shapes(x.shape, a.shape))
+    return np.reshape(scipy.stats.skewnorm._cdf(*np.broadcast_arrays(x, a)), np.broadcast_shapes(x.shape, a.shape))
 
 
 def whole(k: Any) -> Array:

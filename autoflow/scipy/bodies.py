@@ -26,7 +26,6 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
 from ..rules import kernel, rule
-from ..rules.distributions import skew_normal
 from ..table.bodies import Copies, home_of, keeping, kept_in
 from ..table.shapes import as_array
 
@@ -366,11 +365,18 @@ def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def by_row(*_: Any) -> Callable[..., Any]:
+    """The distribution function of the skewed normal one, which has a row."""
+    from ..rules.distributions import skew_normal
+
+    return lambda self, x, a: skew_normal(as_array(x), as_array(a))
+
+
 AGAIN = {  # functions of SciPy's that are not only copied: the function, its copy -> what stands for it
     "_PSD.__init__": by_cholesky, "rv_discrete.ppf": quantile_of_counts, "rv_discrete.isf": quantile_of_counts,
     "wishart_gen._process_parameters": with_degrees, "_dirichlet_check_parameters": unless_lazy,
     "rv_continuous._logcdf": with_known_median, "rv_continuous._logsf": with_known_median, "at._op": into_nodes,
-    "skewnorm_gen._cdf": lambda *_: lambda self, x, a: skew_normal(as_array(x), as_array(a)),
+    "skewnorm_gen._cdf": by_row,
 }  # fmt: skip
 
 

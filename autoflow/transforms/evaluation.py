@@ -134,21 +134,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
     ):  # fmt: skip
         return None
     is_one = len(args) == 1 and not options and type(x := args[0]) is np.ndarray  # most often
-    counts = proofs.get(((x.shape, x.dtype),) if is_one else kind_of((args, options) if options else args))
+    counts = proofs.get(((x.shape, x.dtype),) if is_one else pytree.kind_of((args, options) if options else args))
     return None if counts is None or None in counts else counts
-
-
-def kind_of(x: Any) -> Any:
-    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags."""
-    kind = type(x)
-    if kind is str or kind is bool:
-        return x
-    if kind is tuple or kind is list:
-        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
-    if kind is dict:
-        return tuple([(k, kind_of(v)) for k, v in x.items()])
-    dtype = getattr(x, "dtype", None)
-    return kind if dtype is None else (x.shape, dtype)
 
 
 CAPTURED.append(lambda *call: prover("check_captured")(*call))

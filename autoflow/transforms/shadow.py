@@ -38,7 +38,6 @@ from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, v
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
-from .evaluation import kind_of
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -83,7 +82,8 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result, None
-    proofs, kind = ({}, None) if always else (proofs_of(f, memory), kind_of((args, options) if options else args))
+    given = (args, options) if options else args
+    proofs, kind = ({}, None) if always else (proofs_of(f, memory), pytree.kind_of(given))
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
@@ -316,7 +316,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-    proofs, kind = proofs_of(f), ("a call", *words, kind_of((args, options)))
+    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options)))
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 

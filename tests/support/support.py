@@ -66,7 +66,7 @@ def is_scipys(row: Rule) -> bool:
     """Is it a ufunc that NumPy has not, or of one of the modules that import SciPy, or its derivative written there?"""
     if isinstance(row.function, np.ufunc):
         return getattr(np, row.function.__name__, None) is not row.function
-    homes = {getattr(row.function, "__module__", ""), *[f.__globals__["__name__"] for f in row.derivatives.values()]}
+    homes = {getattr(row.function, "__module__", ""), *[f.__module__ for f in row.derivatives.values()]}
     return any([home.startswith(SCIPYS) for home in homes if home])
 
 
