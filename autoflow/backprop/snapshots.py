@@ -206,13 +206,19 @@ class Trial(Snapshot):
     def __init__(self, *roots: Any) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         found = second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        called = [x for x in found if type(x) is types.FunctionType]
-        functions = [x for x in called if second_runs.is_users(x)]
-        transforms = [type(x) for x in found if isinstance(x, FunctionOfFunction)]
-        in_c = [x for x in found if type(x) in FUNCTIONS_IN_C]
-        named = [v for x in found if type(x) is second_runs.Globals for v in x.values().values()]
-        fixed = [kind_of(v) for v in [*named, *[v for x in functions for v in values_of(x)]]]
-        self.codes = (*transforms, *map(operator.attrgetter("__code__"), called), *in_c, *fixed)
+        functions, codes, held = [], [], []  # held: values that functions find, which may decide what they do
+        for x in found:
+            if type(x) is types.FunctionType:
+                codes.append(x.__code__)
+                held += (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+                if second_runs.is_users(x):
+                    functions.append(x)
+                    held += map(cell_value, x.__closure__ or ())
+            elif type(x) is second_runs.Globals:
+                held += x.values().values()
+            elif type(x) in FUNCTIONS_IN_C or isinstance(x, FunctionOfFunction):
+                codes.append(x if type(x) in FUNCTIONS_IN_C else type(x))
+        self.codes = (*codes, *map(kind_of, held))
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
@@ -222,12 +228,6 @@ class Trial(Snapshot):
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
-
-
-def values_of(f: types.FunctionType) -> list[Any]:
-    """The defaults of a function, and the variables of outer functions that it reads."""
-    defaults = *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()
-    return [*defaults, *map(cell_value, f.__closure__ or ())]
 
 
 def kind_of(x: Any) -> Any:

@@ -195,7 +195,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         try:
             if self.fallback and before.iterators:
                 raise CompileError("an iterator that moves on while a function is recorded cannot be put back")
-            others = [x.x if type(x) is Same else x for x in flat(key[:2])]
+            kept = [x for x in flat(key[:2]) if type(x) is Same or (isinstance(x, type) and x.__module__ != "builtins")]
+            others = [x.x if type(x) is Same else x for x in kept]
             recorded = record(self.f, args, options, is_array, self.how["watch"], not self.refused, others)
             entry = Entry(recorded, args, options, self.how)
         except BaseException as error:  # eager code knows whether it is one of the user's

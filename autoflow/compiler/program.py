@@ -31,7 +31,7 @@ from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UF
 # ---------------------------------------------------------------- programs: values in order, each made once
 
 NUMBERS = (bool, int, float, complex)
-kind_of, number_of, sample_of, dtype_of = map(attrgetter, ("kind", "number", "sample", "dtype"))
+kind_of, number_of, sample_of, dtype_of, order_of = map(attrgetter, ("kind", "number", "sample", "dtype", "layout"))
 
 
 class Program:
@@ -96,7 +96,7 @@ class Program:
             sample = function(*map(sample_of, args))
             found = simpler(self, function, args, sample)
             if found is None:
-                if any([v.layout is not None for v in args]):  # NumPy chooses the order of the result by all operands
+                if any(map(order_of, args)):  # NumPy chooses the order of the result by all operands
                     args = tuple(map(self.in_memory, args))
                 found = self.add(Value(UFUNC, function, args, (), sample))
             self.made[key] = found

@@ -55,7 +55,8 @@ def signature(args: Any, options: Any, leaves: list[Any]) -> Any:
         if is_array(x):
             arrays.append(x)
             x = value_of(x)
-            check_class(x)
+            if type(x) is not np.ndarray:
+                check_class(x)
             # Results lie in memory as arguments do, sums add in that order, ``ravel("K")`` reads in it, and whether
             # ``reshape`` makes a view or a copy depends on it.
             parts.append((isinstance(x, np.generic), x.shape, x.dtype, None if x.flags.c_contiguous else x.strides))
@@ -100,6 +101,6 @@ def shape_of(tree: Any) -> Any:
         return None
     steps = [key_of(key) for key in tree] if isinstance(tree, dict) else [step for step, _ in pytree.children(tree)]
     inside = [None if isinstance(x, np.ndarray) else shape_of(x) for x in pytree.branches(tree)]
-    own = {name: x for name, x in getattr(tree, "__dict__", {}).items() if f".{name}" not in steps}
-    others = [(name, shape_of(x), *map(key_of, pytree.tree_leaves(x))) for name, x in own.items()]
+    own = getattr(tree, "__dict__", {}).items()  # attributes, of which some are fields
+    others = own and [(k, shape_of(x), *map(key_of, pytree.tree_leaves(x))) for k, x in own if f".{k}" not in steps]
     return type(tree), tuple(steps), tuple(others), *inside

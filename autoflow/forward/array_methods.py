@@ -282,11 +282,10 @@ class ArrayMethods:
             return apply(GETITEM, (self, ...))
         kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
         scope = sys._getframe(1).f_globals
-        if (kind is np.ndarray and "__keeps_nodes__" in scope) or (
-            isinstance(kind, type) and issubclass(kind, NodeRole)
-        ):
+        is_class = isinstance(kind, type)
+        if "__keeps_nodes__" in scope and is_class and (kind is np.ndarray or issubclass(kind, NodeRole)):
             return self[...]
-        if isinstance(kind, type) and issubclass(kind, self.family.array_type):  # type: ignore[attr-defined]
+        if is_class and issubclass(kind, self.family.array_type) and not issubclass(kind, NodeRole):  # type: ignore[attr-defined]
             copied = not hasattr(self, "_value") and not isinstance(self, ConstantRole)  # of a node, by NumPy in C
             refuse_reader(scope.get("__name__"), self, copied or self.requires_grad)  # type: ignore[attr-defined]
             # A matrix, a recarray computes: in a proof it gets what is in the memory, which a plain array does not.

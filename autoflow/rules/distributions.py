@@ -414,7 +414,8 @@ def skew_normal(x: Array, a: Array) -> Array:
     """The distribution function of ``scipy.stats.skewnorm``: Φ(x) − 2 T(x, a)."""
     import scipy.stats
 
-    return np.reshape(scipy.stats.skewnorm._cdf(*np.broadcast_arrays(x, a)), np.broadcast_shapes(x.shape, a.shape))
+    several = np.broadcast_arrays(*np.atleast_1d(x, a))
+    return np.reshape(scipy.stats.skewnorm._cdf(*several), np.broadcast_shapes(x.shape, a.shape))
 
 
 def whole(k: Any) -> Array:

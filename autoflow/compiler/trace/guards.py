@@ -23,7 +23,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -261,7 +261,7 @@ class Guards:
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
             self.others.append((partial(names.isdisjoint, self.named - names), True))
-        found = {*map(id, self.reached())}
+        found = {*map(id, [*self.roots, *map(itemgetter(2), self.edges)])}
         self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in found]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
