@@ -206,7 +206,9 @@ class Trial(Snapshot):
     def __init__(self, *roots: Any) -> None:
         self.notes, self.large, self.iterators, self.kinds, self.is_whole = [], [], [], {}, True
         found = second_runs.reachable(*roots, referents_of=OF_USERS, limit=SEARCHED)
-        functions, codes, held = [], [], []  # held: values that functions find, which may decide what they do
+        functions: list[types.FunctionType] = []
+        codes: list[Any] = []
+        held: list[Any] = []  # values that functions find, which may decide what they do
         for x in found:
             if type(x) is types.FunctionType:
                 codes.append(x.__code__)

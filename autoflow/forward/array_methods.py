@@ -280,7 +280,7 @@ class ArrayMethods:
         numbers. Another dtype has no derivative: of a node without one a plain array, for reading only."""
         if not args and not options:
             return apply(GETITEM, (self, ...))
-        kind = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
+        kind: Any = options["type"] if list(options) == ["type"] and not args else args[0] if len(args) == 1 else None
         scope = sys._getframe(1).f_globals
         is_class = isinstance(kind, type)
         if "__keeps_nodes__" in scope and is_class and (kind is np.ndarray or issubclass(kind, NodeRole)):
