@@ -414,7 +414,7 @@ def skew_normal(x: Array, a: Array) -> Array:
     """The distribution function of ``scipy.stats.skewnorm``: Φ(x) − 2 T(x, a)."""
     import scipy.stats
 
-    several = np.broadcast_arrays(*np.atleast_1d(x, a))
+    several = [z.copy() for z in np.broadcast_arrays(*np.atleast_1d(x, a))]
     return np.reshape(scipy.stats.skewnorm._cdf(*several), np.broadcast_shapes(x.shape, a.shape))
 
 
