@@ -37,7 +37,7 @@ from scipy import special
 
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, ratio, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
-from ..table.table import primitive, rule
+from ..table.table import kernel, primitive, rule
 
 # ---------------------------------------------------------------- integrals by a parameter: points and weights
 
@@ -409,7 +409,7 @@ def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
     return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
 
 
-@primitive
+@kernel
 def skew_normal(x: Array, a: Array) -> Array:
     """The distribution function of ``scipy.stats.skewnorm``: Φ(x) − 2 T(x, a)."""
     import scipy.stats
