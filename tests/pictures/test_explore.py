@@ -120,7 +120,7 @@ OF_FLOATS = {"frexp", "ldexp", "modf", "nextafter"}
 
 def test_the_rows_of_the_elementary_files_have_javascript():
     for row in rows(scipys=False):
-        home = getattr(row.derivatives.get("x"), "__module__", "")
+        home = getattr(row.derivatives.get("x"), "__module__", None) or ""
         if home.endswith(".arithmetic") and row.name not in OF_FLOATS:
             assert as_javascript(row), row.name
 
