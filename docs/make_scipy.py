@@ -78,7 +78,8 @@ GIVEN: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "interpn": lambda v: ((np.arange(4.0), np.arange(4.0)), v, np.array([[0.3, 1.7], [2.2, 0.6]])),
     "make_interp_spline": lambda v: (T[:4], v[0]),
     "make_smoothing_spline": lambda v: (np.arange(8.0), np.append(v[0], v[1])),
-    "splrep": lambda v: (T[:4], v[0]), "make_splrep": lambda v: (T[:4], v[0]),
+    "splrep": lambda v: (T[:4], v[0]), "splint": lambda v: (0.3, 2.1, (np.arange(10.0), np.append(v[0], v[1]), 3)),
+    "make_splrep": lambda v: (T[:4], v[0]),
     "make_lsq_spline": lambda v: (T, np.append(v[0], v[1, :2]), np.array([0.0] * 4 + [2.5] + [5.0] * 4)),
     "map_coordinates": lambda v: (v, np.array([[0.3, 1.7], [2.2, 0.6]])), "rank_filter": lambda v: (v, 1, 3),
     "affine_transform": lambda v: (v, np.array([[0.9, 0.2], [-0.1, 1.1]])), "histogram": lambda v: (v, 0, 9, 5),
@@ -307,7 +308,7 @@ def kind_of(module: str, name: str, most: int = 100) -> tuple[str, list[str]]:
         return ("rule" if has_rule else "code"), wrong
     if "refused" not in seen and "plain" not in seen and not hasattr(theirs, "rvs") and takes_whole_numbers(theirs):
         return "plain", wrong
-    return next((kind for kind in ("refused", "plain") if kind in seen), "untried"), wrong
+    return max([kind for kind in ("plain", "refused") if kind in seen], key=seen.count, default="untried"), wrong
 
 
 def public_names(module: str) -> tuple[list[str], list[str]]:

@@ -199,8 +199,8 @@ def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: boo
 def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: Any) -> tuple[int, Array, float, int]:
     """``dfitpack.curfit`` of a spline through all points, whose knots it writes into t: how many, and coefficients."""
     spline = COPIES.find(theirs.make_interp_spline)(x, y, memory[-2])
-    t[...] = spline.t
-    return t.size, np.concatenate([spline.c, np.zeros(spline.k + 1)]), 0.0, -1
+    t[: spline.t.size] = spline.t
+    return spline.t.size, np.concatenate([spline.c, np.zeros(spline.k + 1)]), 0.0, -1
 
 
 stand_for(_ppoly, {"evaluate": evaluate_polynomials, "integrate": integrate_polynomials})

@@ -7,7 +7,6 @@ values. (Where the differences to both sides disagree there is a kink, and the d
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import types
 import warnings
@@ -94,23 +93,8 @@ def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
     return wrap(y.astype(np.result_type(y.dtype, np.float64))) if x.dtype.kind in "fc" else y
 
 
-SLOPE = "its derivative is not that of its values"
-
-
 def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
-    """Raise NoRuleError if a copy of the function loses a gradient, or gives other whole numbers. Where its slope is
-    not that of differences, as at a pole that has been filled in, it is tried beside that."""
-    try:
-        return prove_at(np.array, theirs, name, args, options)
-    except NoRuleError as error:
-        with contextlib.suppress(Exception):
-            if SLOPE in str(error):
-                return prove_at(lambda x: x * 1.0137 + 0.0071, theirs, name, args, options)
-        raise
-
-
-def prove_at(place: Callable[[Any], Any], theirs: Any, name: str, args: Any, options: Any) -> str:
-    """The same at the numbers that ``place`` makes of the arguments'."""
+    """Raise NoRuleError if a copy of the function loses a gradient, or gives other whole numbers."""
     load_rules()
     SEEN.array = None
     inputs: list[Any] = []
@@ -121,7 +105,7 @@ def prove_at(place: Callable[[Any], Any], theirs: Any, name: str, args: Any, opt
         return list(leaves(f(*given, **{k: change(example(v, wrap)) for k, v in options.items()}), "fciub"))
 
     def variable(x: Any) -> Any:
-        inputs.append(Variable(place(x)))
+        inputs.append(Variable(x))
         return inputs[-1]
 
     why, cause = "it goes on in C, or with the numbers alone", None
@@ -129,16 +113,16 @@ def prove_at(place: Callable[[Any], Any], theirs: Any, name: str, args: Any, opt
     with switched(**clean, recording=True), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            expected = call(theirs, lambda x: np.array(place(x))[()])  # a scalar, where it wants one
+            expected = call(theirs, lambda x: np.array(x)[()])  # a scalar, where it wants one
         except TypeError:  # it wants an array of no dimensions
-            expected = call(theirs, lambda x: np.array(place(x)))
+            expected = call(theirs, np.array)
         try:
             if expected and not (is_kind("fc", *expected) or any(map(is_lazy, kept_in([*args, *options.values()])))):
                 return "plain"
             found = checked_run(lambda: call(COPIES.find(theirs), variable))
             if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
-                why = SLOPE
-                if is_slope(found, inputs, lambda move: call(theirs, lambda x: move(place(x)))):
+                why = "its derivative is not that of its values"
+                if is_slope(found, inputs, lambda move: call(theirs, move)):
                     return "code"
         except Exception as error:
             why, cause = f"{type(error).__name__}: {error}".partition("\n")[0], error

@@ -283,6 +283,14 @@ def test_curves_of_fitpack(k, ext):
         assert check(call, x)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_as_few_points_as_a_curve_may_have(k):
+    def call(which, y):
+        return importlib.import_module(f"{which}.interpolate").splrep(X[: k + 1], y, k=k)[:2]
+
+    assert check(call, Y[: k + 1])
+
+
 @pytest.mark.parametrize("name", ["exponnorm", "foldnorm", "genextreme", "genpareto", "pearson3", "skewnorm"])
 def test_shapes_of_distributions(name):
     """SciPy's own code writes into arrays of numbers, and asks for a median where it chooses a formula."""
