@@ -196,6 +196,14 @@ def least_squares(x: Array, y: Array, t: Array, k: int, w: Array, *periodic: boo
     return None, None, np.linalg.lstsq(a, y * w[:, None])[0], None, None
 
 
+def fitpack_knots(
+    task: int, x: Array, y: Array, w: Array, xb: Any, xe: Any, k: int, s: float, t: Array, *_: Any
+) -> Any:
+    """The same of SciPy 1.18, which also returns the knots."""
+    n, c, fp, ier = fitpack_curve(task, x, y, w, t, k, s)
+    return n, t, c, fp, ier
+
+
 def fitpack_curve(task: int, x: Array, y: Array, w: Array, t: Array, *memory: Any) -> tuple[int, Array, float, int]:
     """``dfitpack.curfit`` of a spline through all points, whose knots it writes into t: how many, and coefficients."""
     spline = COPIES.find(theirs.make_interp_spline)(x, y, memory[-2])
@@ -208,9 +216,15 @@ stand_for(_dierckx, {"evaluate_spline": evaluate_spline, "_coloc": fill_collocat
 stand_for(_rgi, {
     "find_indices": find_indices, "evaluate_linear_2d": evaluate_linear_2d, "_ndim_coords_from_arrays": coordinates,
 })  # fmt: skip
-stand_for(_fitpack_impl.dfitpack, {
-    "splev": fitpack_values, "splder": fitpack_values, "splint": fitpack_integral, "curfit": fitpack_curve,
-})  # fmt: skip
+if hasattr(_fitpack_impl, "dfitpack"):
+    stand_for(_fitpack_impl.dfitpack, {
+        "splev": fitpack_values, "splder": fitpack_values, "splint": fitpack_integral, "curfit": fitpack_curve,
+    })  # fmt: skip
+else:  # from SciPy 1.18 on
+    stand_for(_fitpack_impl._fitpack, {
+        "splev": fitpack_values, "splint": lambda *of: fitpack_integral(*of)[0],
+        "splder": lambda t, c, k, nu, x, ext: fitpack_values(t, c, k, x, nu, ext), "curfit": fitpack_knots,
+    })  # fmt: skip
 COPIES |= {id(_bsplines.get_lapack_funcs): lapack_functions, id(_rgi.make_ndbspl): Tensor}
 if hasattr(_bsplines, "_lsq_solve_qr"):  # from SciPy 1.15 on; and from 1.17 on RBFInterpolator is in Python, too
     COPIES[id(_bsplines._lsq_solve_qr)] = least_squares

@@ -130,6 +130,7 @@ def test_compiled(name, engine):
         np.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning", "ignore:Implicit casting")  # by NumPy 2.5
 @pytest.mark.parametrize("name", WRITES)
 def test_compiled_into_an_array_of_another_dtype(name):
     """In which sums are then computed: NumPy's bits, or an error where NumPy raises one."""

@@ -244,6 +244,8 @@ CURVES = {
 }  # fmt: skip
 
 
+# From SciPy 1.18 on a spline of numbers computes with an object of numbers alone, and refuses places that are nodes.
+DELEGATES = hasattr(scipy.interpolate.BSpline(np.arange(4.0), np.ones(2), 1), "_delegate_to")
 WITHOUT_SLOPES = {"UnivariateSpline", "interp1d nearest", "interp1d next", "grid nearest"}
 
 
@@ -262,7 +264,10 @@ def test_curves(name, method):
             return METHODS[method](CURVES[name](m, x, y), points)
 
         found = check(call, x)
-        assert found or k < 2 or method != "values" or name in WITHOUT_SLOPES  # a curve of numbers, at nodes
+        is_refused = DELEGATES and name.startswith(("degree", "from_spline", "make_"))
+        assert (
+            found or is_refused or k < 2 or method != "values" or name in WITHOUT_SLOPES
+        )  # a curve of numbers, at nodes
 
 
 @pytest.mark.parametrize("ext", range(4))
@@ -276,7 +281,7 @@ def test_curves_of_fitpack(k, ext):
             m = importlib.import_module(f"{which}.interpolate")
             x, y, p = [*(X, Y, points)[:j], v, *(X, Y, points)[j + 1 :]]
             tck, knots = m.splrep(x, y, k=k), np.concatenate([[X[0]] * (k + 1), X[3:5], [X[-1]] * (k + 1)])
-            fit = m.make_lsq_spline(x, y, knots, k)(p[:7]) if j else 0.0
+            fit = m.make_lsq_spline(x, y, knots, k)(p[:7]) if j == 1 or (j and not DELEGATES) else 0.0
             slope = m.splev(p, tck, 1, ext) if ext != 3 or k == 1 else 0.0  # FITPACK's own ends are refused
             return tck[0], tck[1], m.splev(p, tck, 0, ext), slope, m.splint(p[0], p[6], tck), fit
 
