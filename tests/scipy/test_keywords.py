@@ -31,7 +31,7 @@ from autoflow.scipy.sparse.linalg import ITERATIVE
 SECONDS = 60.0  # for a module, at most
 # Keywords that do not say what is computed, how far iterations go, and with which SciPy ends the process.
 LEFT_OUT = {"out", "where", "callback", "rng", "random_state", "workers", "n_resamples", "rtol", "atol", "maxiter",
-            "structure", "footprint", "overwrite_x", "overwrite_a", "overwrite_b"}  # fmt: skip
+            "structure", "footprint", "relax", "panel_size", "overwrite_x", "overwrite_a", "overwrite_b"}  # fmt: skip
 # What SciPy leaves open: signs and phases of vectors, what iterations or draws find; and the kinks of a median.
 OPEN = {*make_scipy.OPEN, *[f"sparse.linalg.{name}" for name in (*ITERATIVE, "eigs", "lobpcg", "onenormest")],
         "interpolate.barycentric_interpolate", "stats.median_abs_deviation"}  # fmt: skip
