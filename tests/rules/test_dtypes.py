@@ -402,18 +402,18 @@ def dropping_calls() -> dict[str, Any]:
     return found
 
 
-CALLS = dropping_calls()
+DROPS = dropping_calls()
 
 
 def test_every_row_that_drops_imaginary_parts_is_among_the_calls() -> None:
-    assert {row.name for row in DROPPING} <= {name.partition("(")[0] for name in CALLS}
+    assert {row.name for row in DROPPING} <= {name.partition("(")[0] for name in DROPS}
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", DROPS)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_what_goes_back_through_a_dropped_imaginary_part_is_conjugated(name: str) -> None:
     """A real number that came back to a complex record was taken for one of its own: c g instead of conj(c) g."""
-    z, c, h, f = 0.3 + 0.2j, 3 + 4j, 1e-6, CALLS[name]
+    z, c, h, f = 0.3 + 0.2j, 3 + 4j, 1e-6, DROPS[name]
     y = af.Variable(z)
     f(y * c).backward()
 

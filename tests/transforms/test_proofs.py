@@ -328,7 +328,7 @@ class Kept:
     changed shows in an attribute, which is put back."""
 
     def __init__(self, *values: Any) -> None:
-        self.record, self.last = logging.makeLogRecord({"values": [*values]}), None
+        self.record, self.last = logging.makeLogRecord({"values": [*values]}), 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.record.values, name)
