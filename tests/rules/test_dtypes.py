@@ -353,7 +353,7 @@ def test_deviations_of_half_precision_are_not_rounded(f: Any) -> None:
     np.testing.assert_array_equal(np.sign(x.grad), np.sign(wide.grad))
 
 
-DROPPING = [row for row in RULES.values() if {"dtype", "casting"} & {*row.names} and row.holomorphic]
+ROWS_WITH_DTYPE = [row for row in RULES.values() if {"dtype", "casting"} & {*row.names} and row.holomorphic]
 PUBLIC: dict[str, Any] = {  # of rows whose function is called by another one
     "linspace": np.linspace, "einsum": lambda z, **how: np.einsum("i->", z, **how),
     "reduceat": lambda z, **how: np.add.reduceat(z, [0], **how),
@@ -391,7 +391,7 @@ FORMS = {"z": lambda x: [x], "z, 2z": lambda x: [x, 2 * x]}
 def dropping_calls() -> dict[str, Any]:
     """Every row with ``dtype=``, of arrays of few axes, one, two or a list of them; those that NumPy takes."""
     found = dict(WRITES)
-    for row, (text, shape) in itertools.product(DROPPING, SHAPED.items()):
+    for row, (text, shape) in itertools.product(ROWS_WITH_DTYPE, SHAPED.items()):
         is_list = row.variadic and row.name not in PUBLIC
         for form, arrange in ({"[z, z]": lambda x: [[x, x]]} if is_list else FORMS).items():
             f = drops(row, lambda z, shape=shape, arrange=arrange: arrange(np.reshape(z, shape)))
@@ -402,18 +402,18 @@ def dropping_calls() -> dict[str, Any]:
     return found
 
 
-DROPS = dropping_calls()
+CALLS_WITH_DTYPE = dropping_calls()
 
 
 def test_every_row_that_drops_imaginary_parts_is_among_the_calls() -> None:
-    assert {row.name for row in DROPPING} <= {name.partition("(")[0] for name in DROPS}
+    assert {row.name for row in ROWS_WITH_DTYPE} <= {name.partition("(")[0] for name in CALLS_WITH_DTYPE}
 
 
-@pytest.mark.parametrize("name", DROPS)
+@pytest.mark.parametrize("name", CALLS_WITH_DTYPE)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_what_goes_back_through_a_dropped_imaginary_part_is_conjugated(name: str) -> None:
     """A real number that came back to a complex record was taken for one of its own: c g instead of conj(c) g."""
-    z, c, h, f = 0.3 + 0.2j, 3 + 4j, 1e-6, DROPS[name]
+    z, c, h, f = 0.3 + 0.2j, 3 + 4j, 1e-6, CALLS_WITH_DTYPE[name]
     y = af.Variable(z)
     f(y * c).backward()
 
