@@ -409,7 +409,7 @@ KINDS_OF: list[tuple[Any, Kind]] = [
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects
     )),
     (dict, DICT),
-    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], functools.partial(refill_elements, base), same_objects))
+    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], functools.partial(refill_elements, base), same_objects))  # type: ignore[misc]
       for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
     (types.CellType, Kind(
