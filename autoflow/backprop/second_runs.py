@@ -166,7 +166,7 @@ def nothing(x: Any) -> Iterable[Any]:
 
 
 def _of_function(x: Any) -> Iterable[Any]:
-    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__ or None]
+    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
     if is_users(x):
         for names in named_objects(x.__globals__, names_in(x.__code__)):
             found.append(names)

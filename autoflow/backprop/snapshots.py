@@ -335,10 +335,10 @@ def refill_mapping(x: dict[Any, Any], state: dict[Any, Any], base: Any = dict) -
         base.__setitem__(x, key, value)
 
 
-def refill_elements(x: Any, state: list[Any]) -> None:
-    """Restore the elements of a list, a set, ..."""
-    x.clear()
-    (x.update if isinstance(x, set) else x.extend)(state)
+def refill_elements(base: Any, x: Any, state: list[Any]) -> None:
+    """Restore the elements of a list, a deque or a set, by the methods of Python's own class."""
+    base.clear(x)
+    (base.update if base is set else base.extend)(x, state)
 
 
 def refill_bytes(x: Any, state: bytes) -> None:
@@ -375,7 +375,7 @@ def refill_class(x: type, state: dict[str, Any]) -> None:
 def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     """Restore an attribute that is a slot, or the variable of an outer function."""
     with suppress(AttributeError):  # read-only
-        delattr(*place) if state[0] is MISSING else setattr(*place, state[0])
+        object.__delattr__(*place) if state[0] is MISSING else object.__setattr__(*place, state[0])
         return True
     return False
 
@@ -409,7 +409,8 @@ KINDS_OF: list[tuple[Any, Kind]] = [
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects
     )),
     (dict, DICT),
-    ((list, deque, set), Kind(list, refill_elements, same_objects)),
+    *[(base, Kind(lambda x, base=base: [*base.__iter__(x)], functools.partial(refill_elements, base), same_objects))  # type: ignore[misc]
+      for base in (list, deque, set)],
     ((bytearray, array.array, ctypes.Structure.__base__), BYTES),
     (types.CellType, Kind(
         lambda x: [cell_value(x)], lambda x, s: refill_slot((x, "cell_contents"), s), same_objects

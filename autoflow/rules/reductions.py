@@ -147,9 +147,10 @@ def product_of_others(x: Array, axis: Axis) -> Array:
 
 
 def in_dtype(x: Array, dtype: Any) -> Array:
-    """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts."""
+    """The numbers that a reduction with ``dtype=`` computes with: a real dtype drops imaginary parts (and they remain
+    complex numbers, so that what is sent back to x is complex)."""
     drops = dtype is not None and x.dtype.kind == "c" and np.dtype(dtype).kind != "c"
-    return x if dtype is None else as_dtype(np.real(x) if drops else x, dtype)
+    return as_dtype(np.real(x), dtype) + 0j if drops else x if dtype is None else as_dtype(x, dtype)
 
 
 def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .shapes import Array, is_numpys, is_on_host, like_argument, sum_to, zeros
 from .table import primitive, rule
+from .vjps import in_kind_of
 
 ADD_AT: dict[type, Any] = {}  # array type of another library -> its own function for add_at
 
@@ -84,10 +85,10 @@ def is_basic(i: Any) -> bool:
     return True
 
 
-def _part(g: Array, y_shape: tuple[int, ...]) -> Array:
+def _part(g: Array, y_shape: tuple[int, ...], y_dtype: Any) -> Array:
     """``g`` summed to y's shape, where y was broadcast into a place."""
     extra = max(len(y_shape) - g.ndim, 0)  # NumPy lets y have more leading 1s than the place
-    return sum_to(g, y_shape[extra:]).reshape(y_shape)
+    return in_kind_of(y_dtype, sum_to(g, y_shape[extra:]).reshape(y_shape))
 
 
 def _gradient_of_written(g: Array, i: Any) -> Array:
@@ -105,6 +106,8 @@ def _gradient_of_written(g: Array, i: Any) -> Array:
 rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape))
 rule(put_back, "x | i shape", "[·]⊤", r"\operatorname{put\_back}_{$i \to $shape} $x", x=lambda g, i: g[i])
 rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False,
-     x=lambda g, i: setitem(g, 0.0, i), y=lambda g, i, y_shape: _part(_gradient_of_written(g, i), y_shape))  # fmt: skip
+     x=lambda g, i: setitem(g, 0.0, i),
+     y=lambda g, i, y_shape, y_dtype: _part(_gradient_of_written(g, i), y_shape, y_dtype))  # fmt: skip
 rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
-     x=lambda g, view: put_view(g, 0.0, view), y=lambda g, view, y_shape: _part(view(g), y_shape))  # fmt: skip
+     x=lambda g, view: put_view(g, 0.0, view),
+     y=lambda g, view, y_shape, y_dtype: _part(view(g), y_shape, y_dtype))  # fmt: skip

@@ -295,9 +295,19 @@ def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ..
     return values
 
 
+def in_kind_of(dtype: Any, g: Array) -> Array:
+    """``g`` for an operand of that dtype, of which a real ``dtype=`` or a write may have dropped the imaginary part: to
+    a complex one a complex gradient goes back, also where it is a number, so that the rows before it conjugate.
+
+    >>> in_kind_of(np.dtype(complex), np.float64(2.0))
+    np.complex128(2+0j)
+    """
+    return g + 0j if dtype.kind == "c" != g.dtype.kind else g
+
+
 def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[Any]], k: int) -> VJP:
     """The derivative of a sequence's k-th array as a function of (g, saved)."""
-    return lambda g, saved: derivative(g, k, *values(saved))
+    return lambda g, saved: in_kind_of(saved[k].dtype, derivative(g, k, *values(saved)))
 
 
 def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> VJP:

@@ -6,6 +6,8 @@ Python numbers, which take the dtype of the array (NEP 50), NumPy's numbers, whi
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import operator
 import warnings
 from typing import Any
@@ -16,6 +18,7 @@ from support import assert_close, rows, same_bits
 
 import autoflow as af
 from autoflow.base.errors import NoRuleError
+from autoflow.table.table import RULES
 
 Array = Any
 FLOATS = [np.float16, np.float32, np.float64, np.longdouble]
@@ -348,3 +351,77 @@ def test_deviations_of_half_precision_are_not_rounded(f: Any) -> None:
     if f in (np.var, np.std):  # the others round the mean in NumPy's own value
         np.testing.assert_allclose(x.grad, wide.grad, rtol=0.2)
     np.testing.assert_array_equal(np.sign(x.grad), np.sign(wide.grad))
+
+
+ROWS_WITH_DTYPE = [row for row in RULES.values() if {"dtype", "casting"} & {*row.names} and row.holomorphic]
+PUBLIC: dict[str, Any] = {  # of rows whose function is called by another one
+    "linspace": np.linspace, "einsum": lambda z, **how: np.einsum("i->", z, **how),
+    "reduceat": lambda z, **how: np.add.reduceat(z, [0], **how),
+}  # fmt: skip
+SHAPED = {"()": (), "(1,)": (1,), "(1, 1)": (1, 1)}
+
+
+def drops(row: Any, given: Any) -> Any:
+    """The function of a row with a real ``dtype=``, of what ``given`` makes of a number, as one real number."""
+    f, how = PUBLIC.get(row.name, row.function), {"casting": "unsafe"} if "casting" in row.names else {}
+    return lambda z: np.sum(f(*given(z), dtype=float, **how))
+
+
+def written(write: Any) -> Any:
+    """A write of a complex number into real ones."""
+
+    def f(z: Any) -> Any:
+        x = af.array(np.zeros((2, 2)))
+        write(x, z)
+        return np.sum(x)
+
+    return f
+
+
+WRITES = {
+    "copyto": written(lambda x, z: np.copyto(x, z, casting="unsafe")),
+    "view": written(lambda x, z: np.copyto(x.T, z, casting="unsafe")),
+    "element": written(lambda x, z: np.copyto(x[0, 1:], z, casting="unsafe")),
+}
+
+
+FORMS = {"z": lambda x: [x], "z, 2z": lambda x: [x, 2 * x]}
+
+
+def dropping_calls() -> dict[str, Any]:
+    """Every row with ``dtype=``, of arrays of few axes, one, two or a list of them; those that NumPy takes."""
+    found = dict(WRITES)
+    for row, (text, shape) in itertools.product(ROWS_WITH_DTYPE, SHAPED.items()):
+        is_list = row.variadic and row.name not in PUBLIC
+        for form, arrange in ({"[z, z]": lambda x: [[x, x]]} if is_list else FORMS).items():
+            f = drops(row, lambda z, shape=shape, arrange=arrange: arrange(np.reshape(z, shape)))
+            with warnings.catch_warnings(), contextlib.suppress(TypeError, ValueError, IndexError):
+                warnings.simplefilter("ignore")
+                f(0.3 + 0.2j)
+                found[f"{row.name}({form}) of {text}"] = f
+    return found
+
+
+CALLS_WITH_DTYPE = dropping_calls()
+
+
+def test_every_row_that_drops_imaginary_parts_is_among_the_calls() -> None:
+    assert {row.name for row in ROWS_WITH_DTYPE} <= {name.partition("(")[0] for name in CALLS_WITH_DTYPE}
+
+
+@pytest.mark.parametrize("name", CALLS_WITH_DTYPE)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_what_goes_back_through_a_dropped_imaginary_part_is_conjugated(name: str) -> None:
+    """A real number that came back to a complex record was taken for one of its own: c g instead of conj(c) g."""
+    z, c, h, f = 0.3 + 0.2j, 3 + 4j, 1e-6, CALLS_WITH_DTYPE[name]
+    y = af.Variable(z)
+    f(y * c).backward()
+
+    def numbers(z: complex) -> float:
+        return float(af.Constant(f(af.Constant(z * c))).value)
+
+    slopes = [(numbers(z + h * unit) - numbers(z - h * unit)) / (2 * h) for unit in (1, 1j)]
+    np.testing.assert_allclose(y.grad, slopes[0] + 1j * slopes[1], rtol=1e-5, atol=1e-7)
+    w = af.Variable(z)
+    f(w * c).backward(create_graph=True)
+    np.testing.assert_allclose(af.Constant(w.grad).value, y.grad)

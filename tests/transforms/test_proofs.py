@@ -314,7 +314,7 @@ def test_the_call_itself_comes_first_and_runs_once() -> None:
 
 def counting(f: Any) -> tuple[Any, Any]:
     """``f``, and a count of its runs that no snapshot puts back."""
-    total = Kept([0])
+    total = Kept(0)
 
     def counted(v: Any) -> Any:
         total[0] += 1
@@ -323,14 +323,21 @@ def counting(f: Any) -> tuple[Any, Any]:
     return counted, total
 
 
-class Kept(list):  # type: ignore[type-arg]
-    """A list that refuses to be put back."""
+class Kept:
+    """A list held by an object of Python's logging: other threads may use it, so snapshots leave it alone. That it has
+    changed shows in an attribute, which is put back."""
 
-    def clear(self) -> None:
-        """Not by a snapshot."""
+    def __init__(self, *values: Any) -> None:
+        self.record, self.last = logging.makeLogRecord({"values": [*values]}), 0
 
-    def extend(self, values: Any) -> None:
-        """Nor so."""
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.record.values, name)
+
+    def __getitem__(self, k: int) -> Any:
+        return self.record.values[k]
+
+    def __setitem__(self, k: int, value: Any) -> None:
+        self.record.values[k] = self.last = value
 
 
 def test_a_function_is_proved_once_for_each_kind_of_argument() -> None:
@@ -644,6 +651,58 @@ def test_a_snapshot_puts_back_what_an_exception_has_left() -> None:
     before.restore()
     assert items == [1, 2]
     assert n.tolist() == [0.0, 1.0, 2.0]
+
+
+class Guarded:
+    """A slot that only the class itself may set."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "n", 1)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
+
+
+def guarded(base: type) -> Any:
+    """A subclass whose public methods note or refuse changes, with one element."""
+
+    def refuse(self: Any, *args: Any) -> Any:
+        raise RuntimeError("not by this method")
+
+    names = {"append", "extend", "add", "update", "clear", "__iter__", "__setitem__", "move_to_end", "popitem"}
+    return type("Guarded" + base.__name__, (base,), dict.fromkeys(names & {*dir(base)}, refuse))()
+
+
+CHANGES: dict[str, tuple[Any, Any, Any]] = {  # what, how it is changed, and how it is read
+    "list": (guarded(list), lambda x: list.append(x, 2), lambda x: x[:]),
+    "deque": (
+        guarded(collections.deque),
+        lambda x: collections.deque.append(x, 2),
+        lambda x: [*collections.deque.__iter__(x)],
+    ),
+    "set": (guarded(set), lambda x: set.add(x, 2), lambda x: [*set.__iter__(x)]),
+    "dict": (guarded(dict), lambda x: dict.__setitem__(x, 2, 2), lambda x: [*dict.items(x)]),
+    "OrderedDict": (
+        guarded(collections.OrderedDict),
+        lambda x: collections.OrderedDict.__setitem__(x, 2, 2),
+        lambda x: [*dict.items(x)],
+    ),
+    "slot": (Guarded(), lambda x: object.__setattr__(x, "n", 2), lambda x: x.n),
+    "attribute of a function": (lambda: None, lambda x: setattr(x, "calls", 1), lambda x: dict(vars(x))),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_snapshot_runs_no_method_that_a_class_of_the_users_has_replaced(what: str) -> None:
+    x, change, read = CHANGES[what]
+    before, state = read(x), Snapshot([x])
+    change(x)
+    assert read(x) != before
+    assert state.restore()
+    assert read(x) == before
+    assert not state.restore()
 
 
 def test_there_are_three_ways_to_prove() -> None:
