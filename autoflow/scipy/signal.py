@@ -171,7 +171,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tu
     n = x.shape[axis]
     beyond = (*[(0, 0)] * axis, (0, order), *[(0, 0)] * (x.ndim - axis - 1))  # what the filter says after the last x
     state = np.pad(state, [(0, 0)] * axis + [(0, n)] + [(0, 0)] * (x.ndim - axis - 1))
-    y, tail = np.split(recursive(np.pad(x, beyond), b, a, axis) + recursive(state, a[:1], a, axis), [n], axis)
+    y, tail = NP.split(recursive(np.pad(x, beyond), b, a, axis) + recursive(state, a[:1], a, axis), [n], axis)
     return y, recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
 
 
