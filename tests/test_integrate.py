@@ -395,3 +395,20 @@ def test_the_first_area_of_all_is_nothing():
     np.testing.assert_array_equal(y.grad, [1.0, 1.5, 0.5])
     with pytest.raises(ValueError, match="must be"):
         af.integrate.cumulative_trapezoid(y, initial=1.0)
+
+
+@pytest.mark.parametrize(
+    "named", [{"rtol": [1e-9, 1e-10]}, {"atol": (1e-9, 1e-10)}, {"rtol": [1e-9] * 2, "atol": [1e-9] * 2}]
+)
+@pytest.mark.parametrize("by", ["odeint", "solve_ivp"])
+def test_each_equation_may_have_its_own_tolerance(by, named):
+    named = {"rtol": 1e-9, "atol": 1e-9} | {k: np.array(v) for k, v in named.items()}
+    rate = af.Variable(0.5)
+    if by == "odeint":
+        y = af.integrate.odeint(lambda y, t, k: [-k * y[0], -y[1]], [1.0, 2.0], [0.0, 1.0], (rate,), **named)[-1]
+    else:
+        y = af.integrate.solve_ivp(lambda t, y, k: [-k * y[0], -y[1]], (0, 1), [1.0, 2.0], args=(rate,), **named).y[
+            :, -1
+        ]
+    np.sum(y).backward()
+    np.testing.assert_allclose(rate.grad, -np.exp(-0.5), rtol=1e-6)

@@ -169,3 +169,29 @@ def test_odeint_refuses_what_it_does_not_know():
 
     with pytest.raises(TypeError, match="does not know full_output"):
         odeint(lambda y, t: -y, af.Variable(1.0), [0.0, 1.0], full_output=True)
+
+
+@pytest.mark.parametrize("masked", [800.0, 1e300, np.inf])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_logsumexp_knows_nothing_of_what_has_no_weight(masked, axis):
+    """A weight of 0 leaves an element out, however large it is; a small one does not."""
+    b = np.array([[0.0, 1.0], [2.0, 0.0]])
+    given = [np.where(b == 0, v, [[0.0, 0.5], [1.5, 0.0]]) for v in (masked, 0.0)]
+    huge, small = [af.grad(lambda x: np.sum(special.logsumexp(x, axis, b)))(x) for x in given]
+    np.testing.assert_allclose(huge, small)
+    assert np.all(huge[b == 0] == 0)
+    assert np.all(huge[b != 0] > 0)
+
+
+@pytest.mark.parametrize("x", [-1e-300, -1e-10, -1.0, -1e5, -1e10, -1e20, -1e100])
+def test_inverse_of_log_ndtr_has_one_over_its_slope(x):
+    z = float(scipy_special.ndtri_exp(x))
+    slopes = [af.grad(f)(v) for f, v in ((scipy_special.ndtri_exp, x), (scipy_special.log_ndtr, z))]
+    np.testing.assert_allclose(np.prod(slopes), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(5.0, 7.0), (2.0, 3.0), (0.0, 1.0), (5.0, 2.0), (4.5, 2.0), (4.5, 6.5)])
+def test_binomial_coefficients_that_are_zero_have_slopes(n, k):
+    h = 1e-6
+    expected = (scipy_special.binom(n + h, k) - scipy_special.binom(n - h, k)) / (2 * h)
+    np.testing.assert_allclose(af.grad(lambda x: scipy_special.binom(x, k))(n), expected, rtol=1e-6)

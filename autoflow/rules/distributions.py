@@ -494,7 +494,7 @@ with_parameters(special.pdtrc,  "m | k", "Poissonᶜ", r"\operatorname{pdtrc}\le
 
 # The normal distribution and its relatives.
 rule(special.ndtri_exp, "x", "Φ⁻¹eˣ", r"\Phi^{-1}\left(e^{$x}\right)",
-     x=lambda g, x, z: g * (ROOT_2 * ROOT_PI * np.exp(x + 0.5 * (z * z))), domain=(-2.0, -0.2))
+     x=lambda g, z: g * (ROOT_PI / ROOT_2 * special.erfcx(z * (-1 / ROOT_2))), domain=(-2.0, -0.2))
 rule(special.owens_t,   "x y", "T", r"T\left($x, $y\right)",
      x=lambda g, x, y: g * (-0.5 * normal(x) * special.erf(x * y / ROOT_2)),
      y=lambda g, x, y: g * (np.exp(-0.5 * (x * x) * (1 + y * y)) / (2 * math.pi * (1 + y * y))))

@@ -118,7 +118,7 @@ rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gam
      x=lambda g, x, y, z: g * slope_of_poch(x, y, z),
      y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
 rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
-     x=lambda g, x, y, z: g * (z * (special.psi(x + 1) - special.psi(x - y + 1))),
+     x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
      y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
 # Powers and exponentials whose own form is more accurate than the obvious one.
@@ -214,15 +214,16 @@ def slope_in_bend(x: Array, y: Array) -> Array:
     return q * q * (y * over(y, h))
 
 
-def slope_of_poch(x: Array, y: Array, z: Array) -> Array:
+def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
     """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. Left of 1/2, where both may have poles, of a whole y the difference
-    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, 1/Γ(x), which is 0 there, changes."""
+    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, 1/Γ(x), which is 0 there, changes. The
+    same of z times ``scale``, as long as that does not change."""
     top, at, number = x + y, numbers_of(x), numbers_of(y)
     both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
     pole = (at <= 0) & (at == np.floor(at)) & ~both
     t, s = np.where(both, 1 - top, np.where(pole, 1, top)), np.where(both, 1 - x, np.where(pole, 1, x))
     falling = special.gamma(np.where(pole, top, 1)) * slope_of_rgamma(np.where(pole, x, 1))
-    return np.where(pole, falling, z * (special.psi(t) - special.psi(s)))
+    return np.where(pole, scale * falling, z * (special.psi(t) - special.psi(s)))
 
 
 def slope_of_spence(x: Array) -> Array:

@@ -74,15 +74,21 @@ def odeint(
         return func(t, y, *put(values)) if tfirst else func(y, t, *put(values))
 
     def solve(problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
-        return scipy_integrate().odeint(lambda y, s: value_of(problem.at(y, s, values)), y0, t, **options)
+        how = options if y0.size == size else least(options)
+        return scipy_integrate().odeint(lambda y, s: value_of(problem.at(y, s, values)), y0, t, **how)
 
     y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
-    problem = Ivp(slope, solve)
+    problem, size = Ivp(slope, solve), y0.size
     start, first, *plain = plain_arrays([y0, t, *arrays])
     refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
     if unknown_options("odeint", ACCURACY, options, [y0, t, *arrays]):
         return solve(problem, start, first, plain)
     return Trajectory.apply(y0, t, *arrays, problem=problem)
+
+
+def least(options: dict[str, Any]) -> dict[str, Any]:
+    """The options for the adjoint state, which is longer than y: of several tolerances the least one."""
+    return {k: float(np.min(v)) if k in ("rtol", "atol") else v for k, v in options.items()}
 
 
 ACCURACY = set("rtol atol mxstep mxhnil hmax hmin h0 mxordn mxords".split())  # noqa: SIM905 - options of odeint
@@ -186,9 +192,7 @@ class Stepping:
     """How to solve with solve_ivp: the ``solve`` of a Problem."""
 
     def __init__(self, method: Any, options: dict[str, Any]) -> None:
-        self.method, self.options = method, {k: v for k, v in options.items() if k in TOLERANCES}
-        if np.ndim(self.options.get("atol", 0.0)):
-            self.options["atol"] = float(np.min(self.options["atol"]))  # the adjoint state is longer than y
+        self.method, self.options = method, least({k: v for k, v in options.items() if k in TOLERANCES})
 
     def __call__(self, problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
         def slope(s: float, y: Array) -> Array:

@@ -47,9 +47,8 @@ def evaluate_polynomials(c: Array, x: Array, points: Array, nu: int, extrapolate
     z: Any = np.zeros((len(i), c.shape[2]), out.dtype)
     for m in range(n - nu):
         z = z * s + c[m, i] * np.prod(np.arange(n - m - nu, n - m), dtype=float)
-    inside = (sign * numbers_of(points) >= sign * numbers_of(x)[0]) & (
-        sign * numbers_of(points) <= sign * numbers_of(x)[-1]
-    )
+    at, ends = sign * numbers_of(points), sign * numbers_of(x)
+    inside = (at >= ends[0]) & (at <= ends[-1])
     out[...] = z if extrapolate else np.where(inside[:, None], z, np.nan)
 
 

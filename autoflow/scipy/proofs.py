@@ -66,13 +66,13 @@ def numbers(x: Any) -> Any:
 
 def kind(x: Any) -> Any:
     """What two calls must have in common to be proved by one of them."""
-    if isinstance(x, (list, tuple)):
-        return type(x), *map(kind, x)
+    if isinstance(x, (list, tuple, dict)):
+        return type(x), *map(kind, x.items() if isinstance(x, dict) else x)
     if is_copy(x):
         return type(x), kind([*attributes(x).values()])
-    if hasattr(x, "dtype"):
+    if isinstance(x, np.inexact) or (hasattr(x, "dtype") and not isinstance(x, np.generic)):
         return x.shape, x.dtype, is_ours(x), type(x).__name__
-    return type(x), x if isinstance(x, (str, int, float)) else getattr(x, "__code__", None)
+    return type(x), x if isinstance(x, (str, int, float, np.generic)) else getattr(x, "__code__", None)
 
 
 def example(x: Any, wrap: Callable[[Any], Any]) -> Any:

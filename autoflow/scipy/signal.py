@@ -161,19 +161,18 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tu
     if max(np.ndim(numbers_of(v)) for v in (b, a)) > 1:
         raise ValueError("The coefficients b and a of a filter are one-dimensional.")
     x, b, a = as_array(x), *[np.reshape(as_array(v), -1) for v in (b, a)]
-    dtype = np.result_type(x.dtype, b.dtype, a.dtype, np.float32)
+    state = as_array(0.0 if zi is None else zi)
+    dtype = np.result_type(x.dtype, b.dtype, a.dtype, np.float32 if zi is None else state.dtype)
     x, b, a = x.astype(dtype), b.astype(dtype), a.astype(dtype)
-    y = recursive(x, b, a, axis)
     if zi is None:
-        return y
+        return recursive(x, b, a, axis)
     (axis,), order = axes_of(axis, x.ndim), max(b.size, a.size) - 1
+    state = np.broadcast_to(state.astype(dtype), (*x.shape[:axis], *state.shape[axis : axis + 1], *x.shape[axis + 1 :]))
     n = x.shape[axis]
     beyond = (*[(0, 0)] * axis, (0, order), *[(0, 0)] * (x.ndim - axis - 1))  # what the filter says after the last x
-    state = np.pad(as_array(zi).astype(dtype), [(0, 0)] * axis + [(0, n)] + [(0, 0)] * (x.ndim - axis - 1))
-    y = recursive(np.pad(x, beyond), b, a, axis) + recursive(state, a[:1], a, axis)
-    first = (slice(None),) * axis
-    tail = y[(*first, slice(n, None))]
-    return y[(*first, slice(n))], recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
+    state = np.pad(state, [(0, 0)] * axis + [(0, n)] + [(0, 0)] * (x.ndim - axis - 1))
+    y, tail = NP.split(recursive(np.pad(x, beyond), b, a, axis) + recursive(state, a[:1], a, axis), [n], axis)
+    return y, recursive(tail, a / a[0], np.ones_like(a[:1]), axis)
 
 
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[Node, Node]:

@@ -50,7 +50,9 @@ def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
         return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
     shape = np.broadcast_shapes(x.shape, np.shape(b))
     g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
-    return sum_to(g * b * np.exp(x - z), x.shape)
+    log = x - z
+    masked = (numbers_of(b) == 0) & (np.exp(numbers_of(log)) == np.inf)
+    return sum_to(g * b * np.exp(np.where(masked, 0, log)), x.shape)
 
 
 def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:

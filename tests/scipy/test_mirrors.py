@@ -20,6 +20,7 @@ import autoflow as af  # noqa: E402
 from autoflow.errors import LoopWarning, NoRuleError  # noqa: E402
 from autoflow.scipy import fft, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats  # noqa: E402
 from autoflow.scipy.mirrors import on_nodes  # noqa: E402
+from autoflow.scipy.proofs import kind  # noqa: E402
 from autoflow.scipy.sparse import linalg as sparse_linalg  # noqa: E402
 from autoflow.scipy.spatial import distance  # noqa: E402
 from autoflow.table.table import RULES  # noqa: E402
@@ -289,3 +290,55 @@ def test_nothing_of_scipy_is_changed():
     before = scipy.stats.skew, scipy.stats.skew.__code__, scipy.stats.skew.__globals__["np"]
     stats.skew(af.Variable(X[0]))
     assert (scipy.stats.skew, scipy.stats.skew.__code__, scipy.stats.skew.__globals__["np"]) == before
+
+
+@pytest.mark.parametrize("kinds", ["fff", "ffd", "fdf", "dff", "ddD", "dDd", "Ddd", "ffD", "lld"])
+def test_a_filter_has_the_precision_of_its_state_as_well(kinds):
+    x, b, zi = [v.astype(kind) for v, kind in zip((3 * X, B, np.full((3, 1), 1 / 3)), kinds, strict=True)]
+    zi = zi * (1 + 2j) if kinds[2] == "D" else zi
+    for state in (zi, zi[:1]):  # SciPy broadcasts it
+        expected = scipy.signal.lfilter(b, A.astype(b.dtype), x, zi=state)
+        found = signal.lfilter(b, A.astype(b.dtype), x, zi=af.Variable(state))
+        for z, y in zip(found, expected, strict=True):
+            assert z.dtype == y.dtype
+            np.testing.assert_allclose(z.value, y, rtol=1e-5 if y.dtype.char in "fF" else 1e-12)
+    with pytest.raises(ValueError):  # noqa: PT011 - NumPy's words, or SciPy's
+        signal.lfilter(b, A, af.Variable(X[0]), zi=np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("name", [*sparse_linalg.ITERATIVE, "spsolve"])
+def test_the_gradient_of_a_column_is_a_column(name):
+    """Solvers make one vector of it."""
+    matrix = scipy.sparse.csc_array(np.diag([4.0, 3.0, 2.0]))
+    b = af.Variable([[1.0], [2.0], [3.0]])
+    solve, theirs = [getattr(home, name) for home in (sparse_linalg, scipy.sparse.linalg)]
+    z, expected = [
+        found[0] if isinstance(found, tuple) else found for found in (solve(matrix, b), theirs(matrix, b.value))
+    ]
+    assert z.shape == expected.shape
+    z.sum().backward()
+    np.testing.assert_allclose(b.grad, [[1 / 4], [1 / 3], [1 / 2]])
+
+
+@pytest.mark.parametrize("node", [False, True])
+def test_factors_are_those_of_the_matrix_as_it_was(node):
+    """SciPy's do not change with the matrix."""
+    rows = np.arange(2)
+    data = np.array([4.0, 2.0])
+    matrix = sparse.csc_array((af.Variable(data) if node else data, (rows, rows)), shape=(2, 2))
+    lu, solve = sparse_linalg.splu(matrix), sparse_linalg.factorized(matrix)
+    matrix[0, 0] = 100.0
+    for z in (lu.solve(af.Variable(np.ones(2))), solve(af.Variable(np.ones(2)))):
+        np.testing.assert_allclose(z.value, [0.25, 0.5])
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ({"a": 1}, {"a": 2}), ({"a": 1}, {"b": 1}), (np.int64(1), np.int64(2)), (np.str_("wrap"), np.str_("same")),
+    (np.bool_(True), np.bool_(False)), ({"a": np.ones(2)}, {"a": af.Variable(np.ones(2))}), (1, 1.0), (1, True),
+    ([1, 2], (1, 2)), (np.ones(2), np.ones(3)), (np.ones(2), np.ones(2, np.float32)), (np.ones(2), [1.0, 1.0]),
+])  # fmt: skip
+def test_a_proof_is_for_one_kind_of_arguments(one, other):
+    """What may choose another way through SciPy's code makes another kind, also in containers."""
+    for wrap in (lambda x: x, lambda x: [x], lambda x: {"key": (x,)}):
+        assert kind(wrap(one)) == kind(wrap(copy.copy(one)))
+        assert repr(kind(wrap(one))) != repr(kind(wrap(other)))

@@ -103,7 +103,8 @@ def iterative(name: str) -> Callable[..., Any]:
         if unknown := {"x0", "M", "callback"} & options.keys():
             raise NoRuleError(f"scipy.sparse.linalg.{name} of a node does not know {', '.join(sorted(unknown))}=")
         data, rows, columns = elements(A, b)
-        return sparse_solve(data, as_array(b), rows, columns, name, options), 0
+        b = np.ravel(b) if np.shape(b)[1:] == (1,) else as_array(b)
+        return sparse_solve(data, b, rows, columns, name, options), 0
 
     solve.__name__ = solve.__qualname__ = name
     solve.__doc__ = (
@@ -131,11 +132,12 @@ class Factors:
 
 def splu(A: Any, *args: Any, **options: Any) -> Any:  # noqa: N803
     """``scipy.sparse.linalg.splu``: its numbers are SciPy's, and ``solve`` takes nodes."""
-    return Factors(A, theirs.splu(numbers(A), *args, **options))
+    return Factors(A.copy(), theirs.splu(numbers(A), *args, **options))
 
 
 def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803
     """The function that solves A x = b."""
+    A = A.copy()  # noqa: N806 - it may be changed
     solve: Any = None if has_node([getattr(A, "data", A)]) else theirs.factorized(A)
     return lambda b: np.reshape(spsolve(A, b), np.shape(b)) if solve is None or has_node([b]) else solve(b)
 

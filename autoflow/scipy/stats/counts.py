@@ -214,7 +214,7 @@ class Dirichlet(Distribution):
         if is_on_host(x) and np.any((at == 0) & (numbers_of(alpha) < 1).reshape(-1, *[1] * (at.ndim - 1))):
             raise ValueError("dirichlet: x is 0 where alpha is less than 1: the density is infinite there")
         powers = np.sum(special.xlogy(alpha - 1, x.T), axis=-1)
-        return powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha))
+        return np.squeeze(powers + special.gammaln(np.sum(alpha)) - np.sum(special.gammaln(alpha)))
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Node:
         """The density."""
@@ -253,7 +253,8 @@ class MultivariateNormal(Distribution):
             return self._on_subspace(d, cov)
         low = np.linalg.cholesky(cov)
         z = np.linalg.solve(low, d[..., None])[..., 0]
-        return -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
+        z = -0.5 * (np.sum(z * z, axis=-1) + cov.shape[0] * LOG_2PI) - np.sum(np.log(np.diagonal(low)))
+        return np.squeeze(z)
 
     pdf = Dirichlet.pdf
 
@@ -302,7 +303,7 @@ class MultivariateNormal(Distribution):
         z = -0.5 * (quadratic + rank * LOG_2PI + np.sum(np.log(values)))
         rest = numbers_of(d) - numbers_of(d) @ numbers_of(vectors) @ numbers_of(vectors).T
         inside = np.linalg.norm(rest, axis=-1) < 1e3 * 1e6 * np.finfo(cov.dtype).eps
-        return chosen(inside, z, -math.inf, np.asarray(True))
+        return np.squeeze(chosen(inside, z, -math.inf, np.asarray(True)))
 
 
 class Wishart(Distribution):

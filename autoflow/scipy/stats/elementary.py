@@ -18,7 +18,7 @@ from scipy import special
 
 from ...rules.distributions import log1p_square, log_betainc, log_gammainc, log_half_step, log_stdtr, psi_difference
 from ...table.shapes import Array, as_array, numbers_of
-from .continuous import Continuous, Symmetric, formulas, tails_of
+from .continuous import Continuous, Symmetric, formulas, harmless, tails_of
 
 # ---------------------------------------------------------------- by exponentials, logarithms and powers
 
@@ -269,6 +269,11 @@ class StudentsT(Symmetric):
     """``t(df)``: the density is proportional to (1 + z²/df)^(−(df + 1)/2)."""
 
     _name, _shapes, _order = "t", ("df",), staticmethod(lambda df: df)
+
+    def _standard(self, call: str, args: Any, named: Any) -> tuple[list[Any], Any, Any]:
+        """For df = ∞ it is the normal distribution, which has the same numbers as that of df = 1e30."""
+        (df,), loc, scale = super()._standard(call, args, named)
+        return [harmless(np.not_equal(numbers_of(df), np.inf), df, 1e30)], loc, scale
 
     def _logpdf(self, z: Array, df: Any) -> Array:
         return log_half_step(df / 2) - 0.5 * np.log(df * math.pi) - (df + 1) / 2 * log1p_square(z / np.sqrt(df))

@@ -160,3 +160,18 @@ def test_outside_of_the_support_of_vectors():
                 dist.logpdf(np.array(x, float), 3.0, np.array(scale, float))
             said.append(str(error.value))
         assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("method", [method for method in EVERY if hasattr(scipy_stats.t, method)])
+def test_infinitely_many_degrees_of_freedom(method):
+    """Then Student's distribution is the normal one, as SciPy's."""
+    at = {"ppf": ([0.0, 0.2, 0.9],), "isf": ([0.0, 0.2, 0.9],)}.get(
+        method, ([-50.0, -0.3, 0.0, 2.0],) if method in AT else ()
+    )
+    expected = getattr(scipy_stats.t, method)(*at, inf, 0.5, 2.0)
+    df = af.Variable(inf)
+    found = getattr(stats.t, method)(*at, df, 0.5, 2.0)
+    np.testing.assert_allclose(getattr(found, "value", found), expected, rtol=1e-13)
+    if method != "mean":  # it does not depend on df
+        np.sum(found).backward()
+        assert df.grad == 0

@@ -165,3 +165,15 @@ def moved_by_df(h):
         half = LOW @ (np.tril(a, -1) + np.sqrt(moved)[..., None] * np.eye(2))
         ends.append(np.mean(np.sum(weight * (half @ half.mT), axis=(-2, -1))))
     return (ends[0] - ends[1]) / (2 * h)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 1), (4, 1), (1, 4), (2, 1, 4), (1, 3, 1)])
+@pytest.mark.parametrize("k", [1, 3])
+def test_densities_of_vectors_have_the_shapes_of_scipy(shape, k):
+    x, mean, cov = np.full((*shape, k), 0.3), np.zeros(k), np.eye(k)
+    found = stats.multivariate_normal.logpdf(af.Variable(x), mean, cov)
+    assert found.shape == scipy_stats.multivariate_normal.logpdf(x, mean, cov).shape
+    if len(shape) < 2 and k > 1:
+        x, alpha = np.full((k, *shape), 1 / k), np.ones(k)
+        found = stats.dirichlet.logpdf(af.Variable(x), alpha)
+        assert found.shape == np.shape(scipy_stats.dirichlet.logpdf(x, alpha))
