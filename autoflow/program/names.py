@@ -99,10 +99,7 @@ class Naming:
     def operand(self, record: Any, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)
-        if text is not None:
-            *_, (text, place) = meanings(text, record.place, record.last)
-            text = self.with_object(text, place)
-        return text
+        return None if text is None else self.with_object(*[*meanings(text, record.place, record.last)][-1])
 
     def write(self, record: Any) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
@@ -329,8 +326,7 @@ class Naming:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            text = self.operand_text(user, slot)
-            known = meanings(text, user.place, user.last) if text is not None else ()
+            known = meanings(self.operand_text(user, slot), user.place, user.last)
             text = next((said for said, place in known if whole(place) is whole(r.place)), None)
             if text is not None and text.isidentifier():
                 names.add(text)
@@ -426,10 +422,9 @@ def caller_of(call: Activation) -> Expression | None:
 def meanings(text: str | None, place: Any, last: int) -> Iterator[tuple[str, Any]]:
     """What a name is at an instruction: itself, then what each caller has given for it, while it is a parameter; and
     where each of them is said."""
-    for _ in range(DEEPEST):
-        if text is not None:
-            yield text, place
-        if text is None or type(place) is not Activation or is_set_before(place.code, text, last):
+    while text is not None:
+        yield text, place
+        if type(place) is not Activation or is_set_before(place.code, text, last):
             return
         text, place, last = argument(place, text), place.parent, place.call
 
