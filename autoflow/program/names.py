@@ -9,13 +9,15 @@ that called ``__init__`` says what its object was assigned to, also when the obj
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+import dis
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from itertools import groupby, pairwise
+from types import CodeType
 from typing import Any
 
 from .places import LATER, Activation
-from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_path, written
+from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_module, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -54,6 +56,7 @@ class Naming:
         self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
         self.given: dict[tuple[Any, str], list[Any]] = {}  # (the call, a name) -> the records that it was given to
+        self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
         self.name_leaves()
         self.name_records()
@@ -96,7 +99,7 @@ class Naming:
     def operand(self, record: Any, slot: int) -> str | None:
         """The name of a plain operand where it is used, or in the caller."""
         text = self.operand_text(record, slot)
-        return None if text is None else self.in_caller(text, record.place)
+        return None if text is None else self.with_object(*[*meanings(text, record.place, record.last)][-1])
 
     def write(self, record: Any) -> str:
         """The statement that writes a record's value into an array: ``f[1:] −= …``; empty if no statement does."""
@@ -144,7 +147,7 @@ class Naming:
 
     # -- leaves
 
-    def stored(self, found: Expression, activation: Any, last: int, index: int, depth: int = 0) -> str | None:
+    def stored(self, found: Expression, activation: Any, last: int, index: int | None, depth: int = 0) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
         target = found.target
         if target is RETURNED:
@@ -152,7 +155,7 @@ class Naming:
             above = caller_of(outer)
             if not above or depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
-            return self.stored(above, outer.parent, outer.call, outer.index, depth + 1)
+            return self.stored(above, outer.parent, outer.call, None, depth + 1)
         text = target_text(target, index)
         inlined = activation.code.co_name not in FRAMES and isinstance(target, list) and COUNT in target
         if text is None or (inlined and len(list(found.loops())) > 1):
@@ -202,17 +205,6 @@ class Naming:
         texts = (self.operand(r, slot) for r, slot in self.users.get(id(x), ()))
         return next((text for text in texts if text is not None), None)
 
-    def in_caller(self, text: str, place: Any) -> str:
-        """What the caller has given, if ``text`` is a parameter of the function there."""
-        for _ in range(DEEPEST):
-            if type(place) is not Activation or not text.isidentifier():
-                break
-            given = argument(place, text)
-            if given is None:
-                break
-            text, place = given, place.parent
-        return self.with_object(text, place)
-
     @staticmethod
     def fits(record: Any, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
@@ -221,6 +213,9 @@ class Naming:
             return True
         p = record.parents[slot]
         is_inside = getattr(p, "place", None) is record.place and p.last == record.last
+        if p is None and isinstance(call := found.node, ast.Call):  # a method, or a library, may have data of its own
+            is_ours = isinstance(call.func, ast.Name) and not is_module(call.func, found.source.imported)
+            return slot == 0 and is_ours and len(found.operands()) == 1 and not call.keywords
         return slot == 0 and len(found.operands()) == 1 and not is_inside
 
     # -- records
@@ -285,7 +280,7 @@ class Naming:
                 self.given[key, text].append(r)
                 return True
         if target is RETURNED and type(r.place) is Activation:
-            name, call = self.returned(r.place)
+            name, call = self.returned(r.place, r)
         else:
             name, call = target_text(target), function_of(r.place)
         if name is not None and call is None:
@@ -294,15 +289,15 @@ class Naming:
             self.give(r, call, name)
         return name is not None
 
-    def returned(self, activation: Any, depth: int = 0) -> tuple[str | None, Any]:
-        """What the caller does with the value of a call: the target, and the call that has it; else the call's own
-        text."""
+    def returned(self, activation: Any, r: Any, depth: int = 0) -> tuple[str | None, Any]:
+        """What the caller does with the value ``r`` of a call: the target, and the call that has it; else the call's
+        own text. Nothing if a library has called the function, and has computed with its value."""
         called = function_around(activation, COMPREHENSIONS)
         above = caller_of(called)
-        if not above or depth > DEEPEST:
+        if not above or depth > DEEPEST or self.latest.get((called.parent.whole, called.call), 0) > r.number:
             return None, None
         if above.target is RETURNED:
-            return self.returned(called.parent, depth + 1)
+            return self.returned(called.parent, r, depth + 1)
         text = target_text(above.target)
         if text is not None:
             return text, function_of(called.parent)
@@ -331,9 +326,8 @@ class Naming:
         """The variable that it is in wherever the call that made it uses it."""
         names = set()
         for user, slot in self.users.get(id(r), ()):
-            text, place = self.operand_text(user, slot), user.place
-            if text is not None and whole(place) is not whole(r.place):
-                text = argument(place, text) if type(place) is Activation else None
+            known = meanings(self.operand_text(user, slot), user.place, user.last)
+            text = next((said for said, place in known if whole(place) is whole(r.place)), None)
             if text is not None and text.isidentifier():
                 names.add(text)
         return names.pop() if len(names) == 1 else None
@@ -423,6 +417,23 @@ def caller_of(call: Activation) -> Expression | None:
             if handed == own and x not in functions:
                 return None
     return found
+
+
+def meanings(text: str | None, place: Any, last: int) -> Iterator[tuple[str, Any]]:
+    """What a name is at an instruction: itself, then what each caller has given for it, while it is a parameter; and
+    where each of them is said."""
+    while text is not None:
+        yield text, place
+        if type(place) is not Activation or is_set_before(place.code, text, last):
+            return
+        text, place, last = argument(place, text), place.parent, place.call
+
+
+@cache
+def is_set_before(code: CodeType, name: str, last: int) -> bool:
+    """Does a code store something in a variable before that instruction? Then a parameter is not what was given."""
+    stores = [x.argval for x in dis.get_instructions(code) if x.offset < last and x.opname.startswith("STORE_")]
+    return any([name in (x if isinstance(x, tuple) else (x,)) for x in stores])
 
 
 def argument(call: Activation, name: str) -> str | None:

@@ -22,6 +22,7 @@ FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
 CELLS = ("<", "ipykernel")  # what the names of files that are compiled statement by statement begin with, or contain
 INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+DISPLAYS = (*INNER, ast.Dict, ast.List, ast.Tuple)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -589,7 +590,7 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
         case ast.Assign() | ast.AugAssign() if isinstance(getattr(node, "ctx", None), ast.Store):
             return one_target(node)
         case ast.For() | ast.AsyncFor() | ast.comprehension() if parent.iter is node:
-            return one_target(parent.target)
+            return None if isinstance(node, DISPLAYS) else one_target(parent.target)
         case ast.Tuple() | ast.List():
             return in_display(node, parent, above)
         case ast.Dict():

@@ -347,3 +347,14 @@ def test_of_hundreds_of_variables_in_one_operation_the_first_are_drawn():
     drawn = graph(np.stack([af.Variable(float(i)) for i in range(300)])).drawn
     assert [v.title for v in drawn.nodes] == [*[f"var_{i}" for i in range(12)], "stack"]
     assert drawn.notes[0].startswith("301 nodes; showing 13: the nearest to the output; 288 cards are hidden")
+
+
+def test_parts_with_other_options_are_not_alike():
+    def turned(x, axis):
+        return np.cumsum(np.tanh(np.sin(x)), axis=axis)
+
+    for axes, folded in (([0] * 12, True), ([0, 1] * 6, False)):
+        x = af.Variable(np.ones((2, 2)), name="x")
+        for axis in axes:
+            x = turned(x, axis)
+        assert ("alike" in x.graph(gradients=False).to_svg()) == folded

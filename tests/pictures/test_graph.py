@@ -83,7 +83,7 @@ def test_gradients_appear_after_backward_and_are_of_one_pass():
     two = graph(a5)
     assert by_title(two)["x"].gradient == by_title(one)["x"].gradient
     assert by_title(two)["x"].notes == (
-        f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 passes",
+        f"x.grad = {number(2 * float(one.nodes[0].gradient.elements[0]), 4)}, 2 times this gradient",
     )
     x.grad = 1.0
     assert by_title(graph(a5))["x"].notes == ("x.grad = 1, of other passes too",)

@@ -301,3 +301,24 @@ def test_sums_are_those_of_no_context_of_the_users():
     with decimal.localcontext() as context:
         context.prec = 2
         assert a5.graph().to_svg() == before
+
+
+@pytest.mark.parametrize("last", [lambda x: x + 1.0, lambda x: x - 1.0], ids=["sum", "less"])
+def test_the_second_factor_of_a_product_of_matrices_keeps_its_parentheses(last):
+    x = af.Variable(np.eye(2), name="x")
+    for product in (np.matmul, np.outer, np.kron):
+        text = product(x, last(x)).formula(expand=True)
+        assert rf"\left({last(x).formula(expand=True)}\right)" in text
+
+
+def test_options_of_what_has_no_operator_in_front_stand_behind_it():
+    x = af.Variable(np.arange(1.0, 9.0).reshape(2, 2, 2), name="x")
+    found = {str(y.formula()) for y in (np.linalg.norm(x, axis=0), np.transpose(x, (1, 0, 2)), np.swapaxes(x, 0, 2))}
+    assert len(found) == 3
+    assert all(["_{" in text for text in found])
+
+
+def test_complex_numbers_keep_their_exponents_and_parentheses():
+    x = af.Variable(2.0, name="x")
+    assert r"1.5 \cdot 10^{-7}" in np.abs(x * (2 - 1.5e-7j)).formula()
+    assert "x*(2 - 1j)" in str(np.abs(x * (2 - 1j)).graph(gradients=False))

@@ -128,7 +128,7 @@ def test_many_paths_are_counted_and_not_walked():
     why = x.why(y, paths=2)
     assert why.count == 2**50
     assert len(why.paths) == 2
-    assert f"{2**50 - 2:,} smaller ones are left out" in str(why)
+    assert f"{2**50 - 2:,} others, none of them larger, are left out" in str(why)
     for _ in range(100):
         y = y + y
     assert x.why(y).count == MANY

@@ -429,3 +429,84 @@ def test_sets_have_no_order_and_other_constants_are_told_apart(text, constant, i
     names["f"].__code__ = code.replace(co_consts=(*before, constant))
     doubled, _ = names["f"](af.Variable(1.0))
     assert told(doubled) == ["doubled" if is_the_text else None]
+
+
+def test_what_is_looped_over_is_not_its_entries():
+    """``y`` is an entry of ``[x*2, x*3]``; it has none itself."""
+    x, total = af.Variable(3.0), 0.0
+    for y in [x * 2, x * 3]:
+        total = total + np.sin(y)
+    for a, b in [(x * 4, x * 5), (x * 6, x * 7)]:
+        total = total + a / b
+    for w in [af.Variable(1.0), af.Variable(2.0)]:
+        total = total * w
+    for v in [af.Variable(k) for k in (3.0, 4.0)]:
+        total = total * v
+    records = sorted(ancestors(total.grad_fn), key=lambda r: r.number)
+    program = Naming(records)
+    names = {program.name(r) for r in records}
+    assert {"y₁", "y₂", "a₁", "a₂", "b₁", "b₂", "w₁", "w₂", "v₁", "v₂"} <= names
+    assert not [name for name in names if name and "[" in name]
+
+
+def test_a_variable_that_a_function_has_made_for_a_list_has_its_own_place_there():
+    def make():
+        return af.Variable(1.0)
+
+    ws = [make() for _ in range(3)]
+    program = Naming(ancestors((ws[2] * ws[0] * ws[1]).grad_fn))
+    assert [program.name(w) for w in ws] == ["ws[0]", "ws[1]", "ws[2]"]
+
+
+def test_a_parameter_is_what_the_caller_has_given_until_it_is_stored_in():
+    def scaled(c, w):
+        c = c / c.max()
+        return c * w
+
+    def plain(c, w):
+        return c * w
+
+    data, w = np.arange(4.0), af.Variable(np.ones(4))
+    for function, name in ((scaled, "c"), (plain, "data")):
+        record = function(data, w).grad_fn
+        assert Naming(ancestors(record)).operand(record, 0) == name
+
+
+def test_a_name_of_a_function_between_is_not_one_of_the_function_around():
+    def inner(x):
+        return np.sin(x)
+
+    def outer(z):
+        return inner(z)
+
+    z = af.Variable(3.0)
+    y = outer(z * 2)
+    assert Naming(ancestors(y.grad_fn)).name(y.grad_fn.parents[0]) is None
+
+
+LIBRARY = "class Solver:\n    def __init__(self, f): self.f = f\n    def go(self, x): return 3 * self.f(x)\n"
+
+
+def test_a_library_that_computes_with_the_value_of_a_function_returns_another():
+    space = {"__name__": "solver"}
+    exec(compile(LIBRARY, "/x/site-packages/solver.py", "exec"), space)
+
+    def loss(x):
+        return np.sin(x)
+
+    x = af.Variable(2.0)
+    solver = space["Solver"](loss)
+    result = solver.go(x)
+    program = Naming(ancestors(result.grad_fn))
+    assert program.name(result.grad_fn) == "result"
+    assert program.name(result.grad_fn.parents[1]) is None
+
+
+def test_data_of_a_library_is_not_called_as_its_argument():
+    y, t = af.Variable(np.arange(3.0)), np.array([0.0, 1.0, 4.0])
+    area = getattr(np, "trapezoid", None) or np.trapz
+    records = list(ancestors(area(y, x=t).grad_fn))
+    program, data = Naming(records), [(r, k) for r in records for k, p in enumerate(r.parents) if p is None]
+    data = [(r, k) for r, k in data if getattr(r.operands[k], "shape", ())]
+    assert data
+    assert {program.operand(r, k) for r, k in data} == {None}

@@ -181,7 +181,7 @@ def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
     parent: dict[int, tuple[int, ...]] = {}
     for path, word in zip(graph.paths, graph.words, strict=True):
         for level, box in enumerate(path if word else ()):
-            content[box] = hash((content.get(box), first_word(word)))
+            content[box] = hash((content.get(box), word.partition(" [")[0]))  # but for what it takes
             parent.setdefault(box, path[:level])
     groups: list[list[int]] = []
     last: dict[tuple[int, ...], list[int]] = {}  # around -> the group that its latest box is in

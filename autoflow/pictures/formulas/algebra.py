@@ -26,7 +26,7 @@ KNOWN = {math.pi: r"\pi", math.log(2.0): r"\log 2", math.log(10.0): r"\log 10"}
 PLACE = re.compile(r"\$([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)")
 RAISED = re.compile(r"\^(\{[^{}]*\}|\\[a-z]+|\w)$")  # a text that ends with an exponent cannot take a second one
 # What stands before a place that needs no parentheses: an opening bracket, a comma, a new cell.
-OPENED = re.compile(r"(\{|\(|\||\\lfloor|\\lceil|\\langle|\\leftarrow|,|&|\\\\|\{cases\})\s*$")
+OPENED = re.compile(r"(\{|\(|\||\\lfloor|\\lceil|\\langle|\\leftarrow|(?<!\\),|&|\\\\|\{cases\})\s*$")
 ASSOCIATIVE = frozenset({"add", "multiply", "matmul", "outer", "logaddexp"})
 # A prefix of a template that takes the options as an index.
 OPERATOR = re.compile(
@@ -105,8 +105,9 @@ def literal(x: Any) -> Term:
     if not isinstance(x, (int, float, complex)):
         return Term(rf"\mathrm{{{escape_text(type(x).__name__)}}}")
     if isinstance(x, complex):
-        text = number(x, 4).replace("−", "-").replace("j", r"\mathrm{i}").replace("∞", r"\infty ")
-        return Term(text, SUM, x)
+        parts = literal(x.real + 0.0), literal(abs(x.imag))
+        sign = "-" if math.copysign(1.0, x.imag) < 0 else "+"
+        return Term(rf"{parts[0].text} {sign} {parts[1].within(CLOSED)}\mathrm{{i}}", SUM, x)
     if x < 0 or (x == 0 and math.copysign(1.0, x) < 0):
         positive = literal(-x)
         return Term("-" + positive.text, min(SIGN, positive.binds), x, positive)
@@ -141,9 +142,11 @@ def fill_template(record: Any, operands: Sequence[Term]) -> Term:
         else:  # the arrays of a sequence
             pieces.append(", ".join([t.text for t in operands]))
     text = "".join(pieces) + template[end:]
-    if places[0].start() and (said := [o for o in options(record) if f"${o.partition('=')[0]}" not in template]):
-        subscript = r",\,".join([escape_text(o) for o in said])
-        text = OPERATOR.sub(lambda m: f"{m[1]}_{{\\mathrm{{{subscript}}}}}", text, count=1)
+    operator = OPERATOR.match(text) if places[0].start() else None
+    cut = operator.end() if operator else len(text) * (end < len(template) and not template.endswith("nearrow"))
+    said = r",\,".join([escape_text(o) for o in options(record) if f"${o.partition('=')[0]}" not in template])
+    if said and cut:
+        text = rf"{text[:cut]}_{{\mathrm{{{said}}}}}{text[cut:]}"
     binds = rule.precedence
     if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
         binds = min(binds, SIGN)  # an operator in front of its last operand, without brackets

@@ -74,7 +74,7 @@ class Why:
         lines += [f"  {way:<{room}}   {self.line(path)}" for way, path in zip(ways, self.paths, strict=True)]
         if self.count > len(self.paths):
             left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
-            which = "smaller ones" if self.paths and self.paths[0].factors else "others"
+            which = "others, none of them larger," if self.paths and self.paths[0].factors else "others"
             lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
         if self.taken_out:
             lines.append(f"  no gradient through {', '.join(self.taken_out)}, taken out of the graph as numbers")

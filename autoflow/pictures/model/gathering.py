@@ -370,10 +370,10 @@ class Walk:
         return words
 
     def passes(self) -> str:
-        """What ``.grad`` has added up: "2 passes" if all Variables hold twice the gradient."""
+        """What ``.grad`` has added up: "2 times this gradient" if that is so for all Variables."""
         times = {flow.times for flow in self.flow.values() if flow.kept}
         told = len(times) == 1 and 0 not in times and any([r.parents for r in self.records])
-        return f"{times.pop()} passes" if told else "of other passes too"
+        return f"{times.pop()} times this gradient" if told else "of other passes too"
 
     @cached_property
     def first_use(self) -> dict[int, int]:

@@ -273,7 +273,7 @@ class Titles:
         if isinstance(x, Node) or hasattr(x, "node_name"):
             return self.name(x) or _default_name(x), CLOSED
         text = literal(x)
-        return text, 3 if text.startswith("-") else CLOSED
+        return text, binding(text)
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
