@@ -355,7 +355,7 @@ def test_axes_are_given_by_name():
 # -- a batch without examples
 
 
-CALLS = {
+OF_STACKS = {
     f"{function.__name__} {x.shape} {options}": (function, x, options)
     for function in (*of_kind("reduces"), *of_kind("runs"), np.argsort, np.roll, np.repeat, np.take, np.linalg.norm)
     for x in (np.arange(1.0, 7.0), np.arange(1.0, 10.0).reshape(3, 3), np.array(2.0))
@@ -380,7 +380,7 @@ def answer(function, x, options):
 
 def test_an_empty_batch_has_the_shape_and_dtype_of_a_full_one():
     tried = 0
-    for name, (function, x, options) in CALLS.items():
+    for name, (function, x, options) in OF_STACKS.items():
         batched = af.vmap(functools.partial(each, function, options), loop="refuse")
         one, found = answer(batched, x[None], {}), answer(batched, x[None][:0], {})
         if not isinstance(one, np.ndarray):
