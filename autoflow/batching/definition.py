@@ -46,7 +46,7 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     if not pytree.is_container(tree):
         raise InputError(f"{what} has {type(axes).__name__} where {of} has no container")
     mine, theirs = dict(pytree.children(axes)), pytree.children(tree)
-    if [step for step, _ in theirs] != list(mine):
+    if {step for step, _ in theirs} != set(mine):
         raise InputError(f"{what} for {of} has the entries {list(mine)}, but there are {[step for step, _ in theirs]}")
     return [axis for step, child in theirs for axis in spread_axes(mine[step], child, what, of + step)]
 
@@ -108,11 +108,11 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
             raise
     first = results[0]
     axes = spread_axes(out_axes, first, "out_axes", "result")
-    columns = list(zip(*[pytree.tree_leaves(z) for z in results], strict=True))
-    if len({len(pytree.tree_leaves(z)) for z in results}) > 1:
+    named = [dict(zip(pytree.tree_paths(z, ""), pytree.tree_leaves(z), strict=True)) for z in results]
+    if any([z.keys() != named[0].keys() for z in named]):
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
-    def stacked(found: tuple[Any, ...], axis: Any) -> Any:
+    def stacked(found: list[Any], axis: Any) -> Any:
         if not is_stacked(found[0]) or axis is None:
             if any([not is_same(x, found[0]) for x in found]):
                 raise InputError(
@@ -132,7 +132,8 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
             raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {z.ndim - 1}")
         return np.moveaxis(z, 0, axis) if axis else z
 
-    return pytree.tree_unflatten(first, [stacked(c, a) for c, a in zip(columns, axes, strict=True)])
+    leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
+    return pytree.tree_unflatten(first, leaves)
 
 
 def is_same(a: Any, b: Any) -> bool:

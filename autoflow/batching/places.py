@@ -81,10 +81,8 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
     inner, mapped = open_layer(x, layer)
     if not mapped:
         return wrap_batched(inner[i], layer, False, x)
-    n, parts = inner.ndim - 1, i if type(i) is tuple else (i,)
+    parts = i if type(i) is tuple else (i,)
     given = [part for part in parts if part is not None and part is not ...]
-    if len(given) > n:
-        raise IndexError("too many indices")
     found = inner[(slice(None), *parts)]
     if found.ndim == 1 and len(given) == len(parts):  # one example's is a number, which no later write changes
         return wrap_batched(found.copy(), layer)
@@ -117,9 +115,14 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
         if index.shape != x.shape[: index.ndim]:
             raise IndexError("a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
-        index, new_inner, new_mapped = ..., np.where(mask, new, x).inner, True
+        index, new_inner, new_mapped = ..., np.where(mask, in_dtype(new, x.dtype), x).inner, True
     inside = index_of_all(layer, index, x.shape, True)
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
+
+
+def in_dtype(new: Any, dtype: Any) -> Any:
+    """What is written where a mask holds, as it will be stored: in a common dtype other places would be rounded."""
+    return new.astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
 
 
 def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
@@ -193,7 +196,7 @@ def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
     return z
 
 
-def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
+def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
     """``np.add.at(x, index, new)``"""
     inner, mapped = open_layer(x, layer)
     if not mapped:
@@ -202,7 +205,6 @@ def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> Any:
         check_history(inner, open_layer(v, layer)[0], layer)
     inside = index_of_all(layer, index, inner.shape[1:], True)
     ufunc_at(inner, inside, *[fit_values(inside, inner, *open_layer(v, layer), layer) for v in new])
-    return None
 
 
 FORMS["at"] = at
@@ -232,12 +234,11 @@ def take_along_axis(layer: Layer, arr: Any, indices: Any, axis: Any = -1) -> Any
 
 
 @batched(np.copyto)
-def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
+def copyto(layer: Layer, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """In place."""
     if not isinstance(dst, Batched) or not np.can_cast(np.result_type(sample(src)), dst.dtype, casting):
         layer.doubt("np.copyto into an array that may be shared, or of another dtype,")
-    dst[...] = src if where is True else np.where(where, src, dst)
-    return None
+    dst[...] = src if where is True else np.where(where, in_dtype(src, dst.dtype), dst)
 
 
 as_numpy_wrote(np.put_along_axis)

@@ -73,15 +73,14 @@ def along(
         has_weights = "weights" in given and is_given(given["weights"])
         if has_weights or len(args) > len(names) or any_batched(*given.values()):
             return NotImplemented
-        inner, mapped = open_layer(x, layer)
-        inner = inner if mapped else in_front(x, layer)
+        inner = in_front(x, layer)
         n = inner.ndim - 1
         if where is not None and is_given(where):
             given["where"] = masks(where, masked, n)
         axis = given.get("axis", 1)  # NumPy takes the axes 0 and -1 of a number, too
         if not (whole and n) if axis is None else not n and axis in (0, -1, ()):
             keep = given.pop("keepdims", False)
-            z = function(inner.reshape((layer.size, -1)), **{**given, "axis": 1})
+            z = function(in_one_axis(inner), **{**given, "axis": 1})
             if restored or (n and keep is True):
                 z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
         else:
@@ -95,6 +94,11 @@ def along(
         return wrap_batched(z, layer, view_of=x if view else None)
 
     return form
+
+
+def in_one_axis(inner: Array) -> Array:
+    """The elements of each example along one axis. A -1 would be ambiguous in an empty batch."""
+    return inner.reshape((len(inner), math.prod(inner.shape[1:])))
 
 
 def masks(where: Any, mapped: bool, ndim: int) -> Array:
@@ -295,7 +299,7 @@ def concatenate(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> 
     """Behind the batch."""
     inner = [in_front(x, layer) for x in arrays]
     if axis is None:
-        inner, axis = [x.reshape((layer.size, -1)) for x in inner], 0
+        inner, axis = [in_one_axis(x) for x in inner], 0
     return wrap_batched(np.concatenate(inner, shift_axes(axis, inner[0].ndim - 1), **options), layer)
 
 
@@ -345,7 +349,7 @@ def spaced_between(function: Any) -> Form:
         layer: Layer, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
     ) -> Any:
         ends, mapped = align(layer, [start, stop])
-        if not mapped:
+        if not mapped or (dtype is not None and np.dtype(dtype).kind in "iu"):  # NumPy rounds by the steps of all
             return NotImplemented
         axis = shift_axes(axis, max([ndim_of(x) for x in ends]))
         return wrap_batched(one_behind_another(function(*ends, num, endpoint, dtype, axis)), layer)

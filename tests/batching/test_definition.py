@@ -8,6 +8,7 @@ in a list: none may become one unnoticed.
 
 import collections
 import contextlib
+import functools
 import itertools
 import random
 import threading
@@ -22,6 +23,7 @@ from vmap_calls import BODIES, EXPRESSIONS
 import autoflow as af
 from autoflow.batching import looping
 from autoflow.errors import BatchError, LoopWarning
+from autoflow.table.facts import of_kind
 
 SIZE = 5
 CALLS = [*[f"return {text}" for line in EXPRESSIONS.strip().splitlines() for text in line.strip().split("  ")], *BODIES]
@@ -286,3 +288,109 @@ def test_another_thread_writes_meanwhile():
         stop.set()
         thread.join()
     assert not errors
+
+
+# -- numbers of other examples, which the first one does not show
+
+
+@pytest.mark.parametrize("other", [0.0, np.float32(2), np.int8(1), 7], ids=repr)
+@pytest.mark.parametrize("dtype", ["i8", "u8", "f4", "f8", "c8"])
+@pytest.mark.parametrize("write", ["mask", "copyto"])
+def test_places_that_are_not_written_keep_all_digits(write, dtype, other):
+    exact = 2**53 + 1 if dtype[0] in "iu" else 1 / 3
+    batch = np.array([[1, 2, 3], [4, exact, 3]], dtype)
+    kept = batch[1, 1]
+
+    def f(x, y):
+        z = x.copy()
+        if write == "mask":
+            z[x == 3] = y
+        else:
+            np.copyto(z, y, "unsafe", where=x == 3)
+        return z
+
+    for ways in (0, (0, None)):
+        y = np.array([other] * 2) if ways == 0 else other
+        found = af.vmap(f, in_axes=ways, loop="refuse")(batch, y)
+        np.testing.assert_array_equal(found, [f(x, other) for x in batch], strict=True)
+        assert found[1, 1] == kept
+
+
+@pytest.mark.parametrize("dtype", [int, np.uint8, np.int16])
+def test_whole_numbers_between_two_ends(dtype):
+    def f(b):
+        return np.linspace(0, b, 50, dtype=dtype)
+
+    for ends in ([48.0, 49.0], [49.0, 0.0], [0.0, 49.0]):
+        found = af.vmap(f, loop="allow")(np.array(ends))
+        np.testing.assert_array_equal(found, [f(b) for b in ends], strict=True)
+
+
+# -- containers whose entries have another order
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: {"a": x, "b": 2 * x} if float(x) > 0 else {"b": 2 * x, "a": x},
+    lambda x: {"a": {"c": x, "d": -x}, "b": [2 * x]} if float(x) > 0 else {"b": [2 * x], "a": {"d": -x, "c": x}},
+])  # fmt: skip
+def test_entries_are_stacked_by_name(f):
+    numbers = np.array([1.0, -1.0, 3.0])
+    found = af.vmap(f, loop="allow")(numbers)
+    np.testing.assert_array_equal(found["b"][0] if isinstance(found["b"], list) else found["b"], 2 * numbers)
+    np.testing.assert_array_equal(found["a"]["c"] if isinstance(found["a"], dict) else found["a"], numbers)
+
+
+@pytest.mark.parametrize("second", [lambda x: {"a": x}, lambda x: {"a": x, "c": x}, lambda x: [x, x], lambda x: x])
+def test_other_containers_cannot_be_stacked(second):
+    with pytest.raises(BatchError, match="returns other containers for some examples"):
+        af.vmap(lambda x: {"a": x, "b": x} if float(x) > 0 else second(x), loop="allow")(np.array([1.0, -1.0]))
+
+
+def test_axes_are_given_by_name():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    found = af.vmap(lambda d: d["x"] * d["y"], in_axes=({"y": None, "x": 0},))({"x": x, "y": y})
+    np.testing.assert_array_equal(found, x * y)
+
+
+# -- a batch without examples
+
+
+OF_STACKS = {
+    f"{function.__name__} {x.shape} {options}": (function, x, options)
+    for function in (*of_kind("reduces"), *of_kind("runs"), np.argsort, np.roll, np.repeat, np.take, np.linalg.norm)
+    for x in (np.arange(1.0, 7.0), np.arange(1.0, 10.0).reshape(3, 3), np.array(2.0))
+    for options in ({}, {"axis": None}, {"axis": 0}, {"axis": -1, "keepdims": True})
+}
+MORE = {np.roll: (1,), np.repeat: (2,), np.take: ([0],)}
+
+
+def each(function, options, x):
+    return function(x, *MORE.get(function, ()), **options)
+
+
+def answer(function, x, options):
+    """What the function returns; None if it refuses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return each(function, options, x)
+        except (TypeError, ValueError, IndexError, BatchError):
+            return None
+
+
+def test_an_empty_batch_has_the_shape_and_dtype_of_a_full_one():
+    tried = 0
+    for name, (function, x, options) in OF_STACKS.items():
+        batched = af.vmap(functools.partial(each, function, options), loop="refuse")
+        one, found = answer(batched, x[None], {}), answer(batched, x[None][:0], {})
+        if not isinstance(one, np.ndarray):
+            continue
+        whole = tuple(range(1, x.ndim + 1)) if options.get("axis") is None and x.ndim > 1 else -1
+        if found is None and answer(function, x[None][:0], {**options, "axis": whole}) is None:
+            continue  # NumPy's own function refuses an empty stack
+        assert found is not None, name
+        assert (found.shape, found.dtype) == (one[:0].shape, one.dtype), name
+        tried += 1
+    assert tried > 100
+    both = af.vmap(lambda x: np.concatenate([x, x], axis=None), loop="refuse")(np.zeros((0, 2, 3)))
+    assert both.shape == (0, 12)
