@@ -267,7 +267,7 @@ LOST = (
     "np.matrix", "np.ndenumerate", "np.nditer", "np.select(default)", "np.std(ddof)", "np.std(correction)",
     "np.var(ddof)", "np.var(correction)", "np.nanstd(ddof)", "np.nanstd(correction)", "np.nanvar(ddof)",
     "np.nanvar(correction)", "np.unwrap(period)", "np.lib.stride_tricks.as_strided", "np.ma", "np.polynomial", "np.rec",
-    "Generator", "method __array__", "method choose",
+    "Generator", "method __array__", "method __array_wrap__", "method choose", "method dot",
 )  # fmt: skip
 
 
