@@ -14,6 +14,7 @@ the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh), and of
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import operator
@@ -165,8 +166,13 @@ def nothing(x: Any) -> Iterable[Any]:
     return ()
 
 
+STORE = dis.opmap["STORE_ATTR"]
+
+
 def _of_function(x: Any) -> Iterable[Any]:
-    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
+    code, own = x.__code__, x.__dict__  # without attributes it may get some, if it sets any
+    sets = own or STORE in code.co_code[::2] or "setattr" in code.co_names
+    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if sets else None]
     if is_users(x):
         for names in named_objects(x.__globals__, names_in(x.__code__)):
             found.append(names)
