@@ -675,9 +675,9 @@ def guarded(base: type) -> Any:
     return type("Guarded" + base.__name__, (base,), dict.fromkeys(names & {*dir(base)}, refuse))()
 
 
-def counting():
+def marked():
     """The first attribute that it has."""
-    counting.calls = 1
+    marked.calls = 1
 
 
 CHANGES: dict[str, tuple[Any, Any, Any]] = {  # what, how it is changed, and how it is read
@@ -695,7 +695,7 @@ CHANGES: dict[str, tuple[Any, Any, Any]] = {  # what, how it is changed, and how
         lambda x: [*dict.items(x)],
     ),
     "slot": (Guarded(), lambda x: object.__setattr__(x, "n", 2), lambda x: x.n),
-    "attribute of a function": (counting, lambda x: x(), lambda x: dict(vars(x))),
+    "attribute of a function": (marked, lambda x: x(), lambda x: dict(vars(x))),
 }
 
 
