@@ -451,8 +451,10 @@ def hankel(c: Any, r: Any = None) -> Node:
     array([[1., 2.],
            [2., 3.]])
     """
-    c = np.ravel(as_array(c))
-    last = np.zeros_like(c) if r is None else np.ravel(as_array(r))
+    c = as_array(c)
+    last = np.zeros_like(c) if r is None else as_array(r)
+    if max(c.ndim, last.ndim) > 1:
+        c, last = np.ravel(c), np.ravel(last)
     return NP.concatenate([c, last[1:]])[np.arange(c.size)[:, None] + np.arange(last.size)]
 
 
