@@ -234,7 +234,7 @@ def copies(*args: Any) -> list[Any]:
     return [x.copy() if type(x) is np.ndarray else x for x in args]
 
 
-# SciPy reads past the memory of a metric with another number of axes, or of what is no curve: the process may end there.
+# SciPy reads past the memory of a metric with another number of axes, or of no curve: the process may end there.
 UNCHECKED = {"distance_transform_cdt", "splev", "splint"}
 FILES = {"load_npz", "save_npz"}  # to which a whole number is an open file
 
