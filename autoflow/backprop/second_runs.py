@@ -146,7 +146,7 @@ def referents_by_type(kind: type) -> Referents:
     if issubclass(kind, np.ndarray):
         return lambda x: x.ravel().tolist() if x.dtype.hasobject else (getattr(x, "__dict__", None),)
     if issubclass(kind, types.FunctionType):
-        return _of_function
+        return OF_FUNCTION
     if issubclass(kind, FunctionOfFunction):  # what it has recorded is ours
         return lambda x: (x.f, x.how)
     if issubclass(kind, type):
@@ -169,15 +169,24 @@ def nothing(x: Any) -> Iterable[Any]:
 STORE = dis.opmap["STORE_ATTR"]
 
 
-def _of_function(x: Any) -> Iterable[Any]:
-    code, own = x.__code__, x.__dict__  # without attributes it may get some, if it sets any
-    sets = own or STORE in code.co_code[::2] or "setattr" in code.co_names
-    found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if sets else None]
-    if is_users(x):
-        for names in named_objects(x.__globals__, names_in(x.__code__)):
-            found.append(names)
-            found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
-    return found
+def of_functions(always: bool) -> Referents:
+    """What functions refer to. Of one without attributes the dict for them only if it sets some, or ``always``: another
+    function may set them."""
+
+    def find(x: Any) -> Iterable[Any]:
+        code, own = x.__code__, x.__dict__
+        has_own = always or own or STORE in code.co_code[::2] or "setattr" in code.co_names
+        found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
+        if is_users(x):
+            for names in named_objects(x.__globals__, names_in(code)):
+                found.append(names)
+                found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
+        return found
+
+    return find
+
+
+OF_FUNCTION = of_functions(True)
 
 
 def _of_cache(x: Any) -> Iterable[Any]:

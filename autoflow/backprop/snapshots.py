@@ -220,7 +220,7 @@ class Trial(Snapshot):
                 held += x.values().values()
             elif type(x) in FUNCTIONS_IN_C or isinstance(x, FunctionOfFunction):
                 codes.append(x if type(x) in FUNCTIONS_IN_C else type(x))
-        self.codes = (*codes, *map(kind_of, held))
+        self.codes = (*codes, *map(value_key, held))
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
@@ -232,7 +232,7 @@ class Trial(Snapshot):
                 note(self, x)
 
 
-def kind_of(x: Any) -> Any:
+def value_key(x: Any) -> Any:
     """The key of a value that a function finds: in full where it may decide what the function does."""
     kind = type(x)
     return kind, x if kind in DECIDING else getattr(x, "shape", None)
@@ -240,7 +240,9 @@ def kind_of(x: Any) -> Any:
 
 def referents_of_users(kind: type) -> second_runs.Referents:
     """As :func:`~.second_runs.referents_by_type`; except the state of our own transforms and duck arrays, which is not
-    the user's."""
+    the user's, and attributes that functions might get."""
+    if issubclass(kind, types.FunctionType):
+        return OF_FUNCTION
     found = second_runs.referents_by_type(kind)
     if found in (second_runs.constant, second_runs.nothing) or is_open(kind) or issubclass(kind, FunctionOfFunction):
         return found
@@ -252,6 +254,7 @@ def is_open(kind: type) -> bool:
     return not str(kind.__module__).startswith("autoflow.") or str(kind.__module__).startswith("autoflow.nn.")
 
 
+OF_FUNCTION = second_runs.of_functions(False)
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
 FUNCTIONS_IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
 DECIDING = frozenset({str, int, bool, type(None), type})

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.duck_arrays import Registration
-from ..backprop.snapshots import Trial, kind_of, silence
+from ..backprop.snapshots import Trial, silence, value_key
 from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
@@ -209,7 +209,7 @@ class Batch:
             return
         one_of_many = isinstance(self.f, (np.ufunc, types.BuiltinFunctionType, type(np.sum)))
         shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
-        kinds = *[(x.shape, x.dtype, axis) for x, axis in mapped], *[(name, kind_of(x)) for name, x in shared]
+        kinds = *[(x.shape, x.dtype, axis) for x, axis in mapped], *[(name, value_key(x)) for name, x in shared]
         key = self.f if one_of_many else type(self.f), before.codes, kinds
         if key in KNOWN:
             return

@@ -696,6 +696,7 @@ CHANGES: dict[str, tuple[Any, Any, Any]] = {  # what, how it is changed, and how
     ),
     "slot": (Guarded(), lambda x: object.__setattr__(x, "n", 2), lambda x: x.n),
     "attribute of a function": (marked, lambda x: x(), lambda x: dict(vars(x))),
+    "set by another": (lambda: None, lambda x: setattr(x, "calls", 1), lambda x: dict(vars(x))),
 }
 
 
