@@ -53,6 +53,7 @@ Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read wha
 # held, and what is named.
 PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
 WORDS = (str, bool, type(None))
+WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
@@ -161,7 +162,7 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             v = there = read(place)
             decides = type(there) in WORDS or callable(there) or holds(there)
             if isinstance(x, type):
-                v = getattr(there, "fget", there)
+                v = next((getattr(there, key) for key in WRAPPED if hasattr(there, key)), there)
             if isinstance(x, type) and type(v) is types.FunctionType:
                 methods.append((read, place, there))
             elif decides and read is not same_object and there is not f:

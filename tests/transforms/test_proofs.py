@@ -430,6 +430,18 @@ CHANGED = {
         "class C:\n    @property\n    def f(self): return np.sin\nc = C()", "c.f(v)",
         "C.f = property(lambda self: lambda v: np.asarray(np.sin(v)))",
     ),
+    **{
+        f"a {kind}": (
+            f"class C:\n    @{kind}\n    def f({first}v): return np.sin(v)\nc = C()", "c.f(v)",
+            f"C.f = {kind}(lambda {first}v: np.asarray(np.sin(v)))",
+        )
+        for kind, first in (("classmethod", "cls, "), ("staticmethod", ""))
+    },
+    "a method with an argument given": (
+        "class C:\n    def h(self, k, v): return np.sin(v) * k\n    f = functools.partialmethod(h, 1)\nc = C()",
+        "c.f(v)",
+        "C.f = functools.partialmethod(lambda self, k, v: np.asarray(np.sin(v)), 1)",
+    ),
     "code of a function": (
         "def g(v): return np.sin(v)", "g(v)", "g.__code__ = (lambda v: np.asarray(np.sin(v))).__code__",
     ),
