@@ -19,7 +19,7 @@ from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.bodies import with_copies
 from ..table.facts import of_kind
-from ..table.shapes import name_out
+from ..table.shapes import OF_METHODS, in_dtype_of, name_out
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, run_one, settled, together
@@ -53,6 +53,8 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if "out" in options and (out := options.pop("out")) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
+        if function in RULES and not RULES[function].variadic:
+            args, options = in_dtype_of(out, RULES[function].names, args, options)
         return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)
     if form is not None:
@@ -99,6 +101,7 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     if options and (out := options.pop("out", None)) is not None:
+        inputs, options = in_dtype_of(out, OF_METHODS.get(method, []), inputs, options)
         is_masked = method == "__call__" and options.get("where", True) is not True
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
         return stored(layer, out, result, options)

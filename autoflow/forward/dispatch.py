@@ -24,7 +24,7 @@ from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_o
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..table.shapes import as_array, as_dtype, has_gradient
+from ..table.shapes import OF_METHODS, as_array, as_dtype, has_gradient, in_dtype_of
 from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply, orphan_numbers
@@ -73,6 +73,8 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
     if composed and method != "__call__":
         if "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
+        if "out" in options:
+            inputs, options = in_dtype_of(options["out"], OF_METHODS.get(method, []), inputs, options)
         return METHODS[method][ufunc](*inputs, **options)
     if composed:
         inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])

@@ -56,7 +56,17 @@ from ..rules import RULES
 from ..rules.ordering import along
 from ..table.indexing import getitem, is_basic, put_back, setitem
 from ..table.outside import advice, public_name
-from ..table.shapes import Array, as_array, as_dtype, has_gradient, is_numpys, like_argument, set_layout_of, together
+from ..table.shapes import (
+    Array,
+    as_array,
+    as_dtype,
+    has_gradient,
+    in_dtype_of,
+    is_numpys,
+    like_argument,
+    set_layout_of,
+    together,
+)
 from ..table.table import Rule
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
 from .recording import (
@@ -294,6 +304,8 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if isinstance(out, NodeRole) and isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
         inputs = rule.bind(args, {})
         return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
+    if not rule.variadic:
+        args, options = in_dtype_of(out, rule.names, args, options)
     augmented = args and out is args[0]
     plain = not (augmented or (modes().recording and has_gradient([*args, *options.values()])))
     if isinstance(out, NodeRole) or plain:

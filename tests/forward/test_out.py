@@ -152,6 +152,27 @@ def test_compiled_into_an_array_of_another_dtype(name):
             np.testing.assert_array_equal(af.compile(f)(x), expected, strict=True)
 
 
+SUMS = [
+    n for n in WRITES if any([word in n for word in ("sum", "prod", "mean", "trace", "add.")]) and "einsum" not in n
+]
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize(("given", "dtype"), [("f4", "f8"), ("f8", "f4")])
+def test_sums_of_nodes_and_of_examples_are_computed_in_the_dtype_of_the_array(name, given, dtype):
+    shape, x = array_for(WRITES[name]).shape, (X * 1.001).astype(given)
+
+    def f(x):
+        z = np.zeros_like(x, shape=shape, dtype=dtype)
+        WRITES[name](x, z)
+        return z
+
+    np.testing.assert_array_equal(f(af.Variable(x)).value, f(x), strict=True)
+    batched = af.vmap(f)
+    batched(np.stack([x * 0, x * 0]))
+    np.testing.assert_array_equal(batched(np.stack([x, x[::-1]])), np.stack([f(x), f(x[::-1])]), strict=True)
+
+
 @pytest.mark.parametrize(
     "name", [n for n in WRITES if n.endswith("by position") and "add." not in n and "matmul" not in n]
 )
