@@ -113,10 +113,11 @@ def in_dtype_of(out: Any, names: Sequence[str], args: Any, options: dict[str, An
     >>> in_dtype_of(np.zeros(2), ["a", "axis", "dtype"], (np.ones((3, 2), np.float32), 0), {})[1]
     {'dtype': dtype('float64')}
     """
-    (out,) = out if type(out) is tuple else (out,)
-    k = names.index("dtype") if "dtype" in names else 0
+    if "dtype" not in names:
+        return args, options
+    (out,), k = out if type(out) is tuple else (out,), names.index("dtype")
     given = args[k] if k < len(args) else options.get("dtype")
-    if not k or given is not None or not hasattr(args[0], "dtype") or args[0].dtype.kind not in "fc":
+    if given is not None or not hasattr(args[0], "dtype") or args[0].dtype.kind not in "fc":
         return args, options
     if (dtype := np.result_type(args[0].dtype, out.dtype)) == args[0].dtype:
         return args, options
