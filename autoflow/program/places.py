@@ -57,7 +57,7 @@ def identity(x: Any) -> Identity | None:
     if found is None or found.object() is not x:
         found, key = Identity(), id(x)
         try:
-            found.object = weakref.ref(x, lambda _: KNOWN.pop(key, None))
+            found.object = weakref.ref(x, lambda _, known=KNOWN: known.pop(key, None))
         except TypeError:
             return None
         KNOWN[key] = found
