@@ -227,7 +227,7 @@ FEW = 5  # operands that elementwise rows have at most
 LONG = 24  # characters: a longer expression becomes a constant, so that one that is used twice is computed once
 SAME = (
     np.sqrt, np.cbrt, np.exp, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.sinh, np.cosh,
-    np.tanh, np.floor, np.ceil, np.trunc, np.sign,
+    np.tanh, np.floor, np.ceil, np.trunc,
 )  # fmt: skip
 INVERSE = np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh
 MATH = {
@@ -238,11 +238,12 @@ MATH = {
     **dict.fromkeys(functions(np, "fix"), "Math.trunc({})"),
 }  # fmt: skip
 OPERATORS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.power: "**", np.float_power: "**",
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/",
     np.fmod: "%", np.greater: ">", np.greater_equal: ">=", np.less: "<", np.less_equal: "<=", np.equal: "===",
     np.not_equal: "!==", np.bitwise_and: "&&", np.bitwise_or: "||",
 }  # fmt: skip
 OTHERS = {  # what is in no package is in explore.js
+    **dict.fromkeys((np.power, np.float_power), "power({}, {})"), np.sign: "(Math.sign({}) + 0)",  # not −0
     np.positive: "{}", np.negative: "(-{})", np.square: "({0} * {0})", np.reciprocal: "(1 / {})", np.exp2: "(2 ** {})",
     np.degrees: "({} * 180 / Math.PI)", np.rad2deg: "({} * 180 / Math.PI)",
     np.radians: "({} * Math.PI / 180)", np.deg2rad: "({} * Math.PI / 180)",
