@@ -357,6 +357,20 @@ def test_a_slider_moves_values_and_gradients(tmp_path, browser):
 
 
 @pytest.mark.browser
+def test_two_pages_in_one_document(tmp_path, browser):
+    """Each has rows of its own, also if both are there before the first script runs."""
+    x = af.Variable(2.0, name="x")
+    parts = [explore(z, x=(-3, 3)).fragment()[0].partition("<script>") for z in (np.sin(x) * x, np.exp(-x))]
+    text = "".join([part[0] for part in parts] + [f"<script>{part[2]}" for part in parts])
+    path = tmp_path / "two.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{text}</body>", encoding="utf-8")
+    page = browser.open(path)
+    values = page.run("[...document.querySelectorAll('.autoflow-explore')].map((e) => e.autoflow?.values.at(-1))")
+    np.testing.assert_allclose(values, [2 * np.sin(2), np.exp(-2)])
+    assert page.problems() == []
+
+
+@pytest.mark.browser
 def test_the_keyboard_moves_a_slider(tmp_path, browser):
     a5, _ = lesson()
     page = browser.open(explore(a5, x=(-3, 3)).save(tmp_path / "page.html"))

@@ -31,7 +31,7 @@ from ...table.shapes import CLIP, functions
 from ...table.table import RULES
 from ..model.data import Numbers, Operand, Vertex
 from ..model.names import Titles, titles_of
-from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
+from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, wrap_script
 from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
 from ..walk import graph
@@ -94,11 +94,13 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
     data, rows = tape(page)
-    known = ",".join([f"{json.dumps(name)}:{row}" for name, row in rows.items()])
-    start = f'const ROWS={{{known}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    known = f"const ROWS={{{','.join([f'{json.dumps(name)}:{row}' for name, row in rows.items()])}}};"
+    key = key_of(known)  # another page in the document has other rows
+    start = f'{known}for(const e of document.querySelectorAll(".autoflow-explore[data-key={key!r}]:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
-        f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
+        f'<div class="autoflow-explore {PLAIN}" data-key="{key}" data-autoflow=\'{attribute(data)}\'>'
+        f"{instead(page.picture)}"
         f"<style>{properties('autoflow-explore', 'auto')}</style>{image(page.picture)}"
         f"<details><summary>all numbers</summary>{html_table(table_rows(page.picture))}</details></div>"
         f"<script>{program}</script>"
