@@ -265,6 +265,33 @@ def test_arrays_without_elements_keep_their_shape_in_numpy_source(shape):
     assert run_text(f.program(x))(x).shape == f(x).shape
 
 
+ODD = [np.array([1.0, np.nan, -np.inf]), np.zeros((0, 3)), np.array([[1.0, 2.0], [3.0, 4.0]], np.float32).T,
+       np.array([complex(1.0, -0.0), complex(-0.0, np.inf), complex(np.nan, 1.0)]), np.array(True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("x", ODD)
+def test_odd_numbers_in_numpy_source_are_the_same_and_its_example_runs(x, tmp_path):
+    """As arguments, as arrays from outside, and as numbers in the program; with the signs of zeros."""
+    number = complex(-0.0, np.inf)
+
+    def f(a):
+        return np.stack([a, x]), np.where(a == a, a, number)
+
+    with np.errstate(all="ignore"):
+        program = af.compile(f).program(x)
+        for found, want in zip(run_text(program)(x), f(x), strict=True):
+            assert found.dtype == want.dtype
+            assert found.tobytes() == np.asarray(want).tobytes()
+    space = {}
+    exec(program.to_python(tmp_path / "program.py"), space)
+    (test,) = doctest.DocTestFinder().find(space["f"], "f", globs=space, module=False)
+    test.examples.append(
+        doctest.Example("bool(np.array_equal(a, GIVEN, equal_nan=True) and a.dtype == GIVEN.dtype)", "True\n")
+    )
+    test.globs["GIVEN"] = x
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
 def test_questions_of_numpys_own_code_are_asked_in_every_run():
     """The sum of weights may be zero: an error of NumPy's, none in the recording, and no number in the text."""
 

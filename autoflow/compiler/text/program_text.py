@@ -24,7 +24,7 @@ from ..signature import is_array
 from ..trace.recorded import record
 from ..trace.tape import tape_here
 from .javascript import to_javascript
-from .python import Python, Word
+from .python import Python, Word, array_text
 
 FEW = 12  # numbers of an argument that the doctest writes out
 
@@ -191,8 +191,7 @@ def example(x: Any) -> str:
     """An argument for the example: few numbers as they are, others of the same range."""
     x = np.asarray(x)
     if x.size <= FEW or x.dtype.kind not in "f":
-        text = f"np.array({x.tolist()!r})"
-        return text if x.dtype in (np.float64, np.int64, np.bool_) else f"{text}.astype(np.{x.dtype})"
+        return array_text(x)
     low, high = float(np.min(x)), float(np.max(x))
     if not math.isfinite(low + high):
         low, high = 0.5, 1.5
