@@ -16,7 +16,7 @@ from support import rows
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
-from autoflow.pictures.sliders.explore import Explorer, explore
+from autoflow.pictures.sliders.explore import Explorer, explore, point as where_it_stands, root_at
 from autoflow.pictures.sliders.live import Slider, as_javascript, jsonable, mark, script
 
 POINTS = 20
@@ -696,6 +696,15 @@ window.model = {
 };
 PROGRAM.render({ model: window.model, el: document.body });
 """
+
+
+def test_the_slopes_of_variables_with_one_name_are_their_own():
+    a, b = af.Variable(np.array([1.0, 2.0]), name="w"), af.Variable(np.array([3.0, 4.0]), name="w")
+    page = explore(np.sum(a * b**2))
+    root, new = root_at(page, [1.0, 2.0, 5.0, 4.0])
+    assert where_it_stands(page, root, new, [])["gradients"] == [25.0, 16.0, 10.0, 16.0]
+    first = where_it_stands(page, page.root, {v: v for v, *_ in page.places}, [])
+    assert first["gradients"] == [9.0, 16.0, 6.0, 16.0]
 
 
 def widget_page(browser, tmp_path, model, **options):
