@@ -22,6 +22,7 @@ from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
+from autoflow import nn
 from autoflow.compiler.text.javascript import FORMULAS, OF_BOOLEANS
 from autoflow.errors import CompileError
 
@@ -435,8 +436,9 @@ def test_names_of_the_program_hide_no_argument_and_no_module():
     def program(w, x):
         np_, value = x * w, w + 1.0
         w = np.tanh(np_ * value)
-        tanh_1 = np.tanh(w)
-        return np.sum(np.tanh(w) * tanh_1 * np.tanh(value))
+        tanh_1, erf, bool = np.tanh(w), nn.erf(w), w * 2.0
+        is_large = (bool > 0.1).astype(float)
+        return np.sum(np.tanh(w) * tanh_1 * np.tanh(value) * nn.erf(erf) * bool * is_large)
 
     f = af.value_and_grad(program)
     args = np.array([0.3, -0.4]), np.array([1.0, 2.0])

@@ -302,7 +302,7 @@ def along(body: str, axis: Any) -> Call:
         if "{s}" in body:  # a sum, or a product, in the dtype of the result
             x = w.of_dtype(x, v.dtype)
         if axis is None or not a.shape:
-            x, axis = w.as_straight(x).reshape([math.prod(a.shape)]), 0
+            x, axis = w.straight(x).reshape([math.prod(a.shape)]), 0
         axis, to = axis % len(x.shape), target.reshape(x.shape)
         names = ["j" if k == axis else f"q{k}" for k in range(len(x.shape))]
         head = heads([(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"])
@@ -321,7 +321,7 @@ def chosen(w: Any, x: Ref, index: Any) -> Ref:
     """``x[index]``, with whole numbers and slices, or with other indices that are known."""
     parts = index if isinstance(index, tuple) else (index,)
     known = [p.sample if isinstance(p, Value) and p.kind in ("constant", "captured") else p for p in parts]
-    x = x if x.buffer else w.as_straight(x)
+    x = x if x.buffer else w.straight(x)
     if not any([isinstance(p, Value) for p in known]):
         address = x.addresses(0)[tuple(known)]
         table = Ref(w.table(address), address.shape)
@@ -357,7 +357,7 @@ def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=")
     """``x[index] = new`` on a copy; in order, so that the last counts."""
     target = w.loop(w.new(v.shape, v.dtype), [w.known[x]])
     if isinstance(index, Value) and index.dtype.kind == "b" and np.size(getattr(new, "sample", new)) == 1:
-        mask = w.straight(index).reshape(index.shape + (1,) * (len(x.shape) - len(index.shape)))
+        mask = w.straight(w.known[index], index.dtype).reshape(index.shape + (1,) * (len(x.shape) - len(index.shape)))
         return w.loop(target, [mask, w.operand(new), target], "({0} ? {1} : {2})")
     w.loop(chosen(w, target, index), [w.operand(new)], sign=sign)
     return target

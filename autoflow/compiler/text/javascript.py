@@ -65,6 +65,7 @@ MOVES = {  # elements stay as they are
     *of_kind("shapes", "permutes", "shows", "slices"), *map(find, NEW_ARRAYS.split()),
     operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
+PLACES = np.dtype(np.int32)  # in buffers
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -96,10 +97,12 @@ class JavaScript(Writer):
         self.dtypes[name] = dtype
         return Ref(name, shape)
 
-    def table(self, numbers: Any, kind: str = "Int32") -> str:
+    def table(self, numbers: Any, dtype: Any = PLACES) -> str:
         """Numbers that are known, as a buffer."""
         name = f"c{next(self.names)}"
-        self.data.append(f"const {name} = {kind}Array.of({', '.join([literal(x) for x in np.ravel(numbers)])});")
+        text = ", ".join([literal(x) for x in np.ravel(numbers)])
+        self.data.append(f"const {name} = {KINDS[dtype.char]}Array.of({text});")
+        self.dtypes[name] = dtype
         return name
 
     def constant(self, array: Any) -> Ref:
@@ -107,11 +110,7 @@ class JavaScript(Writer):
         array = np.asarray(array)
         if array.dtype.char not in KINDS:
             raise RefusedError(f"a constant of {array.dtype}")
-        if not array.shape:
-            return KnownNumber(float(array))
-        name = self.table(array, KINDS[array.dtype.char])
-        self.dtypes[name] = array.dtype
-        return Ref(name, array.shape)
+        return Ref(self.table(array, array.dtype), array.shape) if array.shape else KnownNumber(float(array))
 
     # -- loops
 
@@ -140,12 +139,8 @@ class JavaScript(Writer):
         is_same = dtype is None or self.dtypes.get(x.buffer) == dtype
         return x if is_same else self.loop(self.new(x.shape, dtype), [x])
 
-    def straight(self, v: Value) -> Ref:
+    def straight(self, x: Ref, dtype: Any = None) -> Ref:
         """A value in C order in a buffer."""
-        return self.as_straight(self.known[v], v.dtype)
-
-    def as_straight(self, x: Ref, dtype: Any = None) -> Ref:
-        """The same of what it was written as."""
         dtype = dtype or self.dtypes.get(x.buffer, np.dtype(float))
         return x if x.is_dense and x.buffer else self.loop(self.new(x.shape, dtype), [x])
 
@@ -303,7 +298,7 @@ class JavaScript(Writer):
         target = self.new(address.shape, dtype)
         if bits.any():  # buffers begin with zeros
             address[known] = places.ravel()
-            self.fill(target, known, self.table(numbers, "Float64"), address)
+            self.fill(target, known, self.table(numbers, dtype or np.dtype(float)), address)
         for buffer, start in starts.items():
             self.fill(target, inside[buffer], buffer, address - start)
         return target
@@ -313,7 +308,7 @@ class JavaScript(Writer):
         if where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
             number = f"{buffer}[{source}[k]]"
-            if self.dtypes.get(buffer, self.dtypes[target.buffer]) != self.dtypes[target.buffer]:
+            if self.dtypes[buffer] != self.dtypes[target.buffer]:
                 number = self.stored(target, number)
             self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {target.buffer}[{to}[k]] = {number};")
 
@@ -361,7 +356,7 @@ def used_helpers(text: str, found: Sequence[str] = ()) -> Sequence[str]:
 def to_javascript(program: Program, name: str) -> str:
     """A function ``name`` that makes one copy of the program: its inputs, its outputs, and ``run``."""
     w = JavaScript(program)
-    outputs = [w.straight(v) for v in program.outputs]
+    outputs = [w.straight(w.known[v], v.dtype) for v in program.outputs]
     if w.asks:  # it fills them with NaN
         outputs = [w.loop(w.new(r.shape, w.dtypes[r.buffer]), [r]) for r in outputs]
     inputs = [w.known.get(v) or w.new(v.shape, v.dtype) for v in program.inputs]

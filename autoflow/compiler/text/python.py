@@ -30,6 +30,7 @@ from .writer import REDUCING, RefusedError, Writer, call_of
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy, check_answer)}  # written into the file, if used
+RESERVED = {"np", "math", "scipy", "erf", "bool", "slice", "complex", *OURS}  # what a line may call
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype if x.dtype.kind == "f" else float)"""
 LONG = 72  # characters of an expression
