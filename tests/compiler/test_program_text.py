@@ -313,6 +313,25 @@ def test_questions_of_numpys_own_code_are_asked_in_every_run():
         assert all([np.isnan(numbers(x)).all() for x in found])
 
 
+@needs_node
+def test_a_run_without_numbers_leaves_the_next_one_alone():
+    """Results may be arguments, arrays from outside, and places that no run writes."""
+    outside = np.array([4.0, 5.0])
+
+    def f(w, k):
+        value, g = af.value_and_grad(lambda w: np.average(w * w, weights=k))(w)
+        return value, g, np.tril(np.outer(w, w)), w, outside
+
+    w, k = np.array([1.0, -2.0]), np.array([1.0, 3.0])
+    text = af.compile(f).program(w, k).to_javascript()
+    runs = "".join([f"p.inputs[1].set({each}); p.run(); RESULT.push(p.outputs.map(a => Array.from(a)));"
+                    for each in ([1.0, -1.0], k.tolist())])  # fmt: skip
+    none, found = in_node(f"{text}; const RESULT = [], p = makeProgram(); p.inputs[0].set({w.tolist()}); {runs}")
+    assert all([np.isnan(numbers(x)).all() for x in none])
+    for a, b in zip(found, f(w, k), strict=True):
+        np.testing.assert_array_equal(numbers(a), np.ravel(b))
+
+
 @pytest.mark.parametrize("edge", [[0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0, 3.0]])
 def test_a_quicker_way_of_numpys_is_taken_only_where_eager_code_takes_it(edge):
     x, even = np.array([1.0, 3.0, 2.0, 5.0]), np.array([0.0, 1.0, 2.0, 3.0])

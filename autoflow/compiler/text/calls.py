@@ -196,9 +196,9 @@ def by_rank(function: Any) -> Call:
         rank = np.asarray(function(np.arange(float(len(y))), *([] if q is None else [q]), **method))
         low, high = np.floor(rank).astype(int), np.ceil(rank).astype(int)
         share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
-        between = y[high] - y[low]
-        z = np.where(share < 0.5, y[low] + between * share, y[high] - between * (1 - share))
-        z = (y[low] + y[high]) / 2 if function is np.median else np.where(share > 0, z, y[low])
+        way = y[high] - y[low]
+        z = np.where(share < 0.5, y[low] + way * share, y[high] - way * (1 - share))
+        z = np.where(share > 0, (y[low] + y[high]) / 2 if function is np.median else z, y[low])
         z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
         return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
 
