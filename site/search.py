@@ -3,6 +3,7 @@ the reference. ``page/search.js`` searches it in the reader's browser; no server
 
 from __future__ import annotations
 
+import html
 import importlib
 import inspect
 import json
@@ -64,7 +65,7 @@ def pages(out: Path) -> Iterator[Entry]:
             if path.name in LEFT_OUT:
                 continue
             text = path.read_text(encoding="utf-8")
-            title = re.sub(r" · autoflow$", "", (re.search(r"<title>(.*?)</title>", text) or ["", path.stem])[1])
+            title = html.unescape((re.search(r"<title>(.*?)(?: · autoflow)?</title>", text) or ["", path.stem])[1])
             address = f"{folder}/{path.name}"
             if "<main>" not in text:  # a live page: a program
                 yield kind, address, title, "", ""

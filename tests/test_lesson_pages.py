@@ -305,6 +305,12 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     page.run("document.querySelectorAll('.cell .run')[1].click()")
     wait(page, "asked.length === 3 && document.getElementById('stop').hidden")
     assert page.run("asked")[2:] == ["x = 7"]
+    page.run("document.querySelectorAll('.cell .run')[3].click()")
+    wait(page, "asked.length === 5 && document.getElementById('stop').hidden")
+    page.run("document.querySelector('.cell textarea').dispatchEvent(new Event('input', { bubbles: true }))")
+    page.run("document.querySelectorAll('.cell .run')[3].click()")  # with all that the changed one may have changed
+    wait(page, "asked.length === 8 && document.getElementById('stop').hidden")
+    assert page.run("asked.slice(5)") == ["x = 7", *page.run("asked.slice(3, 5)")]
 
 
 KEEP_SAVED = "globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }"

@@ -581,6 +581,26 @@ def test_variables_get_the_readers_names():
     assert "h" in json.loads(python.move([2.0, 2.0, 1.0]))["picture"]
 
 
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+def test_sliders_of_arrays_are_drawn_in_the_frame(tmp_path, browser):
+    python = playground.runner()
+    python.run("W = af.Variable([1.0, 2.0])\nloss = np.sum(W * W)")
+    path = tmp_path / "view.html"
+    path.write_text(playground.view_page()[0], encoding="utf-8")
+    page = browser.open(path)
+    shown = "[root().querySelectorAll('input[type=range]').length, root().querySelectorAll('.picture svg').length]"
+    send = "(data) => new Promise((done) => { postMessage(data, '*'); setTimeout(done, 100); })"
+    page.run(
+        f"globalThis.root = () => document.querySelector('.autoflow-widget').shadowRoot; globalThis.send = {send}; 0"
+    )
+    page.run(f"send({python.pane('sliders')})")
+    assert page.run(shown) == [2, 1]
+    page.run(f"send({{ moved: {python.move([3.0, 2.0])} }})")
+    assert "13" in page.run("root().querySelector('.picture').textContent")
+    assert page.problems() == []
+
+
 def test_a_rule_of_the_readers_is_computed_by_python():
     """The page runs no JavaScript but what it came with."""
     python = playground.runner()
@@ -789,6 +809,7 @@ def test_the_index_has_every_section_and_leads_there(to_read):
     for _, address, title, _, text in entries:
         path, _, anchor = address.partition("#")
         assert title
+        assert not re.search(r"&\w+;|&#", title), title
         assert "</span>" not in text
         if not path.startswith("api/"):
             ids.setdefault(path, set(re.findall(r' id="([^"]+)"', (to_read / path).read_text(encoding="utf-8"))))

@@ -73,7 +73,7 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
         elif v.kind == "Operation":
             k = number[v.id]
             card |= {"output": 1 + k, "grad": 1 + m + n + k, "map": k if k in maps else None}
-            card |= {"sends": sends(picture, v), "place": study.place(study.records[k])}
+            card |= {"sends": sends(picture, v, study.records[k]), "place": study.place(study.records[k])}
         elif v.name in study.moving:
             card |= {"input": n + study.moving.index(v.name)}
         else:  # whole numbers, or computed from data alone: no node, but an operand of an operation
@@ -94,9 +94,11 @@ def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
     return round(pixels**0.5) if pixels and len(shape) == 2 and shape[0] == pixels and shape[1] <= MOST else None
 
 
-def sends(picture: GraphData, v: Vertex) -> list[dict[str, Any]]:
-    """What an operation sends back to each operand: its name, the rule in letters, and its card."""
-    alone = [sum([r.source == o.source for u in picture.nodes for r in u.operands]) == 1 for o in v.operands]
+def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
+    """What an operation sends back to each operand: its name, the rule in letters, and its card. ``alone``: that is
+    the operand's gradient, each entry a product of one in the result's."""
+    uses = [sum([r.source == o.source for u in picture.nodes for r in u.operands]) for o in v.operands]
+    alone = [n == 1 and record.rule.elementwise for n in uses]
     return [
         {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows, "alone": one}
         for o, one in zip(v.operands, alone, strict=True)

@@ -126,5 +126,6 @@ function drag(event, target, c, k) {
   };
   target.setPointerCapture(event.pointerId);
   target.addEventListener("pointermove", move);
-  target.addEventListener("pointerup", () => { target.removeEventListener("pointermove", move); tell(); }, { once: true });
+  const end = () => { target.removeEventListener("pointermove", move); tell(); };
+  target.addEventListener("lostpointercapture", end, { once: true }); // let go, or taken away by the browser
 }

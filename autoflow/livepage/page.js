@@ -3,7 +3,10 @@
 const names = { sgd: "SGD", momentum: "SGD + momentum", adam: "Adam" };
 const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
 const title = A.full ? `<h1>${A.title}</h1>` : `<h2 class="title">${A.title}</h2>`;
-const hints = { images: "A frame: wrong, and what is predicted. Draw with the pointer.", pairs: "To the right the target, upwards the prediction. Drag a point." };
+const hints = {
+  images: "A frame: wrong, and what is predicted." + (A.x ? "" : " Draw with the pointer."),
+  pairs: "To the right the target, upwards the prediction." + (A.labels ? "" : " Drag a point."),
+};
 root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page" role="${A.full ? "main" : "group"}">
 <div class="head">${title}<span data-id="status" class="status"></span><span data-id="said" role="status" class="unseen"></span>
   <label class="check"><input data-id="quiz" type="checkbox"> predict first</label>
@@ -33,10 +36,11 @@ root.innerHTML = `<style>${A.css}</style><div class="page" data-id="page" role="
 function $(id) { return root.querySelector(`[data-id="${id}"]`); }
 
 function play(on) {
+  const was = state.playing;
   state.playing = on;
   $("play").textContent = on ? "❚❚ Pause" : "▶ Train";
   state.dirty = true;
-  if (!on) tell();
+  if (was && !on) tell();
 }
 function tell() { // to a screen reader, and to Python: not at every frame
   $("said").textContent = `step ${state.at}, loss ${short(losses[state.at], 5)}`;
@@ -58,17 +62,20 @@ function future() { // another rate: what came after is no longer what will come
   controls();
   state.dirty = true;
 }
-function by(steps) {
+function stop(move) { // and go elsewhere, where there is something else to predict
   play(false);
-  if (steps > 0) forward(); else go(state.at - 1);
+  move();
   if (picked) ask();
+}
+function by(steps) {
+  stop(() => (steps > 0 ? forward() : go(state.at - 1)));
   tell();
 }
 
 $("play").onclick = () => play(!state.playing);
 $("one").onclick = () => by(1);
 $("back").onclick = () => by(-1);
-$("reset").onclick = () => { play(false); begin(); tell(); };
+$("reset").onclick = () => { stop(begin); tell(); };
 $("rule").onchange = () => { state.rule = $("rule").value; forget(); keep(); future(); };
 $("rate").oninput = () => { state.rate = 10 ** +$("rate").value; future(); }; // (the user's own rate until it is moved)
 $("momentum").oninput = () => { state.momentum = +$("momentum").value; future(); };
@@ -78,12 +85,12 @@ if (A.full) $("theme").onclick = () => { document.documentElement.setAttribute("
 
 const scrub = (e) => {
   if (!e.buttons) return;
-  play(false);
   const to = Math.max(0, Math.min(state.last, stepAt(e)));
-  if (!go(to)) go(Math.max(to, state.last - RING + 1));
+  stop(() => go(to) || go(Math.max(to, state.last - RING + 1)));
 };
 $("losses").onpointerdown = (e) => { e.target.setPointerCapture(e.pointerId); scrub(e); };
 $("losses").onpointermove = scrub;
+$("losses").onlostpointercapture = tell;
 if (P) {
   const plane = $("plane");
   plane.onpointerdown = (e) => {
@@ -101,7 +108,7 @@ if (P) {
     if (e.buttons && A.kind === "images") paintImage(e);
     else if (e.buttons && chosen >= 0) movePoint(chosen, ...where(e));
   };
-  plane.onpointerup = tell;
+  plane.onlostpointercapture = tell;
   plane.onkeydown = (e) => {
     const [left, right, low, high] = area(), d = (right - left) / 60, u = (high - low) / 60;
     const move = { ArrowLeft: [-d, 0], ArrowRight: [d, 0], ArrowUp: [0, u], ArrowDown: [0, -u] }[e.key];
@@ -129,7 +136,7 @@ function fillTable() {
     <td>${cell(gradientOf(c), (s) => `size ${short(s.rms, 3)}`)}</td></tr>`).join("");
 }
 
-const pace = { frames: 60, before: 0 };
+const pace = { frames: 60, before: 0, runs: false };
 function draw() {
   for (const part of [readTheme, predict, drawData, drawLoss, drawGraph, drawPanel, fillTable]) part();
   const slider = $("losses"), broken = !isFinite(losses[state.at]);
@@ -139,7 +146,8 @@ function draw() {
     + (broken ? " · the loss is no number: step back, and take a smaller learning rate" : state.playing ? ` · ${Math.round(pace.frames)} frames a second` : "");
 }
 function frame(now) {
-  if (!host.isConnected) return;
+  pace.runs = host.isConnected;
+  if (!pace.runs) return;
   requestAnimationFrame(frame); // first: what goes wrong in one frame does not end the page
   if (state.playing) {
     for (let k = +$("many").value; k > 0 && state.playing; k--) { forward(); if (!isFinite(losses[state.at])) play(false); }
@@ -158,10 +166,13 @@ const flags = A.full ? Object.fromEntries(location.hash.slice(1).split("&").map(
 if (flags.theme) document.documentElement.setAttribute("theme", flags.theme);
 for (let k = 0; k < +(flags.steps ?? 0); k++) step();
 play("play" in flags);
+tell();
 if (flags.pick) pick(A.cards.find((c) => c.title === decodeURIComponent(flags.pick)));
-new ResizeObserver(() => { buildGraph(); draw(); }).observe($("page")); // at once: a new canvas is empty
+const wake = () => { if (!pace.runs) requestAnimationFrame(frame); pace.runs = true; };
+new ResizeObserver(() => { buildGraph(); draw(); wake(); }).observe($("page")); // at once: a new canvas is empty; and
+// whenever a notebook that took the page out of its document brings it back
 matchMedia("(prefers-color-scheme:dark)").addEventListener("change", () => (state.dirty = true));
 buildGraph();
 draw();
-requestAnimationFrame(frame);
+wake();
 return { state, losses, params, data, S, P, step, go, play, pick, draw, $, cards: A.cards, chosen: () => chosen, drawn: () => drawn };

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from html import escape
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.errors import CompileError
 from ..pictures.model.style import clean, clip
-from ..pictures.pages.html import document, pack_file, wrap_script
+from ..pictures.pages.html import document, key_of, pack_file, wrap_script
 from ..pictures.pages.stepper import MovingPage, widget_class
 from ..pictures.render.svg import properties
 from .cards import describe, draw
@@ -69,13 +69,13 @@ class LivePage(MovingPage):
         if study.predict is not None:
             prediction, shape = study.record_prediction()
         cards, wanted, layouts = describe(study, self.picture)
-        last = next(reversed(study.data), None)
+        first, last = next(iter(study.data), None), next(reversed(study.data), None)
         about = {
             "title": escape(self.title), **self.settings, "names": [*study.params], "operations": len(study.records),
             "params": [p.ravel().tolist() for p in study.params.values()],
             "data": [rounded(study.data[name]) for name in study.moving],
-            "dataShapes": [np.shape(study.data[name]) for name in study.moving],
-            "labels": rounded(study.data[last]) if last and last not in study.moving else None, "kind": study.kind,
+            "x": fixed(study, first), "shape": np.shape(study.data[first]) if first else [],
+            "labels": fixed(study, last), "kind": study.kind,
             "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
             "source": [lines for lines, _ in study.functions.values() if lines],
@@ -97,9 +97,15 @@ class LivePage(MovingPage):
         return {"count": 1, "targets": "sign", "middle": 0.5 if is_share else 0, "at": float(t.min() + t.max()) / 2}
 
     def predicts_shares(self) -> bool:
-        """Does the prediction lie between 0 and 1?"""
-        y = np.asarray(self.study.call(self.study.predict, [*self.params.values()], [*self.study.data.values()]))
-        return bool((y >= 0).all() and (y <= 1).all())
+        """Does the prediction lie between 0 and 1, also for other parameters? (At first they may all be 0.)"""
+        rng, data = np.random.default_rng(0), [*self.study.data.values()]
+        for far in (0.0, 3.0, 30.0):
+            params = [p + (far * rng.normal(size=p.shape)).astype(p.dtype) for p in self.params.values()]
+            with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):  # the others may be none
+                y = np.asarray(self.study.call(self.study.predict, params, data))
+                if np.any((y < 0) | (y > 1)):
+                    return False
+        return True
 
     # -- as a file, and in a notebook
 
@@ -119,7 +125,7 @@ class LivePage(MovingPage):
             return self.without_program(self.reason)
         about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False)
         about = about.replace("<", "\\u003c")
-        key = hashlib.sha256((self.program + about).encode()).hexdigest()[:12]
+        key = key_of(self.program + about)
         start = f'for (const host of document.querySelectorAll("[data-key={key!r}]:not([data-live])")) {{'
         start += f'host.dataset.live = "";host.live = live(host, {about}, makeStep, makePrediction);}}'
         program = wrap_script(self.module, start)
@@ -150,6 +156,11 @@ def script() -> str:
 def rounded(x: Any) -> list[Any]:
     """Numbers for the page, rounded to the accuracy of data."""
     return [float(f"{v:.{DIGITS}g}") for v in np.ravel(x).tolist()]
+
+
+def fixed(study: Study, name: str | None) -> list[Any] | None:
+    """The numbers of an array that cannot be changed in the page."""
+    return None if name is None or name in study.moving else rounded(study.data[name])
 
 
 def live(

@@ -12,17 +12,19 @@ function readTheme() {
 }
 const rgb = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
 const mix = (a, b, t) => a.map((x, k) => Math.round(x + (b[k] - x) * t));
+const pixel = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
 const CLASSES = ["var-line", "op-line", "con-line", "grad", "edge", "sub"];
 const classColour = (k) => rgb(theme[CLASSES[k % CLASSES.length]]);
 
-function colours(kind) { // 256 of them, from −1 to 1
+function colours(kind) { // 256 of them, from −1 to 1, and that of NaN
   if (theme.tables[kind]) return theme.tables[kind];
   const ends = (kind === "value" ? ["op-line", "var-line"] : ["con-line", "grad"]).map((name) => rgb(theme[name]));
-  const table = new Uint32Array(256), ground = theme.dark ? [24, 32, 40] : [255, 255, 255];
+  const table = new Uint32Array(257), ground = theme.dark ? [24, 32, 40] : [255, 255, 255];
   for (let i = 0; i < 256; i++) {
-    const x = (i - 127.5) / 127.5, [r, g, b] = mix(ground, ends[x < 0 ? 0 : 1], Math.abs(x) ** 0.7);
-    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
+    const x = (i - 127.5) / 127.5;
+    table[i] = pixel(mix(ground, ends[x < 0 ? 0 : 1], Math.abs(x) ** 0.7));
   }
+  table[256] = pixel(rgb(theme.ink));
   return (theme.tables[kind] = table);
 }
 
@@ -42,7 +44,7 @@ function heat(a, rows, columns, kind, down = columns, across = 1, from = 0, scal
   const image = pen.createImageData(columns, rows), pixels = new Uint32Array(image.data.buffer), table = colours(kind);
   for (let r = 0, k = 0; r < rows; r++) for (let c = 0; c < columns; c++, k++) {
     const x = a[from + r * down + c * across] / scale;
-    pixels[k] = table[x === x ? Math.max(0, Math.min(255, Math.round(127.5 + 127.5 * x))) : 0];
+    pixels[k] = table[x === x ? Math.max(0, Math.min(255, Math.round(127.5 + 127.5 * x))) : 256];
   }
   pen.putImageData(image, 0, 0);
   return sheet;
@@ -131,8 +133,7 @@ function dot(ctx, [x, y], r, fill, edge = theme.bg, width = 1.2) {
 // -- data and prediction
 
 let chosen = -1;
-const targets = A.labels ?? data.at(-1);
-const count = () => (A.kind === "pairs" ? targets.length : A.dataShapes[0][0]);
+const count = () => (A.kind === "pairs" ? targets.length : A.shape[0]);
 function classOf(i) {
   const t = targets, k = A.classes;
   if (k.targets === "none") return 0;
@@ -145,13 +146,14 @@ function area() {
   return [low - room, high + room, low - room, high + room];
 }
 function pointAt(i) {
-  if (A.kind === "curve") return [data[0][i], data[1][i]];
-  return A.kind === "pairs" ? [targets[i], P.outputs[0][i]] : [data[0][2 * i], data[0][2 * i + 1]];
+  if (A.kind === "curve") return [first[i], targets[i]];
+  return A.kind === "pairs" ? [targets[i], P.outputs[0][i]] : [first[2 * i], first[2 * i + 1]];
 }
 function movePoint(i, x, y) {
+  if (A.kind === "pairs" && A.labels) return;
   if (A.kind === "pairs") targets[i] = x;
-  else if (A.kind === "curve") { data[0][i] = x; data[1][i] = y; }
-  else { data[0][2 * i] = x; data[0][2 * i + 1] = y; }
+  else if (A.kind === "curve") { first[i] = x; if (!A.labels) targets[i] = y; }
+  else { first[2 * i] = x; first[2 * i + 1] = y; }
   edited();
 }
 function where(event) { // a place on the canvas in the units of the data
@@ -213,12 +215,12 @@ function drawPlane(ctx, w, h, y) {
 
 const imageGrid = (w) => { const across = Math.ceil(Math.sqrt(count())); return { across, size: w / across }; };
 function drawImages(ctx, w) { // each with the class that is predicted; a wrong one has a frame
-  const side = Math.sqrt(A.dataShapes[0][1]), k = A.classes.count, { across, size } = imageGrid(w), scale = scaleOf(data[0]);
+  const side = Math.sqrt(A.shape[1]), k = A.classes.count, { across, size } = imageGrid(w), scale = scaleOf(first);
   ctx.imageSmoothingEnabled = false;
   for (let i = 0; i < count(); i++) {
     const x = (i % across) * size, y = Math.floor(i / across) * size, row = P.outputs[0].subarray(i * k, (i + 1) * k);
     const said = row.indexOf(Math.max(...row));
-    ctx.drawImage(heat(data[0], side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
+    ctx.drawImage(heat(first, side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
     if (said === classOf(i)) continue;
     outline(ctx, x + 2, y + 2, size - 4, size - 4, theme["op-line"], 2.5);
     Object.assign(ctx, { fillStyle: theme["op-line"], font: `700 ${Math.max(9, size / 3)}px system-ui, sans-serif` });
@@ -226,11 +228,11 @@ function drawImages(ctx, w) { // each with the class that is predicted; a wrong 
   }
 }
 function paintImage(event) { // ink where the pointer is
-  const { x, y, width } = boxOf($("plane"), event), side = Math.sqrt(A.dataShapes[0][1]), { across, size } = imageGrid(width);
+  const { x, y, width } = boxOf($("plane"), event), side = Math.sqrt(A.shape[1]), { across, size } = imageGrid(width);
   const i = Math.floor(y / size) * across + Math.floor(x / size);
   const c = Math.floor(((x % size) - 2) / (size - 4) * side), r = Math.floor(((y % size) - 2) / (size - 4) * side);
-  if (i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
-  data[0][i * side * side + r * side + c] = Math.max(...A.data[0]);
+  if (A.x || i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
+  first[i * side * side + r * side + c] = Math.max(...A.data[0]);
   edited();
 }
 

@@ -104,9 +104,11 @@ function drawPanel() {
 
 function drawProduct(c, s, output, hide) { // where g is largest: the local derivative, and the product that is sent
   const from = A.cards[s.card], g = gradientOf(c);
-  if (!from || !s.flows || !s.alone || from.grad === null || c.word === "matmul" || String(from.shape) !== String(c.shape)) return;
+  output.textContent = "";
+  if (!from || !s.flows || !s.alone || from.grad === null || String(from.shape) !== String(c.shape)) return;
   let k = 0;
   for (let i = 0; i < g.length; i++) if (Math.abs(g[i]) > Math.abs(g[k])) k = i;
+  if (!g[k]) return; // of a product with 0, or of NaN, one factor is not known
   const sent = gradientOf(from)[k];
   output.textContent = `g${placeText(c, k)} × local = ${short(g[k], 3)} × ${short(sent / g[k], 3)} = ${hide ? "?" : short(sent, 3)}`;
 }
@@ -123,7 +125,8 @@ function ask() { // "predict first": the reader says what comes, then sees it
   for (const button of box.querySelectorAll("button")) button.onclick = () => {
     const said = +button.dataset.say, g = gradientOf(c)[cell] ?? 0;
     answered = true;
-    if (said) {
+    if (said && !g) box.innerHTML = `<span role="status">Neither: the gradient is ${short(g, 3)}.</span>`;
+    else if (said) {
       const fits = said === -Math.sign(g);
       asked++;
       right += fits;

@@ -82,12 +82,12 @@ class Study:
         """The area, the points at which the prediction is computed, and the kind."""
         x, *others = [np.asarray(d) for d in self.data.values()]
         if x.dtype.kind == "f" and x.ndim == 2 and x.shape[1] == 2:
-            size = MARGIN * float(np.abs(x).max())
+            size = MARGIN * float(np.nanmax(np.abs(x)))
             left, right, low, high = area = grid or (-size, size, -size, size)
             across, up = np.linspace(left, right, SIDE), np.linspace(high, low, SIDE)
             return list(map(float, area)), np.stack([g.ravel() for g in np.meshgrid(across, up)], axis=1), "plane"
         if x.dtype.kind == "f" and (x.ndim == 1 or x.shape[1:] == (1,)) and others:
-            t = others[0].astype(float)
+            t = others[-1].astype(float)
             wide, high = (float(np.ptp(v)) * (MARGIN - 1) or 1.0 for v in (x, t))
             usual = x.min() - wide, x.max() + wide, t.min() - 2 * high, t.max() + 2 * high
             area = grid or usual

@@ -3,6 +3,8 @@
 const N = A.names.length, RING = 4000; // steps that one can go back
 const S = makeStep(), P = makePrediction ? makePrediction() : null;
 const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
+const fixed = (a, moving) => (a ? Float64Array.from(a) : moving); // data of whole numbers, which stay as they are
+const first = fixed(A.x, data[0]), targets = fixed(A.labels, data.at(-1));
 const memory = params.map((p) => [new Float64Array(p.length), new Float64Array(p.length)]);
 const state = { at: 0, last: 0, since: 0, edition: 0, rate: A.lr, momentum: A.momentum, rule: A.rule, playing: false, dirty: true };
 const ring = [], losses = [];
@@ -94,6 +96,6 @@ const gradientOf = (c) => (c.grad === null ? null : S.outputs[c.grad]);
 function predict() {
   if (!P) return;
   params.forEach((p, k) => P.inputs[k].set(p));
-  P.inputs[N].set(grid ?? data[0]);
+  P.inputs[N].set(grid ?? first);
   P.run();
 }

@@ -126,6 +126,11 @@ async function runTo(last) {
   return true;
 }
 
+function changed(cell) { // what runs after it has to run again
+  for (const later of cells.slice(cells.indexOf(cell))) ran.delete(later);
+  keep();
+}
+
 for (const cell of cells) {
   const edit = cell.querySelector(".edit"), number = cell.dataset.cell, pre = cell.querySelector("pre");
   const open = (text) => {
@@ -133,8 +138,7 @@ for (const cell of cells) {
     area.rows = text.split("\n").length + 1;
     area.oninput = () => {
       kept.code[number] = area.value;
-      ran.delete(cell);
-      keep();
+      changed(cell);
     };
     area.onkeydown = (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.shiftKey)) {
@@ -154,8 +158,7 @@ for (const cell of cells) {
     pre.hidden = false;
     edit.textContent = "Edit";
     delete kept.code[number];
-    ran.delete(cell);
-    keep();
+    changed(cell);
   };
   cell.querySelector(".run").onclick = () => inTurn(() => runTo(cell));
   if (number in kept.code) open(kept.code[number]);

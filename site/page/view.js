@@ -40,7 +40,7 @@ const kinds = {
     sliders.mount(element);
   },
   inputs(inputs, { picture }) {
-    state = { inputs, values: inputs.map((s) => s.start), picture, note: "", digits: 4, colours: "" };
+    state = { inputs, values: inputs.map((s) => s.start), picture, note: "", digits: 4, colours: "", point: {} };
     place.replaceChildren();
     sliders.widget(model, place);
   },

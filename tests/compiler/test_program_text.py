@@ -11,6 +11,7 @@ import itertools
 import json
 import re
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
+from autoflow import nn
 from autoflow.compiler.text.javascript import FORMULAS, OF_BOOLEANS
 from autoflow.errors import CompileError
 
@@ -229,7 +231,6 @@ def test_options_of_reductions_in_javascript():
 
 
 EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 1.0, -1.0, 3.0, 1e-20, -1e-20, 7e15, 1e300, np.inf, -np.inf, np.nan]
-NAN_EXPONENT = {np.power, np.float_power}  # in JavaScript 1 ** NaN and 1 ** Infinity are NaN
 OF_EDGES = {
     "where": lambda x: np.where(x, 1.0, 2.0), "boolean": lambda x: x.astype(bool),
     "any": lambda x: np.any(x[-1:]), "all": np.all, "round": lambda x: np.round(x, 1),
@@ -242,11 +243,8 @@ OF_EDGES = {
 def test_elementwise_functions_at_the_edges_in_javascript():
     """Every formula at zeros of both signs, halves, infinities and NaN, and at all pairs of them."""
     pairs = [x.ravel().copy() for x in np.meshgrid(EDGES, EDGES)]
-    finite = np.array(EDGES)[np.isfinite(EDGES)]
     ufuncs = [f for f in FORMULAS if isinstance(f, np.ufunc) and f.nin < 3 and f not in {np.invert, *OF_BOOLEANS}]
     calls = {f.__name__: (f, pairs if f.nin == 2 else [np.array(EDGES)]) for f in ufuncs}
-    for f in NAN_EXPONENT:
-        calls[f.__name__] = f, [x.ravel().copy() for x in np.meshgrid(EDGES, finite)]
     calls |= {name: (f, [np.array(EDGES)]) for name, f in OF_EDGES.items()}
     with np.errstate(all="ignore"):
         wanted = {name: np.asarray(f(*args), float) for name, (f, args) in calls.items()}
@@ -268,6 +266,33 @@ def test_arrays_without_elements_keep_their_shape_in_numpy_source(shape):
     assert run_text(f.program(x))(x).shape == f(x).shape
 
 
+ODD = [np.array([1.0, np.nan, -np.inf]), np.zeros((0, 3)), np.array([[1.0, 2.0], [3.0, 4.0]], np.float32).T,
+       np.array([complex(1.0, -0.0), complex(-0.0, np.inf), complex(np.nan, 1.0)]), np.array(True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("x", ODD)
+def test_odd_numbers_in_numpy_source_are_the_same_and_its_example_runs(x, tmp_path):
+    """As arguments, as arrays from outside, and as numbers in the program; with the signs of zeros."""
+    number = complex(-0.0, np.inf)
+
+    def f(a):
+        return np.stack([a, x]), np.where(a == a, a, number)
+
+    with np.errstate(all="ignore"):
+        program = af.compile(f).program(x)
+        for found, want in zip(run_text(program)(x), f(x), strict=True):
+            assert found.dtype == want.dtype
+            assert found.tobytes() == np.asarray(want).tobytes()
+    space = {}
+    exec(program.to_python(tmp_path / "program.py"), space)
+    (test,) = doctest.DocTestFinder().find(space["f"], "f", globs=space, module=False)
+    test.examples.append(
+        doctest.Example("bool(np.array_equal(a, GIVEN, equal_nan=True) and a.dtype == GIVEN.dtype)", "True\n")
+    )
+    test.globs["GIVEN"] = x
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
 def test_questions_of_numpys_own_code_are_asked_in_every_run():
     """The sum of weights may be zero: an error of NumPy's, none in the recording, and no number in the text."""
 
@@ -286,6 +311,25 @@ def test_questions_of_numpys_own_code_are_asked_in_every_run():
     if shutil.which("node"):
         (found,) = node_run([("f", program.to_javascript(), (*args[:2], zero))]).values()
         assert all([np.isnan(numbers(x)).all() for x in found])
+
+
+@needs_node
+def test_a_run_without_numbers_leaves_the_next_one_alone():
+    """Results may be arguments, arrays from outside, and places that no run writes."""
+    outside = np.array([4.0, 5.0])
+
+    def f(w, k):
+        value, g = af.value_and_grad(lambda w: np.average(w * w, weights=k))(w)
+        return value, g, np.tril(np.outer(w, w)), w, outside
+
+    w, k = np.array([1.0, -2.0]), np.array([1.0, 3.0])
+    text = af.compile(f).program(w, k).to_javascript()
+    runs = "".join([f"p.inputs[1].set({each}); p.run(); RESULT.push(p.outputs.map(a => Array.from(a)));"
+                    for each in ([1.0, -1.0], k.tolist())])  # fmt: skip
+    none, found = in_node(f"{text}; const RESULT = [], p = makeProgram(); p.inputs[0].set({w.tolist()}); {runs}")
+    assert all([np.isnan(numbers(x)).all() for x in none])
+    for a, b in zip(found, f(w, k), strict=True):
+        np.testing.assert_array_equal(numbers(a), np.ravel(b))
 
 
 @pytest.mark.parametrize("edge", [[0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0, 3.0]])
@@ -411,8 +455,9 @@ def test_names_of_the_program_hide_no_argument_and_no_module():
     def program(w, x):
         np_, value = x * w, w + 1.0
         w = np.tanh(np_ * value)
-        tanh_1 = np.tanh(w)
-        return np.sum(np.tanh(w) * tanh_1 * np.tanh(value))
+        tanh_1, erf, bool = np.tanh(w), nn.erf(w), w * 2.0
+        is_large = (bool > 0.1).astype(float)
+        return np.sum(np.tanh(w) * tanh_1 * np.tanh(value) * nn.erf(erf) * bool * is_large)
 
     f = af.value_and_grad(program)
     args = np.array([0.3, -0.4]), np.array([1.0, 2.0])
@@ -527,3 +572,77 @@ def test_whole_numbers_masks_and_numbers_from_outside():
     (found,) = node_run([("f", af.compile(f).program(x, n).to_javascript(), [x, n])]).values()
     for a, b in zip(found, f(x, n), strict=True):
         np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-15)
+
+
+def assigned(a, index, new):
+    a = a.copy()
+    a[index] = new
+    return a
+
+
+ONES = np.ones((), np.float32)
+OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
+    "whole numbers are not -0": lambda n: 1.0 / np.concatenate([n * -n, -n, np.cumprod(-n)]),
+    "products wrap": lambda n: n * n * n,
+    "squares wrap": np.square,
+    "without signs": lambda n: n.astype(np.uint32) * n.astype(np.uint32),
+    "sums of products wrap": lambda n: np.einsum("i,i->", n, n),
+    "a number of Python": lambda n: n * ONES * 0.1,
+    "equal to a number of Python": lambda n: (n * ONES / 10).astype(np.float32) == 0.3,
+    "at least": lambda n: (n * ONES / 10).astype(np.float32) >= 0.7,
+    "the largest number": lambda n: np.nan_to_num((n / np.zeros(1)).astype(np.float32)),
+    "written": lambda n: assigned(n, 1, 2.7),
+    "written by another array": lambda n: assigned(n, slice(1, 3), np.array([0.5, 1.0]) * n[:2] / 3),
+    "written all": lambda n: np.full_like(n, 2.7) + n,
+    "inserted": lambda n: np.insert(n, 1, 2.7),
+    "padded": lambda n: np.pad(n, 1, constant_values=-2.7),
+    "copied": lambda n: copied(n, 2.7),
+    "joined": lambda n: np.concatenate([n, n / 3], dtype=np.float32),
+    "stacked": lambda n: np.stack([n / 3, n], dtype=np.float32),
+    "sums of cut numbers": lambda n: np.cumsum(n / 2, dtype=int),
+    "sums of cut numbers, by place": lambda n: np.cumsum(n / 2, 0, int),
+    "a sum of cut numbers": lambda n: np.sum(n / 2, 0, int),
+    "a sum in another dtype": lambda n: np.sum((n / 3).astype(np.float32), None, float),
+    "a mean": lambda n: np.mean((n / 3).astype(np.float32), dtype=float),
+    "a mean of a short dtype": lambda n: np.mean((n / 7).astype(np.float32)) == np.float32(0.2),
+    "a variance": lambda n: np.var((n / 3).astype(np.float32), dtype=float),
+    "a product of booleans": lambda n: (np.outer(n, n) > -9) @ (np.outer(n, n) > 0),
+    "how many are true": lambda n: np.sum((np.outer(n, n) > -9) @ (np.outer(n, n) > 0)),
+    "einsum of booleans": lambda n: np.sum(np.einsum("i,j->", n > -9, n > -9)),
+    "booleans": lambda n: (n / np.zeros(1)).astype(bool),
+    "a remainder": lambda n: np.fmod(n, n - n) if n.dtype.kind in "iu" else n,
+    "a turned mask": lambda n: assigned(n, (n > 1)[::-1], 9),
+    "a mask that is a part": lambda n: assigned(n[:2], (n > 1)[2:4], 9),
+    "a transposed mask": lambda n: assigned(np.outer(n, n), (n[:, None] > n + 1).T, 0),
+    "a repeated mask": lambda n: assigned(np.outer(n, n), np.broadcast_to(n[:, None] > 1, (n.size, n.size)), 0),
+    "a short sum": lambda n: np.sum(n.astype(np.int8) * 100, dtype=np.int8),
+    "an address": lambda n: np.pad(n / 3, 1, constant_values=1.0996e12),
+    "-0": lambda n: 1 / np.pad(n / 3, 1, constant_values=-0.0),
+    "too few for a variance": lambda n: np.stack([np.var(n, ddof=k) for k in (n.size, n.size + 1)]),
+    "too few that are numbers": lambda n: np.nanstd(np.where(n > 0, n, np.nan), ddof=3),
+    "no numbers": lambda n: np.nanvar(np.where(n > 0, n, np.nan), ddof=4),
+}  # fmt: skip
+
+
+def copied(a, new):
+    a = a.copy()
+    np.copyto(a, new, casting="unsafe")
+    return a
+
+
+@needs_node
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "float64", "float32"])
+def test_dtypes_are_those_of_numpy_in_javascript(dtype):
+    """Values and typed arrays, whether NumPy computes in integers of any size, truth, or short numbers."""
+    n = np.array([3, 0, 7, 2**30 + 7 if dtype == "int32" else 5]).astype(dtype)
+    texts, wanted = [], {}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, f in OF_DTYPES.items():
+            wanted[name] = np.asarray(f(n))
+            texts.append((name, af.compile(f).program(n).to_javascript(), [n]))
+    for name, (found,) in node_run(texts).items():
+        want = wanted[name].ravel().astype(float)
+        np.testing.assert_allclose(
+            numbers(found), want, rtol=1e-6 if wanted[name].dtype == np.float32 else 1e-12, err_msg=name
+        )

@@ -89,6 +89,41 @@ def drag(one, start, end):
     mouse("mouseReleased", *end, 0)
 
 
+def squares(w, x, y):
+    return np.mean((x @ w - y) ** 2)
+
+
+def line(w, x, y):
+    return np.mean((w[0] * x + w[1] - y) ** 2)
+
+
+def entropy(w, x, y):
+    return -np.mean(np.sum(y * np.log(nn.softmax(x @ w)), axis=1))
+
+
+def chosen_entropy(w, x, y):
+    return nn.cross_entropy(x @ w, y)
+
+
+def linear(w, x):
+    return x @ w
+
+
+RNG = np.random.default_rng(0)
+FEW, LABELS = np.linspace(-1, 1, 8), np.arange(8) % 3
+DATA = {  # loss, parameters, data, prediction
+    "a curve of labels": (line, {"w": np.ones(2)}, {"x": FEW, "y": LABELS}, lambda w, x: w[0] * x + w[1]),
+    "a curve": (line, {"w": np.ones(2)}, {"x": FEW, "y": FEW**2}, lambda w, x: w[0] * x + w[1]),
+    "one of three, as whole numbers": (entropy, {"w": RNG.normal(size=(2, 3))},
+                                       {"x": RNG.normal(size=(8, 2)), "y": np.eye(3, dtype=int)[LABELS]}, linear),
+    "images of whole numbers": (chosen_entropy, {"w": RNG.normal(size=(16, 3))},
+                                {"x": RNG.integers(0, 16, (8, 16)), "y": LABELS}, linear),
+    "counts": (squares, {"w": RNG.normal(size=3)}, {"x": RNG.integers(0, 5, (8, 3)), "y": FEW}, linear),
+    "counts as targets": (squares, {"w": RNG.normal(size=3)}, {"x": RNG.normal(size=(8, 3)), "y": LABELS}, linear),
+}  # fmt: skip
+KINDS = "curve", "curve", "plane", "images", "pairs", "pairs"
+
+
 class TestInBrowser:
     pytestmark = browser_test
 
@@ -272,6 +307,48 @@ class TestInBrowser:
         one.press("ArrowRight")  # keys belong to the notebook
         assert one.run("L.state.at") == 0
 
+    def test_any_data_and_its_prediction(self, show):
+        """Whole numbers stay as they are, and are shown all the same; NaN has a colour of its own."""
+        pages = [af.live(*args, title=name) for name, args in DATA.items()]
+        assert [page.about["kind"] for page in pages] == [*KINDS]
+        one = show(f"<!doctype html><body>{''.join([page.to_html(full=False) for page in pages])}</body>")
+        lives = "[...document.querySelectorAll('.autoflow-live')].map(e => e.live)"
+        for page, found in zip(pages, one.run(f"{lives}.map(live => Array.from(live.P.outputs[0]))"), strict=True):
+            x = page.study.grid if page.about["area"] else page.study.data["x"]
+            np.testing.assert_allclose(found, np.ravel(page.study.predict(page.study.params["w"], x)), atol=1e-12)
+        one.run(f"for (const live of {lives}) {{ live.pick(live.cards[0]); live.draw(); }}")
+        point = "new PointerEvent('pointermove', { buttons: 1, clientX: 9, clientY: 9 })"
+        for page, (moved, same) in zip(pages, one.run(f"""{lives}.map((live) => {{
+            const before = live.losses[0];
+            live.$('plane').setPointerCapture = () => {{}};
+            for (const name of ['onpointerdown', 'onpointermove']) live.$('plane')[name]({point});
+            return [live.losses[live.state.at] !== before, live.$('plane').nextElementSibling.textContent];
+        }})"""), strict=True):  # fmt: skip
+            is_fixed = page.about["x" if page.about["kind"] == "images" else "labels"] is not None
+            assert moved is not (is_fixed and page.about["kind"] in ("images", "pairs")), page
+            assert ("Drag" in same or "Draw" in same) is moved, page
+        ink = "live.$('values').getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3)"
+        w, ground = one.run(f"""(() => {{
+            const live = {lives}[0], of = getComputedStyle(document.querySelector('.autoflow-live'));
+            live.params[0][0] = NaN;
+            live.draw();
+            return [Array.from({ink}), of.getPropertyValue('--ink').trim()];
+        }})()""")
+        assert w == [*bytes.fromhex(ground[1:])]
+
+    def test_a_page_that_was_taken_out_lives_on_when_it_comes_back(self, show):
+        one = show(page_of("logistic").to_html())
+        one.run("host.remove(); frames(3)")
+        one.run("document.body.append(host); frames(3)")
+        one.run("click('play'); frames(20)")
+        assert one.run("L.state.at") > 0
+
+    def test_no_gradient_lets_nothing_grow(self, show):
+        page = af.live(lambda w: np.sum(w * np.array([0.0, 1.0])), {"w": np.ones(2)})
+        one = show(page.to_html())
+        one.run("click('quiz'); L.pick(card('w').c); root.querySelector('[data-say=\"1\"]').click()")
+        assert one.run("$('question').textContent") == "Neither: the gradient is 0."
+
     def test_the_widget_tells_python(self, tmp_path, browser):
         pytest.importorskip("anywidget", reason="the extra `widget` is not installed")
         from autoflow.livepage.page import widget
@@ -294,6 +371,12 @@ class TestInBrowser:
         _, g = f(start)
         for key, p in page.params.items():
             np.testing.assert_allclose(p, start[key] - 0.1 * g[key], rtol=1e-12)
+        one.run("""const host = document.querySelector('.autoflow-live').shadowRoot,
+            $ = (id) => host.querySelector(`[data-id=${id}]`); for (let k = 0; k < 40; k++) $('one').click(); 0""")
+        left, top = one.run("(({left, top}) => [left, top])($('losses').getBoundingClientRect())")
+        drag(one, (left + 200, top + 20), (left + 42, top + 20))
+        assert one.run("[STATE.state.step, $('said').textContent.startsWith(`step ${STATE.state.step},`)]") == [0, True]
+        assert one.run("STATE.state.params[0]") == np.ravel(start[next(iter(page.params))]).tolist()
         assert one.problems() == []
 
 
@@ -657,3 +740,12 @@ def test_labels_stay_and_shares_have_their_middle():
 
     page = af.live(lambda w, x, t: np.mean((share(w, x) - t) ** 2), {"w": np.ones(2)}, {"x": x, "t": t}, share)
     assert page.about["classes"] == {"count": 1, "targets": "sign", "middle": 0.5, "at": 0.5}
+    for start in (np.zeros(2), np.full(2, 0.5)):  # what lies between 0 and 1 at first is not always a share
+        page = af.live(lambda w, x, t: np.mean((x @ w - t) ** 2), {"w": start}, {"x": x, "t": t}, linear)
+        assert page.about["classes"]["middle"] == 0
+
+
+def test_only_of_elementwise_operations_each_entry_is_a_product():
+    page = af.live(lambda w, x: np.sum(np.tanh(np.sort(np.cumsum(w * x)))), {"w": np.ones(3)}, {"x": np.ones(3)})
+    sent = {card["word"]: card["sends"][0]["alone"] for card in page.about["cards"] if "sends" in card}
+    assert sent == {"multiply": True, "cumsum": False, "sort": False, "tanh": True, "sum": False}

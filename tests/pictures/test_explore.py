@@ -16,7 +16,7 @@ from support import rows
 import autoflow as af
 from autoflow.errors import LostGradientError
 from autoflow.forward.replay import record_again
-from autoflow.pictures.sliders.explore import Explorer, explore
+from autoflow.pictures.sliders.explore import Explorer, explore, point as where_it_stands, root_at
 from autoflow.pictures.sliders.live import Slider, as_javascript, jsonable, mark, script
 
 POINTS = 20
@@ -357,6 +357,20 @@ def test_a_slider_moves_values_and_gradients(tmp_path, browser):
 
 
 @pytest.mark.browser
+def test_two_pages_in_one_document(tmp_path, browser):
+    """Each has rows of its own, also if both are there before the first script runs."""
+    x = af.Variable(2.0, name="x")
+    parts = [explore(z, x=(-3, 3)).fragment()[0].partition("<script>") for z in (np.sin(x) * x, np.exp(-x))]
+    text = "".join([part[0] for part in parts] + [f"<script>{part[2]}" for part in parts])
+    path = tmp_path / "two.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{text}</body>", encoding="utf-8")
+    page = browser.open(path)
+    values = page.run("[...document.querySelectorAll('.autoflow-explore')].map((e) => e.autoflow?.values.at(-1))")
+    np.testing.assert_allclose(values, [2 * np.sin(2), np.exp(-2)])
+    assert page.problems() == []
+
+
+@pytest.mark.browser
 def test_the_keyboard_moves_a_slider(tmp_path, browser):
     a5, _ = lesson()
     page = browser.open(explore(a5, x=(-3, 3)).save(tmp_path / "page.html"))
@@ -682,6 +696,15 @@ window.model = {
 };
 PROGRAM.render({ model: window.model, el: document.body });
 """
+
+
+def test_the_slopes_of_variables_with_one_name_are_their_own():
+    a, b = af.Variable(np.array([1.0, 2.0]), name="w"), af.Variable(np.array([3.0, 4.0]), name="w")
+    page = explore(np.sum(a * b**2))
+    root, new = root_at(page, [1.0, 2.0, 5.0, 4.0])
+    assert where_it_stands(page, root, new, [])["gradients"] == [25.0, 16.0, 10.0, 16.0]
+    first = where_it_stands(page, page.root, {v: v for v, *_ in page.places}, [])
+    assert first["gradients"] == [9.0, 16.0, 6.0, 16.0]
 
 
 def widget_page(browser, tmp_path, model, **options):

@@ -76,7 +76,7 @@ def test_rules_of_a_user_are_traced_too():
     power_of.defvjp(x=lambda g, scale, x, by: g * scale * by * x ** (by - 1))
     rule = power_of(3.0, af.Variable(2.0), by=2).grad_fn.rule
     x, scale, by = [f"x{rule.names.index(name)}" for name in ("x", "scale", "by")]
-    assert as_javascript(rule).startswith(f"[(x0,x1,x2)=>({scale} * ({x} ** {by})),")
+    assert as_javascript(rule).startswith(f"[(x0,x1,x2)=>({scale} * power({x}, {by})),")
     assert explore(power_of(3.0, af.Variable(2.0), by=2)).reason is None
     assert explore(power_of(3.0, af.Variable(2.0), by=[2.0])).reason.endswith("is or uses an array")
 

@@ -36,7 +36,7 @@ from .writer import RefusedError
 # ---------------------------------------------------------------- places: elements of buffers
 
 Shape = tuple[int, ...]
-FAR, REACH = 2.0**40, 2.0**32  # addresses of the first buffer, and how many: other numbers are numbers
+FAR = 2.0**40  # where the first buffer begins, and how far it is to the next
 
 
 class Ref:
@@ -132,18 +132,25 @@ def own_code(function: Any) -> Call | None:
 def reduction(function: Any, ufunc: Any) -> Call:
     """``np.sum`` and its like: numbers that do not count become the one that changes nothing."""
 
-    def form(a: Array, *place: Any, dtype: Any = None, initial: Any = None, where: Any = True, **how: Any) -> Array:
+    def form(
+        a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None, where: Any = True, **how: Any
+    ) -> Array:
         nothing = initial if ufunc.identity is None else ufunc.identity
-        z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), *place[:1], **how)
+        z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), axis, **how)
         return z if initial is None else ufunc(z, initial)
 
     return form
 
 
-def mean(a: Array, *place: Any, dtype: Any = None, where: Any = True, **how: Any) -> Array:
+def mean(a: Array, axis: Any = None, dtype: Any = None, *, where: Any = True, **how: Any) -> Array:
     """The sum over the count, also of whole numbers and of those in a mask."""
-    total = np.sum(a, *place[:1], dtype=dtype, where=where, **how)
-    return total / np.sum(np.broadcast_to(where, a.shape), *place[:1], **how)
+    total = np.sum(a, axis, dtype=dtype, where=where, **how)
+    return total / count(a, axis, where, **how)
+
+
+def count(a: Array, axis: Any, where: Any = True, **how: Any) -> Array:
+    """How many numbers there are."""
+    return np.sum(np.broadcast_to(where, a.shape), axis, **how)
 
 
 def var(
@@ -151,15 +158,31 @@ def var(
     **where: Any,
 ) -> Array:  # fmt: skip
     """The mean square of the deviations from the mean."""
+    a = a if dtype is None else a.astype(dtype)
     rest = a - (np.mean(a, axis=axis, keepdims=True, **where) if mean is None else mean)
     squares = np.mean(rest * rest, axis=axis, keepdims=keepdims, **where)
-    n = np.sum(np.broadcast_to(where.get("where", True), a.shape), axis=axis, keepdims=keepdims)
-    return squares * n / (n - ddof)
+    n = count(a, axis, **where, keepdims=keepdims)
+    return squares * n / np.maximum(n - ddof, 0)
+
+
+def std(a: Array, *args: Any, **options: Any) -> Array:
+    """The root of it."""
+    return np.sqrt(var(a, *args, **options))
 
 
 def without_nan(function: Any) -> Call:
     """``np.nanmean`` and its like."""
     return lambda a, *args, **options: function(a, *args, where=~np.isnan(a), **options)
+
+
+def nanvar(function: Any) -> Call:
+    """``np.nanvar`` and its like: NaN where there are too few numbers."""
+
+    def form(a: Array, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: Any = False) -> Array:
+        z = without_nan(function)(a, axis, dtype, ddof=ddof, keepdims=keepdims)
+        return np.where(count(a, axis, ~np.isnan(a), keepdims=keepdims) > ddof, z, np.nan)
+
+    return form
 
 
 def by_rank(function: Any) -> Call:
@@ -173,7 +196,9 @@ def by_rank(function: Any) -> Call:
         rank = np.asarray(function(np.arange(float(len(y))), *([] if q is None else [q]), **method))
         low, high = np.floor(rank).astype(int), np.ceil(rank).astype(int)
         share = np.reshape(rank - low, rank.shape + (1,) * (y.ndim - 1))
-        z = np.where(share > 0, y[low] * (1 - share) + y[high] * share, y[low])
+        way = y[high] - y[low]
+        z = np.where(share < 0.5, y[low] + way * share, y[high] - way * (1 - share))
+        z = np.where(share > 0, (y[low] + y[high]) / 2 if function is np.median else z, y[low])
         z = np.where(np.isnan(y[-1]), y[-1], z)  # NaN is the last in order
         return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
 
@@ -225,10 +250,10 @@ def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casti
 STACKED = ("vecdot", "...a,...a->..."), ("matvec", "...ab,...b->...a"), ("vecmat", "...a,...ab->...b")  # NumPy 2.2
 FORMS: dict[Any, Call] = {
     **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var,
-    np.std: lambda a, *args, **options: np.sqrt(var(a, *args, **options)),
+    np.std: std,
     np.median: lambda a, *axis, **how: by_rank(np.median)(a, None, *axis, **how),
     np.quantile: by_rank(np.quantile), np.percentile: by_rank(np.percentile),
-    np.nanmean: without_nan(np.mean), np.nanvar: without_nan(np.var), np.nanstd: without_nan(np.std),
+    np.nanmean: without_nan(np.mean), np.nanvar: nanvar(var), np.nanstd: nanvar(std),
     np.convolve: convolve, np.correlate: correlate,
     np.dot: lambda a, b: a @ b if a.ndim and 0 < b.ndim < 3 else over_last(a, b, -2),
     np.inner: lambda a, b: over_last(a, b, -1),
@@ -259,7 +284,7 @@ def matmul(w: Any, v: Value, x: Value, y: Value) -> Any:
     return einsum(w, v, f"{left},{right}->...{left[3:4]}{right[4:]}", x, y)
 
 
-RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{to}} = s {sign}= {{x}};"
+RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; }}}}"
 ORDERED = (
     "const a = []; for (let j = 0; j < {{n}}; j++) a.push({{x}}); const p = sorted(a);"
     " for (let j = 0; j < {{n}}; j++) {{to}} = {found};"
@@ -274,12 +299,16 @@ def along(body: str, axis: Any) -> Call:
         if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
             raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
         x, target = w.known[a], w.new(v.shape, v.dtype)
+        if "{s}" in body:  # a sum, or a product, in the dtype of the result
+            x = w.of_dtype(x, v.dtype)
         if axis is None or not a.shape:
-            x, axis = w.straight(a).reshape([math.prod(a.shape)]), 0
+            x, axis = w.straight(x).reshape([math.prod(a.shape)]), 0
         axis, to = axis % len(x.shape), target.reshape(x.shape)
         names = ["j" if k == axis else f"q{k}" for k in range(len(x.shape))]
         head = heads([(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"])
-        w.lines.append(f"{head}{{ {body.format(n=x.shape[axis], x=x.at(names), to=to.at(names))} }}")
+        w.lines.append(
+            f"{head}{{ {body.format(n=x.shape[axis], x=x.at(names), to=to.at(names), s=w.stored(target, 's'))} }}"
+        )
         return target
 
     return call
@@ -292,10 +321,11 @@ def chosen(w: Any, x: Ref, index: Any) -> Ref:
     """``x[index]``, with whole numbers and slices, or with other indices that are known."""
     parts = index if isinstance(index, tuple) else (index,)
     known = [p.sample if isinstance(p, Value) and p.kind in ("constant", "captured") else p for p in parts]
+    x = x if x.buffer else w.straight(x)
     if not any([isinstance(p, Value) for p in known]):
         address = x.addresses(0)[tuple(known)]
         table = Ref(w.table(address), address.shape)
-        return found_by(address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
+        return found_by(x.buffer, address.shape, lambda names: f"{x.buffer}[{table.at(names)}]")
     if not all([isinstance(p, (int, slice)) or getattr(p, "dtype", np.dtype(float)).kind in "iu" for p in parts]):
         raise RefusedError("an index with a mask or a new axis that is known only when it runs (np.where keeps all)")
     view = as_view(x.buffer, x.addresses(0)[tuple([p if isinstance(p, slice) else slice(None) for p in parts])]) or x
@@ -313,12 +343,12 @@ def chosen(w: Any, x: Ref, index: Any) -> Ref:
         return f"{x.buffer}[{' + '.join([str(view.offset), *steps, *[f'{i} * {s}' for i, s in others if s]])}]"
 
     shape = [view.shape[k] for k in rest]
-    return found_by((*shape[:first], *lead, *shape[first:]), name)
+    return found_by(x.buffer, (*shape[:first], *lead, *shape[first:]), name)
 
 
-def found_by(shape: tuple[int, ...], name: Callable[[list[str]], str]) -> Ref:
+def found_by(buffer: str, shape: tuple[int, ...], name: Callable[[list[str]], str]) -> Ref:
     """Elements that are called by the names of the loops as ``name`` says."""
-    ref = Ref("", shape)
+    ref = Ref(buffer, shape)
     ref.at, ref.is_dense = name, False  # type: ignore[method-assign, assignment]
     return ref
 
@@ -327,7 +357,7 @@ def items_set(w: Any, v: Value, x: Value, index: Any, new: Any, sign: str = "=")
     """``x[index] = new`` on a copy; in order, so that the last counts."""
     target = w.loop(w.new(v.shape, v.dtype), [w.known[x]])
     if isinstance(index, Value) and index.dtype.kind == "b" and np.size(getattr(new, "sample", new)) == 1:
-        mask = Ref(w.known[index].buffer, index.shape + (1,) * (len(x.shape) - len(index.shape)), None)
+        mask = w.straight(w.known[index], index.dtype).reshape(index.shape + (1,) * (len(x.shape) - len(index.shape)))
         return w.loop(target, [mask, w.operand(new), target], "({0} ? {1} : {2})")
     w.loop(chosen(w, target, index), [w.operand(new)], sign=sign)
     return target
@@ -338,7 +368,7 @@ SIGNS = {np.add: "+=", np.subtract: "-=", np.multiply: "*="}
 
 def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -> Any:
     """``np.add.at``."""
-    if ufunc not in SIGNS or not rest:
+    if ufunc not in SIGNS or not rest or v.dtype.kind == "b":
         raise RefusedError(f"{public_name(ufunc)}.at")
     return items_set(w, v, x, index, rest[0], SIGNS[ufunc])
 
@@ -347,9 +377,8 @@ def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -
 
 
 def casted(w: Any, v: Value, x: Any, dtype: Any, order: Any = None, casting: Any = None) -> Any:
-    """To another dtype: towards zero, if it is one of whole numbers."""
-    formula = "Math.trunc({})" if v.dtype.kind in "iu" else "({} != 0 ? 1 : 0)" if v.dtype.kind == "b" else "{}"
-    return w.loop(w.new(v.shape, v.dtype), [w.operand(x)], formula)
+    """To another dtype."""
+    return w.loop(w.new(v.shape, v.dtype), [w.operand(x)])
 
 
 def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
@@ -366,6 +395,7 @@ def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
 
 def answer_checked(w: Any, v: Value, x: Value, answer: bool) -> Any:
     """Where NumPy would go another way, there are no numbers."""
+    w.asks = True
     w.lines.append(f"if ({w.known[x].at(())} != {literal(answer)}) return outputs.forEach((a) => a.fill(NaN));")
     return w.known[x]
 

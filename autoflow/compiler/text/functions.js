@@ -26,7 +26,8 @@ function gammaln(x) { // Stirling's series, from 10 on; below by Î“(x + 1) = x Î
 }
 
 function psi(x) { // the derivative of gammaln, in the same way
-  if (x <= 0) return x === Math.floor(x) ? NaN : psi(1 - x) - Math.PI / Math.tan(Math.PI * x);
+  if (x === 0) return -1 / x;
+  if (x < 0) return x === Math.floor(x) ? NaN : psi(1 - x) - Math.PI / Math.tan(Math.PI * x);
   let below = 0, s = 0;
   for (; x < 10; x++) below += 1 / x;
   for (let k = 6; k >= 0; k--) s = STIRLING[k] * (2 * k + 1) + s / (x * x);

@@ -2,9 +2,10 @@
 
 Three mechanisms do most of it. An elementwise function is a formula: the table of ``pictures/sliders/live.py``, in
 which the rows of derivatives are traced, too. A function that only moves elements (a view, ``np.roll``, an index) is
-called with addresses: see ``places.py``. Every product of arrays is an ``einsum``.
+called with addresses: see ``calls.py``. Every product of arrays is an ``einsum``.
 
-Numbers are those of the typed array: float32 is rounded, int32 wraps; int64 is exact up to 2⁵³ and does not wrap.
+Numbers are those of the typed array: float32 is rounded, int32 wraps. int64 lies in doubles: it is exact up to 2⁵³ and
+does not wrap. What a typed array does not convert as NumPy does is converted where it is written (``stored``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from importlib.resources import files
 from itertools import count
 from typing import Any
@@ -33,7 +34,7 @@ from ..trace.memory import flatten, set_items, write_into_copy
 from ..trace.recorded import record
 from ..trace.tape import fill_slots
 from ..trace.traced import power_of_arrays
-from .calls import AT_RUN, CALLS, FAR, FORMS, REACH, KnownNumber, Ref, as_view, heads, own_code
+from .calls import AT_RUN, CALLS, FAR, FORMS, KnownNumber, Ref, as_view, heads, own_code
 from .writer import RefusedError, Writer, call_of
 
 KINDS = {  # of typed arrays, by the letter of the dtype
@@ -41,12 +42,17 @@ KINDS = {  # of typed arrays, by the letter of the dtype
     "I": "Uint32", "l": "Float64", "q": "Float64",
 }  # fmt: skip
 SPECIAL = {  # functions of scipy.special, by their names
-    "erf": "erf({})", "erfc": "erfc({})", "gammaln": "gammaln({})", "loggamma": "gammaln({})", "psi": "psi({})",
-    "digamma": "psi({})", "expit": "(1 / (1 + Math.exp(-{})))", "logit": "Math.log({0} / (1 - {0}))",
+    "erf": "erf({})", "erfc": "erfc({})", "gammaln": "gammaln({})", "psi": "psi({})", "digamma": "psi({})",
+    "loggamma": "({0} < 0 ? NaN : gammaln({0}))", "expit": "(1 / (1 + Math.exp(-{})))",
+    "logit": "Math.log({0} / (1 - {0}))",
     "log_expit": "(-logaddexp(0, -{}))", "xlogy": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log({1}))",
     "xlog1py": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log1p({1}))",
 }  # fmt: skip
-FORMULAS: dict[Any, str] = {**TEMPLATES, power_of_arrays: "({} ** {})", operator.pow: "({} ** {})", np.isreal: "true"}
+FORMULAS: dict[Any, str] = {
+    **TEMPLATES, **dict.fromkeys((power_of_arrays, operator.pow), TEMPLATES[np.power]), np.isreal: "true",
+}  # fmt: skip
+OF_32_BITS = {np.multiply: "Math.imul({}, {})", np.square: "Math.imul({0}, {0})"}  # whose product no double holds
+LARGEST = float(np.finfo(np.float32).max)
 OF_BOOLEANS = {np.bitwise_and, np.bitwise_or, np.invert}
 # Where these reductions begin; others at their identity.
 EXTREMES = {np.maximum: -math.inf, np.minimum: math.inf, np.fmax: math.nan, np.fmin: math.nan}
@@ -59,17 +65,23 @@ MOVES = {  # elements stay as they are
     *of_kind("shapes", "permutes", "shows", "slices"), *map(find, NEW_ARRAYS.split()),
     operator.getitem, set_items, put_view, flatten, write_into_copy,
 }  # fmt: skip
+PLACES = np.dtype(np.int32)  # in buffers
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class JavaScript(Writer):
-    """``lines`` is what one run does, ``data`` are the arrays that it finds outside."""
+    """``lines`` is what one run does, ``data`` are the arrays that it finds outside, ``dtypes`` those of buffers.
+
+    asks : may a run end without numbers?
+    """
 
     language = "JavaScript"
 
     def __init__(self, program: Program) -> None:
         self.lines: list[str] = []
         self.data: list[str] = []
+        self.dtypes: dict[str, Any] = {}
+        self.asks = False
         self.names = count(1)
         super().__init__(program)
         self.write()
@@ -82,12 +94,15 @@ class JavaScript(Writer):
             raise RefusedError(f"arrays of {dtype}")
         name = f"v{next(self.names)}"
         self.data.append(f"const {name} = new {KINDS[dtype.char]}Array({math.prod(shape)});")
+        self.dtypes[name] = dtype
         return Ref(name, shape)
 
-    def table(self, numbers: Any, kind: str = "Int32") -> str:
+    def table(self, numbers: Any, dtype: Any = PLACES) -> str:
         """Numbers that are known, as a buffer."""
         name = f"c{next(self.names)}"
-        self.data.append(f"const {name} = {kind}Array.of({', '.join([literal(x) for x in np.ravel(numbers)])});")
+        text = ", ".join([literal(x) for x in np.ravel(numbers)])
+        self.data.append(f"const {name} = {KINDS[dtype.char]}Array.of({text});")
+        self.dtypes[name] = dtype
         return name
 
     def constant(self, array: Any) -> Ref:
@@ -95,9 +110,7 @@ class JavaScript(Writer):
         array = np.asarray(array)
         if array.dtype.char not in KINDS:
             raise RefusedError(f"a constant of {array.dtype}")
-        if not array.shape:
-            return KnownNumber(float(array))
-        return Ref(self.table(array, KINDS[array.dtype.char]), array.shape)
+        return Ref(self.table(array, array.dtype), array.shape) if array.shape else KnownNumber(float(array))
 
     # -- loops
 
@@ -109,13 +122,27 @@ class JavaScript(Writer):
             to, *refs = [x.reshape([target.size]) for x in (target, *refs)]
         names = [f"q{k}" for k in range(len(to.shape))]
         text = formula.format(*[x.at(names) for x in refs])
+        if sign == "=" and (formula != "{}" or self.dtypes.get(refs[0].buffer) != self.dtypes[target.buffer]):
+            text = self.stored(target, text)
         self.lines.append(f"{heads(zip(names, to.shape, strict=True))}{to.at(names)} {sign} {text};")
         return target
 
-    def straight(self, v: Value) -> Ref:
+    def stored(self, target: Ref, text: str) -> str:
+        """What is written into a buffer for a number: truth, or a whole number that is not −0, as NumPy has it."""
+        dtype = self.dtypes[target.buffer]
+        if dtype.kind == "b":
+            return f"({text} != 0 ? 1 : 0)"
+        return f"(Math.trunc({text}) || 0)" if KINDS[dtype.char] == "Float64" and dtype.kind in "iu" else text
+
+    def of_dtype(self, x: Ref, dtype: Any) -> Ref:
+        """A value as it is, or converted to another dtype."""
+        is_same = dtype is None or self.dtypes.get(x.buffer) == dtype
+        return x if is_same else self.loop(self.new(x.shape, dtype), [x])
+
+    def straight(self, x: Ref, dtype: Any = None) -> Ref:
         """A value in C order in a buffer."""
-        x = self.known[v]
-        return x if x.is_dense and x.buffer else self.loop(self.new(v.shape, v.dtype or np.dtype(float)), [x])
+        dtype = dtype or self.dtypes.get(x.buffer, np.dtype(float))
+        return x if x.is_dense and x.buffer else self.loop(self.new(x.shape, dtype), [x])
 
     # -- the kinds of values
 
@@ -147,9 +174,10 @@ class JavaScript(Writer):
         target = self.new(v.shape, v.dtype)
         within = [a for a in size if a not in out]
         outer, inner = [heads([(f"i_{a}", size.get(a, 1)) for a in letters]) for letters in (out, within)]
-        factors = " * ".join([x.at([f"i_{a}" for a in letters]) for x, letters in operands])
-        to = target.reshape([size.get(a, 1) for a in out]).at([f"i_{a}" for a in out])
-        self.lines.append(f"{outer}{{ let s = {start}; {inner}s = {more.format('s', factors)}; {to} = s; }}")
+        times = OF_32_BITS[np.multiply] if is_of_32_bits(v.dtype) else "{} * {}"
+        factors = reduce(times.format, [x.at([f"i_{a}" for a in letters]) for x, letters in operands])
+        to, s = target.reshape([size.get(a, 1) for a in out]).at([f"i_{a}" for a in out]), self.stored(target, "s")
+        self.lines.append(f"{outer}{{ let s = {start}; {inner}s = {more.format('s', factors)}; {to} = {s}; }}")
         return target
 
     def write_view(self, v: Value, x: Any) -> Any:
@@ -167,13 +195,18 @@ class JavaScript(Writer):
             optional = function in RULES and not isinstance(function, np.ufunc)  # what a formula takes may be left out
             bound = RULES[function].bind(args, options) if options or optional else args
             formula = formula_of(function, bound, v.dtype)
-            return self.loop(self.new(v.shape, v.dtype), [self.operand(a) for a in bound], formula)
+            return self.loop(self.new(v.shape, v.dtype), self.operands(bound), formula)
         in_memory = {"K", "A"} & {str(a) for a in (*args, *options.values())} and any([a.layout for a in v.args])
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
             given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
+            move = v.function
+            if "dtype" in options:  # of the result, not of addresses
+                call, slots, how = written_call(v.function, len(v.args))
+                rest = {k: x for k, x in how.items() if k not in ("dtype", "casting")}
+                move = lambda *arrays: call(*fill_slots(slots, arrays), **fill_slots(rest, arrays))  # noqa: E731
             try:
-                return self.moved(v, v.function, given)
+                return self.moved(v, move, given)
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
@@ -203,41 +236,69 @@ class JavaScript(Writer):
             self.missing = missing
             raise refused
         found = [self.known[x] for x in inside.outputs] or [self.constant(recorded.tree)]
-        return found[0] if v.parts is None else found
+        if v.parts is None:
+            return self.of_dtype(found[0], v.dtype)
+        return [self.of_dtype(x, dtype) for x, (_, dtype) in zip(found, v.parts, strict=True)]
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
         return self.known[a] if isinstance(a, Value) else KnownNumber(None) if a is None else self.constant(a)
 
-    def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """What only moves elements, known from where it puts addresses. Arrays among the operands are known."""
-        starts: dict[str, float] = {}
-        given = []
-        for x in operands:
-            if isinstance(x, KnownNumber):
-                x = np.full(x.shape, x.value)
-            elif isinstance(x, Ref):
-                x = x.addresses(starts.setdefault(x.buffer, FAR * (len(starts) + 1)))
-            given.append(x)
-        found = function(*given)
-        if isinstance(found, (tuple, list)):
-            return [self.gathered(np.array(f, float), starts, d) for f, (_, d) in zip(found, v.parts, strict=True)]
-        return self.gathered(np.array(found, float), starts, v.dtype)
+    def operands(self, bound: Sequence[Any]) -> list[Any]:
+        """Those of an elementwise function: beside float32 numbers of Python are float32."""
+        samples = [a.sample if isinstance(a, Value) and a.kind in KNOWN and a.dtype is None else a for a in bound]
+        dtypes = [a.dtype for a in samples if getattr(a, "dtype", None) is not None]
+        is_single = bool(dtypes) and np.result_type(*dtypes) == np.float32
+        with np.errstate(over="ignore"):
+            return [
+                self.constant(np.float32(x)) if is_single and type(x) in (int, float) else self.operand(a)
+                for a, x in zip(bound, samples, strict=True)
+            ]
 
-    def gathered(self, address: Any, starts: dict[str, float], dtype: Any) -> Ref:
-        """Elements from these addresses: a view if they are one, else a copy."""
-        inside = {buffer: (address >= start) & (address < start + REACH) for buffer, start in starts.items()}
+    def moved(self, v: Value, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """What only moves elements, known from where it puts addresses. Arrays among the operands are known.
+
+        It is called twice: an address is what has moved with the buffers, and anything else is a number.
+        """
+        buffers = [*dict.fromkeys([x.buffer for x in operands if isinstance(x, Ref) and x.buffer])]
+
+        def put(far: float) -> list[Any]:
+            given = []
+            for x in operands:
+                if isinstance(x, KnownNumber):
+                    x = np.full(x.shape, x.value)
+                elif isinstance(x, Ref):
+                    x = x.addresses(far * (1 + buffers.index(x.buffer)))
+                given.append(x)
+            found = function(*given)
+            found = [np.asarray(f) for f in (found if isinstance(found, (tuple, list)) else [found])]
+            if buffers and any([f.dtype not in (np.float64, np.int64) for f in found]):  # which hold no addresses
+                raise RefusedError(f"{v.name} with these arguments")
+            return found
+
+        found = zip(put(FAR), put(2 * FAR), [(v.shape, v.dtype)] if v.parts is None else v.parts, strict=True)
+        with np.errstate(invalid="ignore"):  # of infinite numbers
+            moved = [self.gathered(one.astype(float), other - one, buffers, dtype) for one, other, (_, dtype) in found]
+        return moved[0] if v.parts is None else moved
+
+    def gathered(self, address: Any, way: Any, buffers: Sequence[str], dtype: Any) -> Ref:
+        """Elements from these addresses, which have gone that way: a view if they are one, else a copy."""
+        starts = {buffer: FAR * (k + 1) for k, buffer in enumerate(buffers)}
+        inside = {buffer: way == start for buffer, start in starts.items()}
         for buffer, where in inside.items():
-            if where.all() and (view := as_view(buffer, address - starts[buffer])) is not None:
+            view = as_view(buffer, address - starts[buffer]) if where.all() else None
+            if view is not None and dtype in (None, self.dtypes[buffer]):
                 return view
         known = ~np.any([*inside.values(), np.zeros(address.shape, bool)], axis=0)
-        numbers, places = np.unique(address[known], return_inverse=True)
+        written = address[known].astype(dtype or float).astype(float)
+        bits, places = np.unique(written.view(np.int64), return_inverse=True)  # −0 is not 0
+        numbers = bits.view(float)
         if known.all() and numbers.size == 1:
             return KnownNumber(numbers[0], address.shape)
         target = self.new(address.shape, dtype)
-        if numbers.any():  # buffers begin with zeros
+        if bits.any():  # buffers begin with zeros
             address[known] = places.ravel()
-            self.fill(target, known, self.table(numbers, "Float64"), address)
+            self.fill(target, known, self.table(numbers, dtype or np.dtype(float)), address)
         for buffer, start in starts.items():
             self.fill(target, inside[buffer], buffer, address - start)
         return target
@@ -246,8 +307,15 @@ class JavaScript(Writer):
         """Write elements of a buffer into some places."""
         if where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
-            put = f"{target.buffer}[{to}[k]] = {buffer}[{source}[k]];"
-            self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {put}")
+            number = f"{buffer}[{source}[k]]"
+            if self.dtypes[buffer] != self.dtypes[target.buffer]:
+                number = self.stored(target, number)
+            self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {target.buffer}[{to}[k]] = {number};")
+
+
+def is_of_32_bits(dtype: Any) -> bool:
+    """Whole numbers whose products wrap."""
+    return bool(dtype.kind in "iu" and dtype.itemsize == 4)
 
 
 def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
@@ -257,9 +325,13 @@ def formula_of(function: Any, args: Sequence[Any], dtype: Any) -> str:
     found = FORMULAS.get(function) or (None if hasattr(np, name) else SPECIAL.get(name))
     if found is None or (function in OF_BOOLEANS and kinds - {"b"}):
         raise RefusedError(public_name(function))
+    if is_of_32_bits(dtype):
+        found = OF_32_BITS.get(function, found)
+    if function is np.nan_to_num and dtype == np.float32:
+        return f"finite({{0}}, {{2}}, {{3}} ?? {LARGEST}, {{4}} ?? -{LARGEST})"
     if dtype.kind in "iu" and function in (np.power, np.floor_divide, np.remainder, np.reciprocal, power_of_arrays):
         raise RefusedError(f"{public_name(function)} of integers")
-    return f"({found} ? 1 : 0)" if dtype.kind == "b" else found
+    return found
 
 
 # ---------------------------------------------------------------- the whole text
@@ -284,7 +356,9 @@ def used_helpers(text: str, found: Sequence[str] = ()) -> Sequence[str]:
 def to_javascript(program: Program, name: str) -> str:
     """A function ``name`` that makes one copy of the program: its inputs, its outputs, and ``run``."""
     w = JavaScript(program)
-    outputs = [w.straight(v) for v in program.outputs]
+    outputs = [w.straight(w.known[v], v.dtype) for v in program.outputs]
+    if w.asks:  # it fills them with NaN
+        outputs = [w.loop(w.new(r.shape, w.dtypes[r.buffer]), [r]) for r in outputs]
     inputs = [w.known.get(v) or w.new(v.shape, v.dtype) for v in program.inputs]
     whole = f"\n{''.join(w.lines)}"
     views = [f"{r.buffer}.subarray({r.offset}, {r.offset + r.size})" for r in outputs]

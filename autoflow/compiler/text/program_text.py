@@ -24,7 +24,7 @@ from ..signature import is_array
 from ..trace.recorded import record
 from ..trace.tape import tape_here
 from .javascript import to_javascript
-from .python import Python, Word
+from .python import RESERVED, Python, Word, array_text
 
 FEW = 12  # numbers of an argument that the doctest writes out
 
@@ -79,7 +79,7 @@ class ProgramText:
         names = dict(zip(self.program.inputs, self.inputs, strict=True))
         given = [*zip(self.program.outputs, outputs, strict=True), *lines.names.items()]
         for v, name in given:
-            if name not in {*names.values(), self.name, "np"}:
+            if name not in {*names.values(), self.name, *RESERVED}:
                 names.setdefault(v, name)
         w = Python(self.program, names, lines.texts)
         results = result_text(self.tree, [w.known[v] for v in self.program.outputs])
@@ -93,8 +93,8 @@ class ProgramText:
         """A function in JavaScript that makes ``{inputs, outputs, run}``: typed arrays in the order of the arguments
         and of the results, and what computes the results from the arguments. For small arrays.
 
-        Numbers agree with NumPy's to about 14 digits. Whole numbers are exact below 2⁵³. Arrays from outside are
-        written into it as they are now.
+        Numbers agree with NumPy's to about 14 digits, those of ``scipy.special`` below 1 to 14 digits behind the point.
+        Whole numbers are exact below 2⁵³. Arrays from outside are written into it as they are now.
 
         Raises CompileError if a call of the program cannot be written in JavaScript, and says which.
 
@@ -191,8 +191,7 @@ def example(x: Any) -> str:
     """An argument for the example: few numbers as they are, others of the same range."""
     x = np.asarray(x)
     if x.size <= FEW or x.dtype.kind not in "f":
-        text = f"np.array({x.tolist()!r})"
-        return text if x.dtype in (np.float64, np.int64, np.bool_) else f"{text}.astype(np.{x.dtype})"
+        return array_text(x)
     low, high = float(np.min(x)), float(np.max(x))
     if not math.isfinite(low + high):
         low, high = 0.5, 1.5

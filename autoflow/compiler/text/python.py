@@ -30,6 +30,7 @@ from .writer import REDUCING, RefusedError, Writer, call_of
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
 OURS = {f.__name__: f for f in (set_items, update_at, write_into_copy, check_answer)}  # written into the file, if used
+RESERVED = {"np", "math", "scipy", "erf", "bool", "slice", "complex", *OURS}  # what a line may call
 ERF = """def erf(x):
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype if x.dtype.kind == "f" else float)"""
 LONG = 72  # characters of an expression
@@ -100,11 +101,7 @@ class Python(Writer):
         """An array that is known."""
         if x.dtype.kind not in "fiubc":
             raise RefusedError(f"a constant of {x.dtype}")
-        text = digits(x.tolist())
-        order = "" if x.flags.c_contiguous or x.ndim < 2 else ', order="F"'
-        kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{x.dtype}"
-        text = f"np.array({text}{kind}{order})" if isinstance(x, np.ndarray) else f"np.{x.dtype}({text})"
-        text += f".reshape({x.shape})" * (not x.size)  # a list without elements has no shape of its own
+        text = array_text(x)
         if x.size > FEW:
             name = f"ARRAY_{len(self.outside) + 1}"
             self.outside[name] = f"{name} = {text}"
@@ -169,6 +166,8 @@ class Python(Writer):
 
     def leaf(self, x: Any) -> Word:
         """The same for what is no container."""
+        if isinstance(x, (np.ndarray, np.generic)):
+            return self.array(x)
         if x is None or isinstance(x, (bool, int, float, complex)):
             return Word(digits(x))
         if isinstance(x, str):
@@ -179,8 +178,6 @@ class Python(Writer):
             return Word(f"slice({', '.join([self.leaf(a) for a in (x.start, x.stop, x.step)])})")
         if x is bool or (isinstance(x, (np.dtype, type)) and issubclass(np.dtype(x).type, np.generic)):
             return Word("bool" if x is bool else f"np.{np.dtype(x)}")
-        if isinstance(x, (np.ndarray, np.generic)):
-            return self.array(x)
         if callable(x) and (name := public_name(x)).startswith("np."):
             return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
@@ -198,10 +195,28 @@ def plain(text: str) -> str:
 def digits(x: Any) -> str:
     """Numbers as they are written.
 
-    >>> digits([0.5, -np.inf])
-    '[0.5, -np.inf]'
+    >>> digits([0.5, -np.inf]), digits(complex(-0.0, np.nan))
+    ('[0.5, -np.inf]', 'complex(-0.0, np.nan)')
     """
+    if isinstance(x, list):
+        return f"[{', '.join(map(digits, x))}]"
+    if isinstance(x, complex):  # 1 - 0j is 1 + 0j
+        return f"complex({digits(x.real)}, {digits(x.imag)})"
     return re.sub(r"\b(inf|nan)", r"np.\1", repr(x))
+
+
+def array_text(x: Any) -> str:
+    """An array, or a number of NumPy's.
+
+    >>> array_text(np.zeros((0, 3), np.float32)), array_text(np.int64(2))
+    ('np.array([], dtype=np.float32).reshape((0, 3))', 'np.int64(2)')
+    """
+    text = digits(x.tolist())
+    if not isinstance(x, np.ndarray):
+        return f"np.{x.dtype}({text})"
+    order = "" if x.flags.c_contiguous or x.ndim < 2 else ', order="F"'
+    kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{x.dtype}"
+    return f"np.array({text}{kind}{order})" + f".reshape({x.shape})" * (not x.size)  # a list without elements has none
 
 
 def index_of(view: Any) -> Any:

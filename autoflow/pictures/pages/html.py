@@ -376,6 +376,11 @@ def wrap_script(*pieces: str) -> str:
     return "\n".join(['(() => {"use strict";', *pieces, "})();"])
 
 
+def key_of(text: str) -> str:
+    """What says that an element of a page belongs to a script."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 def pack_file(name: str, package: str = __package__) -> str:
     """A file of a package without indentation and without its lines of comment."""
     text = (files(package) / name).read_text(encoding="utf-8")

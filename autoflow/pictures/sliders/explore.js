@@ -7,12 +7,13 @@
 // -- functions that rows use: as NumPy has them
 
 const copysign = (x, y) => (y < 0 || Object.is(y, -0) ? -Math.abs(x) : Math.abs(x));
+const power = (x, y) => (x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y); // also 1 to the power of NaN
 const finite = (x, nan, top, bottom) =>
   isNaN(x) ? nan : x === Infinity ? top ?? Number.MAX_VALUE : x === -Infinity ? bottom ?? -Number.MAX_VALUE : x;
 
 function rint(x) { // halves go to the even neighbour
-  const low = Math.floor(x), rest = x - low;
-  return rest < 0.5 || (rest === 0.5 && low % 2 === 0) ? low : low + 1;
+  const low = Math.floor(x), rest = x - low, near = rest < 0.5 || (rest === 0.5 && low % 2 === 0) ? low : low + 1;
+  return near === 0 ? copysign(0, x) : near;
 }
 
 function roundTo(x, decimals) {

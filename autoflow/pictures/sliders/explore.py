@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
+from ...backprop.passes import run_pass
 from ...base.errors import LostGradientError
 from ...forward.replay import record_again, replay_node
 from ...nodes.nodes import Node, Operation, Variable
@@ -97,7 +98,12 @@ class Explorer(MovingPage):
 
     def picture_at(self, values: Sequence[float]) -> Graph:
         """The picture at other values of what moves."""
-        return graph(root_at(self, values), gradients=True, theme=self.picture.look.theme)
+        return picture_of(self, root_at(self, values)[0])
+
+
+def picture_of(page: Explorer, root: Any) -> Graph:
+    """The picture of the output at other values."""
+    return graph(root, gradients=True, theme=page.picture.look.theme)
 
 
 def explore(f: Any, /, **ranges: Any) -> Explorer:
@@ -208,10 +214,11 @@ def widget(page: Explorer) -> Any:
     """The widget of a page of sliders; it draws again whenever a slider moves."""
     shown = [{"title": s.title, "low": s.low, "high": s.high, "start": s.start} for _, _, s in page.places]
     start = [s.start for _, _, s in page.places]
+    first = point(page, page.root, {v: v for v, *_ in page.places}, start)
     axes = [0, 1 if len(page.places) == 2 else -1]
     made = model_class()(
         inputs=shown, values=start, digits=page.picture.look.digits, picture=page.picture.to_svg(),
-        colours=properties("autoflow-widget", "auto"), point=point(page, page.picture, start), axes=axes,
+        colours=properties("autoflow-widget", "auto"), point=first, axes=axes,
     )  # fmt: skip
 
     known: list[Any] = [None]  # what the grid was computed for
@@ -219,8 +226,9 @@ def widget(page: Explorer) -> Any:
     def draw(change: Any) -> None:
         try:
             if change["name"] == "values":
-                picture = page.picture_at(made.values)
-                made.picture, made.point, made.note = picture.to_svg(), point(page, picture, made.values), ""
+                root, new = root_at(page, made.values)
+                made.picture = picture_of(page, root).to_svg()
+                made.point, made.note = point(page, root, new, made.values), ""
             fixed = tuple([x for k, x in enumerate(made.values) if k not in made.axes])
             if made.point and known[0] != (tuple(made.axes), fixed):  # it does not change with the axes' own sliders
                 made.samples = on_grid(page, made.values, made.axes)
@@ -233,27 +241,26 @@ def widget(page: Explorer) -> Any:
     return made
 
 
-def root_at(page: Explorer, values: Sequence[float]) -> Any:
-    """The output at other values."""
+def root_at(page: Explorer, values: Sequence[float]) -> tuple[Any, dict[Any, Any]]:
+    """The output at other values, and the Variables there by those here."""
     moved: dict[Any, Any] = {}
     for (v, k, _), value in zip(page.places, values, strict=True):
         moved.setdefault(v, v.value.copy()).reshape(-1)[k] = value
     if page.f:
         f, variables = page.f
-        return output_of(f, {name: Variable(moved.get(v, v.value), name) for name, v in variables.items()})
-    return record_again(page.root, moved)[0]
+        new = {v: Variable(moved.get(v, v.value), name) for name, v in variables.items()}
+        return output_of(f, dict(zip(variables, new.values(), strict=True))), new
+    return record_again(page.root, moved)
 
 
-def point(page: Explorer, picture: Graph, values: Sequence[float]) -> dict[str, Any]:
+def point(page: Explorer, root: Any, new: dict[Any, Any], values: Sequence[float]) -> dict[str, Any]:
     """Where the plot stands: the values, the output, and the gradient of each slider, 0 if the output does not depend
-    on it. Nothing if the output is not one number."""
-    output = picture.nodes[picture.outputs[0]]
-    if not (output.value.scalar and output.value.elements) or output.value.dtype.startswith("complex"):
+    on it. Nothing if the output is not one real number."""
+    if root.shape or root.dtype.kind != "f":
         return {}
-    known = {v.name: v.gradient.elements for v in picture.nodes if v.kind == "Variable" and v.gradient}
-    slopes = [finite((known.get(clean(v.name)) or (0.0,) * (k + 1))[k]) for v, k, _ in page.places]
-    value = finite(output.value.elements[0])
-    return {"title": page.picture.title, "at": list(values), "value": value, "gradients": slopes}
+    found = dict(run_pass(root))
+    slopes = [finite(np.ravel(found.get(new[v], np.zeros(v.shape)))[k]) for v, k, _ in page.places]
+    return {"title": page.picture.title, "at": list(values), "value": finite(root), "gradients": slopes}
 
 
 def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dict[str, Any]:
@@ -288,9 +295,9 @@ def on_slider(page: Explorer, k: int, i: int, steps: int) -> float:
 def at(page: Explorer, values: Sequence[float]) -> float:
     """The output at other values, alone."""
     with np.errstate(all="ignore"):
-        return float(root_at(page, values))
+        return float(root_at(page, values)[0])
 
 
 def finite(x: Any) -> float | None:
     """A number for JSON, which has no NaN and no infinity."""
-    return float(x) if x is not None and np.isfinite(x) else None
+    return float(x) if np.isfinite(x) else None

@@ -31,7 +31,7 @@ from ...table.shapes import CLIP, functions
 from ...table.table import RULES
 from ..model.data import Numbers, Operand, Vertex
 from ..model.names import Titles, titles_of
-from ..pages.html import PLAIN, attribute, html_table, image, instead, pack_file, wrap_script
+from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, wrap_script
 from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
 from ..walk import graph
@@ -94,11 +94,13 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
     data, rows = tape(page)
-    known = ",".join([f"{json.dumps(name)}:{row}" for name, row in rows.items()])
-    start = f'const ROWS={{{known}}};for(const e of document.querySelectorAll(".autoflow-explore:not([data-live])"))'
+    known = f"const ROWS={{{','.join([f'{json.dumps(name)}:{row}' for name, row in rows.items()])}}};"
+    key = key_of(known)  # another page in the document has other rows
+    start = f'{known}for(const e of document.querySelectorAll(".autoflow-explore[data-key={key!r}]:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
     return (
-        f"<div class=\"autoflow-explore {PLAIN}\" data-autoflow='{attribute(data)}'>{instead(page.picture)}"
+        f'<div class="autoflow-explore {PLAIN}" data-key="{key}" data-autoflow=\'{attribute(data)}\'>'
+        f"{instead(page.picture)}"
         f"<style>{properties('autoflow-explore', 'auto')}</style>{image(page.picture)}"
         f"<details><summary>all numbers</summary>{html_table(table_rows(page.picture))}</details></div>"
         f"<script>{program}</script>"
@@ -227,7 +229,7 @@ FEW = 5  # operands that elementwise rows have at most
 LONG = 24  # characters: a longer expression becomes a constant, so that one that is used twice is computed once
 SAME = (
     np.sqrt, np.cbrt, np.exp, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.sinh, np.cosh,
-    np.tanh, np.floor, np.ceil, np.trunc, np.sign,
+    np.tanh, np.floor, np.ceil, np.trunc,
 )  # fmt: skip
 INVERSE = np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh
 MATH = {
@@ -238,11 +240,12 @@ MATH = {
     **dict.fromkeys(functions(np, "fix"), "Math.trunc({})"),
 }  # fmt: skip
 OPERATORS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.power: "**", np.float_power: "**",
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/",
     np.fmod: "%", np.greater: ">", np.greater_equal: ">=", np.less: "<", np.less_equal: "<=", np.equal: "===",
     np.not_equal: "!==", np.bitwise_and: "&&", np.bitwise_or: "||",
 }  # fmt: skip
 OTHERS = {  # what is in no package is in explore.js
+    **dict.fromkeys((np.power, np.float_power), "power({}, {})"), np.sign: "(Math.sign({}) + 0)",  # not −0
     np.positive: "{}", np.negative: "(-{})", np.square: "({0} * {0})", np.reciprocal: "(1 / {})", np.exp2: "(2 ** {})",
     np.degrees: "({} * 180 / Math.PI)", np.rad2deg: "({} * 180 / Math.PI)",
     np.radians: "({} * Math.PI / 180)", np.deg2rad: "({} * Math.PI / 180)",
