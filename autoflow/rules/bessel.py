@@ -78,11 +78,11 @@ with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($
 spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)",
      x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1))
 spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)",
-     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), domain=(0.5, 2.0))
+     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1))
 spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)",
      x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1))
 spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)",
-     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), domain=(0.5, 2.0))
+     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1))
 
 # Struve functions.
 with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)",
@@ -91,20 +91,16 @@ with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)",
      x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2))
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
-rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x), precedence=3)
-rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x), precedence=3)
-rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x),
-     precedence=3, domain=(0.5, 2.0))
-rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x),
-     precedence=3, domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x",
-     x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)), precedence=3)
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x",
-     x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)),  precedence=3)
+rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x))
+rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x))
+rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
+rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x), domain=(0.5, 2.0))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)))
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)))
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
-     precedence=3, domain=(0.5, 2.0))
+     domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
-     precedence=3, domain=(0.5, 2.0))
+     domain=(0.5, 2.0))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
@@ -169,7 +165,7 @@ def add_integrals(name: str, *integrands: Any) -> None:
     """Rows for the results of a ufunc that are integrals up to x."""
     ufunc, several = getattr(special, name), len(integrands) > 1
     parts = [
-        with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand), domain=(0.5, 2.0),
+        with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand),
                         part=k if several else None, name=f"{name}_{k}" if several else name)
         for k, integrand in enumerate(integrands)
     ]  # fmt: skip

@@ -189,13 +189,13 @@ def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
 
 # fmt: off
 rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)",
-     name="linspace", elementwise=False,  # z = x + (y − x) t
+     name="linspace",  # z = x + (y − x) t
      x=lambda g, x_shape, x_dtype, num, endpoint, axis: in_kind_of(
          x_dtype, sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape)),
      y=lambda g, y_shape, y_dtype, num, endpoint, axis: in_kind_of(
          y_dtype, sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape)))
 rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
-     r"\operatorname{geomspace}\left($x, $y\right)", x=geomspace_x, y=geomspace_y, elementwise=False, domain=(0.5, 2.0))
+     r"\operatorname{geomspace}\left($x, $y\right)", x=geomspace_x, y=geomspace_y, domain=(0.5, 2.0))
 # fmt: on
 
 # ---------------------------------------------------------------- loops over a function

@@ -107,8 +107,7 @@ def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: 
     return put_back(g * (1 - t), (j,), fp_shape) + put_back(g * t, (k,), fp_shape)
 
 
-rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)",
-     elementwise=False, name="interp",
+rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)", name="interp",
      xp=interp_xp, x=interp_x, fp=interp_fp,
      left=lambda g, xp, x: np.sum(np.where(piece(xp, x)[3], g, 0)),
      right=lambda g, xp, x: np.sum(np.where(piece(xp, x)[4], g, 0)))  # fmt: skip

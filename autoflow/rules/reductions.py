@@ -214,7 +214,7 @@ rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None",
      compute=reducer(np.multiply, np.prod))
 rule(np.cumsum, "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x", x=cumsum_x)
 rule(np.cumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=cumprod_x)
-rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, x=recur_x, y=recur_y)
+rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", x=recur_x, y=recur_y)
 # fmt: on
 
 

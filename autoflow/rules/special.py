@@ -39,7 +39,7 @@ from . import (
     bessel,  # noqa: F401 - they fill the table
     distributions,  # noqa: F401 - they fill the table
 )
-from .arithmetic import LN2, LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
+from .arithmetic import LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
 
 # ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
@@ -54,19 +54,16 @@ def lambertw(x: Array, k: int = 0, tol: float = 1e-8) -> Array:
 
 # fmt: off
 # Error functions (DLMF 7.10) and the normal distribution; the derivative of an inverse is one over the derivative.
-rule(special.erf,      "x",   "erf",    r"\operatorname{erf} $x",
-     x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))),   precedence=3)
-rule(special.erfc,     "x",   "erfc",   r"\operatorname{erfc} $x",
-     x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))),  precedence=3)
+rule(special.erf,      "x",   "erf",    r"\operatorname{erf} $x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
+rule(special.erfc,     "x",   "erfc",   r"\operatorname{erfc} $x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfcx,    "x",   "erfcx",  r"\operatorname{erfcx} $x",
-     x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI),     precedence=3, domain=(-1.0, 2.0))
-rule(special.erfi,     "x",   "erfi",   r"\operatorname{erfi} $x",
-     x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)),      precedence=3)
+     x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI), domain=(-1.0, 2.0))
+rule(special.erfi,     "x",   "erfi",   r"\operatorname{erfi} $x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
 rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * (1 - 2 * (x * z)))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
-     x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)),      precedence=3, domain=(-0.8, 0.8))
+     x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
-     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)),     precedence=3, domain=(0.3, 1.7))
+     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)), domain=(0.3, 1.7))
 rule(special.ndtr,     "x",   "Φ",      r"\Phi\left($x\right)",             x=lambda g, x: g * normal(x))
 rule(special.log_ndtr, "x",   "log Φ",  r"\log \Phi\left($x\right)",
      x=lambda g, x: g * (ROOT_2 / ROOT_PI / special.erfcx(x * (-1 / ROOT_2))))
@@ -74,12 +71,10 @@ rule(special.ndtri,    "x",   "Φ⁻¹",    r"\Phi^{-1}\left($x\right)",        
      domain=(0.15, 0.85))
 
 # The logistic function; expit(-x) is 1 - expit(x) without the cancellation.
-rule(special.expit,     "x",  "expit",  r"\operatorname{expit} $x",
-     x=lambda g, x, z: g * (z * special.expit(-x)),         precedence=3)
-rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x),
-     precedence=3)
+rule(special.expit,     "x",  "expit",  r"\operatorname{expit} $x", x=lambda g, x, z: g * (z * special.expit(-x)))
+rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x))
 rule(special.logit,     "x",  "logit",  r"\operatorname{logit} $x",         x=lambda g, x: g / (x * (1 - x)),
-     precedence=3, domain=(0.15, 0.85))
+     domain=(0.15, 0.85))
 
 # Entropies. 0 log 0 is 0.
 rule(special.xlogy,    "x y", "x log y", r"$x \log $y",                     x=lambda g, y: g * np.log(y),
@@ -121,17 +116,13 @@ rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
      y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
-# Powers and exponentials whose own form is more accurate than the obvious one.
+# Powers and exponentials whose own form is more accurate than the obvious one; some are NumPy's with other last bits.
+for function in (special.cbrt, special.exp2, special.expm1, special.log1p):
+    row: Any = RULES[getattr(np, function.__name__)]
+    rule(function, "x", row.label, row.latex, name=f"scipy_{row.name}", precedence=row.precedence, domain=row.domain,
+         **row.derivatives)
 rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z),
      precedence=4)
-rule(special.exp2,    "x",   "2^",    r"2^{$x}",                  x=lambda g, z: g * (LN2 * z),
-     precedence=4, name="scipy_exp2")
-rule(special.expm1,   "x",   "expm1", r"e^{$x} - 1",              x=lambda g, z: g * (z + 1),
-     precedence=1, name="scipy_expm1")
-rule(special.log1p,   "x",   "log1p", r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),
-     precedence=3, name="scipy_log1p", domain=(-0.5, 2.0))
-rule(special.cbrt,    "x",   "∛",     r"\sqrt[3]{$x}",            x=lambda g, z: g / (3 * (z * z)),
-     name="scipy_cbrt", domain=(0.5, 2.0))
 rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x),
      precedence=1)
 rule(special.exprel,  "x",   "exprel", r"\frac{e^{$x} - 1}{$x}",  x=lambda g, x: g * slope_of_exprel(x))
@@ -148,8 +139,7 @@ rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z
 rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)",
      x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y),
      w=lambda g, w: g * (DEGREE / 3600 + 0 * w))
-rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,
-     precedence=3, name="scipy_round", domain=(0.6, 1.4))
+rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero, name="scipy_round", domain=(0.6, 1.4))
 rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1),
      y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
 rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}",

@@ -94,7 +94,7 @@ rule(np.broadcast_to, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g
 rule(np.copy, "x | order='K'", "copy", r"$x", compute=lambda x, order: x.copy(order), x=lambda g: g)
 rule(astype, "x | dtype order='K' casting='unsafe'", "astype", r"\operatorname{$dtype} $x", x=cast_back,
      holomorphic=False)
-rule(constant_with_history, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y))
+rule(constant_with_history, "x y", "=", r"$x", x=lambda g: g, y=lambda g, y: np.zeros_like(y))
 
 # ---------------------------------------------------------------- orders of axes
 

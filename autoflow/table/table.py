@@ -226,14 +226,15 @@ def rule(
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
-    """Add a row to the table and return it.
+    r"""Add a row to the table and return it.
 
     arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
         called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
         _ is for the derivatives alone.
     label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
-        it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
+        it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed). What stands without brackets in front
+        of its last operand, as ``\sin $x``, binds as a sign by itself.
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
     holomorphic : False for functions that are not complex-differentiable (abs, real): its row then handles complex g
