@@ -126,8 +126,7 @@ rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor"
 rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g,
      y=lambda g, x, y: g * -np.floor_divide(x, y),
      precedence=2, domain=(0.6, 0.9))
-rule(np.fmod,         "x y", "fmod", r"\operatorname{fmod}\left($x, $y\right)", x=lambda g: g,
-     y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
+rule(np.fmod, "x y", x=lambda g: g, y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
 
 # real functions of complex numbers z = a + ib; their gradient is dL/da + i dL/db
 rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g), holomorphic=False)
@@ -202,8 +201,7 @@ rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g
 rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x),
      domain=(-0.9, 0.9))
 rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x))
-rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right)",
-     x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
+rule(np.arctan2, "x y", x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
      domain=(0.5, 2.0))
 
 rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x))
@@ -263,7 +261,7 @@ def i0_derivative(x: Array, order: int) -> Array:
     return total / 64
 
 
-rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x))
+rule(np.sinc, "x", x=lambda g, x: g * slope_of_sinc(x))
 rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))
 rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right)",
      x=lambda g, x, order: g * i0_derivative(x, order + 1))  # fmt: skip
@@ -279,10 +277,7 @@ def split_ties(g: Array, halves: Array) -> Array:
 
 # How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a
 # NaN. Counted in bytes, which is faster than np.where.
-HIGHER = {
-    "x": lambda x, y: (x > y).astype(np.int8) + (x >= y),
-    "y": lambda x, y: (y > x).astype(np.int8) + (y >= x),
-}
+HIGHER = {"x": lambda x, y: (x > y).astype(np.int8) + (x >= y), "y": lambda x, y: (y > x).astype(np.int8) + (y >= x)}
 LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
 # A NaN loses against a number; v != v says that v is NaN.
 HIGHER_NUMBER = {
@@ -322,12 +317,11 @@ rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=
 
 rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9))
 rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero, domain=(0.1, 0.9))
-rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero, domain=(0.1, 0.9))
+rule(np.trunc, "x", x=zero, domain=(0.1, 0.9))
 for fix in functions(np, "fix"):  # NumPy 2.5 warns of it: the same as trunc
     rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero, domain=(0.1, 0.9), compute=np.trunc)
 rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero, domain=(0.6, 1.4), holomorphic=False)
-rule(np.round,     "x | decimals=0", "round", r"\operatorname{round} $x", x=zero,
-     domain=(0.6, 1.4), holomorphic=False, also=(np.around,))
+rule(np.round, "x | decimals=0", x=zero, domain=(0.6, 1.4), holomorphic=False, also=(np.around,))
 # fmt: on
 
 
@@ -350,7 +344,7 @@ def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
     return np.where((x > max) | (False if min is None else min > max), g, 0)
 
 
-rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
+rule(np.clip, "x min=None max=None",
      x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,))  # fmt: skip
 
 
@@ -415,13 +409,12 @@ def times_power(x: Array, k: Any) -> Array:
     return np.ldexp(x, k)
 
 
-rule(fraction, "x", "frac", r"\operatorname{frac} $x", x=lambda g: g, name="modf", elementwise=True, holomorphic=False,
-     domain=(0.1, 0.9))  # fmt: skip
-rule(mantissa, "x", "mantissa", r"\operatorname{mantissa} $x", name="frexp", elementwise=True, holomorphic=False,
+rule(fraction, "x", "frac", x=lambda g: g, name="modf", elementwise=True, holomorphic=False, domain=(0.1, 0.9))
+rule(mantissa, "x", "mantissa", name="frexp", elementwise=True, holomorphic=False,
      x=lambda g, x: np.ldexp(g, -np.frexp(numbers_of(x))[1]), domain=(0.51, 0.99))  # fmt: skip
 rule(times_power, "x | k", "2ᵏ", r"$x \cdot 2^{$k}", x=lambda g, k: np.ldexp(g, k), name="ldexp", elementwise=True,
      holomorphic=False, precedence=2)  # fmt: skip
-rule(np.nextafter, "x y", "next", r"\operatorname{next}\left($x, $y\right)", x=lambda g: g, y=zero, holomorphic=False)
+rule(np.nextafter, "x y", "next", x=lambda g: g, y=zero, holomorphic=False)
 
 
 @composed(np.modf)

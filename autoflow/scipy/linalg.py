@@ -207,8 +207,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
     return factor_solve(as_array(c), as_array(b), lower)
 
 
-rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,
-     a=lambda g, z, lower: cholesky_x(g, z, not lower))  # fmt: skip
+rule(cholesky, "a | lower=False", "chol", holomorphic=False, a=lambda g, z, lower: cholesky_x(g, z, not lower))
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
@@ -398,7 +397,7 @@ def packed_x(g: Array, x: Array, z: Array) -> Array:
     return np.linalg.solve(adjoint(x), right)
 
 
-rule(packed_lu, "x", "lu", r"\operatorname{lu} $x", holomorphic=False, x=packed_x)
+rule(packed_lu, "x", "lu", holomorphic=False, x=packed_x)
 
 
 def lu_factor(a: Any) -> tuple[Any, Any]:
