@@ -90,9 +90,7 @@ def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) ->
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
-def var_x(
-    g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
-) -> Array:  # fmt: skip
+def var_x(g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
     """z = Σ (x - m)² / n, so dz/dx = 2 (x - m) / n. (That m depends on x as well adds Σ (x - m) = 0.)"""
     g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
     return mask_out(2 * g * deviations(x, axis, dtype, where), where)

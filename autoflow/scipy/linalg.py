@@ -111,9 +111,7 @@ def triangular(
     return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Node:  # fmt: skip
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Node:
     """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read.
 
     >>> from autoflow import linalg
