@@ -158,24 +158,24 @@ FORMS[np.linalg.solve] = lambda layer, a, b: (
 FORMS[np.isclose] = elementwise_of(np.isclose)
 
 
-# -- sliding products
+# -- sliding products, of any arrays
 
 
-def correlate(a: Any, v: Any, mode: str) -> Any:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """Each window of a times conj(v). Of a shorter a the two change places, and the result turns round."""
     m = np.size(v)
     if np.size(a) < m:
-        return np.conjugate(correlate(v, a, mode)[::-1])
+        return correlate(v, a, mode)[::-1].conj()
     before, after = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
     padded = np.pad(a, (before, after)) if before or after else a
-    return np.lib.stride_tricks.sliding_window_view(padded, m) @ np.conjugate(v)
+    return np.lib.stride_tricks.sliding_window_view(padded, m) @ v.conj()
 
 
-def convolve(a: Any, v: Any, mode: str) -> Any:
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """A correlation with the turned conjugate."""
     a, v = (v, a) if np.size(a) < np.size(v) else (a, v)
-    return correlate(a, np.conjugate(v[::-1]), mode)
+    return correlate(a, v[::-1].conj(), mode)
 
 
-FORMS[np.correlate] = lambda layer, a, v, mode="valid": correlate(layer.lifted(a), layer.lifted(v), mode)
-FORMS[np.convolve] = lambda layer, a, v, mode="full": convolve(layer.lifted(a), layer.lifted(v), mode)
+FORMS[np.correlate] = lambda layer, a, v, *mode, **how: correlate(layer.lifted(a), layer.lifted(v), *mode, **how)
+FORMS[np.convolve] = lambda layer, a, v, *mode, **how: convolve(layer.lifted(a), layer.lifted(v), *mode, **how)

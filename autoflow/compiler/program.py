@@ -263,9 +263,7 @@ def transposed(x: Value, number: float) -> Value:
     return new_value(VIEW, lambda a: a.T, (x,), ("transpose", (1, 0)), x.shape[::-1], number)
 
 
-def results_of_call(
-    function: Any, args: tuple[Value, ...], results: list[Value], number: float
-) -> dict[Value, Value]:  # fmt: skip
+def results_of_call(function: Any, args: tuple[Value, ...], results: list[Value], number: float) -> dict[Value, Value]:
     """One call that computes all of ``results``, as new arrays: each of them -> what replaces it."""
     call = new_value(CALL, function, args, None, (), number, None)
     new = {v: new_value(ITEM, None, (call,), k, v.shape, v.number, v) for k, v in enumerate(results)}

@@ -225,9 +225,7 @@ class OwnRule(Rule):
         return values
 
 
-def _row(
-    function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None
-) -> Rule:  # fmt: skip
+def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, elementwise: bool | None) -> Rule:
     """The row, with what a user's functions need in addition: arguments in any order, keyword-only options, and checks
     of the results. Arguments that have a derivative come first in the row; all others are options, which may be
     anything. Of a ufunc all are arrays."""

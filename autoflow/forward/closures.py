@@ -42,18 +42,8 @@ from ..table.blocks import FROM, UFUNCS
 from ..table.outside import public_name
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, Rule
-from .recording import (
-    FORWARD,
-    REALS,
-    apply,
-    apply_batched,
-    call_explained,
-    explain_error,
-    hidden_batch,
-    make_node,
-    one_family,
-    split_inputs,
-)
+from . import recording
+from .recording import FORWARD, REALS
 
 # ---------------------------------------------------------------- another class beside a node: who computes?
 
@@ -124,7 +114,7 @@ def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
     def forward(x: Any) -> Any:
         switches = modes()
         if switches.autocast is not None:
-            return apply(rule, (x,))
+            return recording.apply(rule, (x,))
         parent: Any
         try:
             if type(x) is Operation:
@@ -132,13 +122,13 @@ def unary(rule: Rule, depth: int = 2) -> Callable[[Any], Any]:
             elif type(x) is Variable and x._live:
                 parent = x
             else:
-                return apply(rule, (x,))
+                return recording.apply(rule, (x,))
             a = x._value
         except AttributeError:  # an array that NumPy made of our class, with empty slots: apply says so
-            return apply(rule, (x,))
+            return recording.apply(rule, (x,))
         if x.size > switches.fast_path_limit:
-            value = asarray(call_explained(ufunc, (a,), rule, (x,), True))
-            return make_node(rule, value, (x,), [a], (parent,), {}, ())
+            value = asarray(recording.call_explained(ufunc, (a,), rule, (x,), True))
+            return recording.make_node(rule, value, (x,), [a], (parent,), {}, ())
         if parent is not x:
             a = x._operand
         value = z = ufunc(a)
@@ -237,7 +227,7 @@ def binary(
                 plain_array(b if plain else a)  # dates, text: says what to do instead
             raise
         except ValueError as error:
-            explain_error(error, rule, (x, y))
+            recording.explain_error(error, rule, (x, y))
             raise
         if type(z) is not ndarray:
             value = asarray(z)
@@ -246,7 +236,7 @@ def binary(
         if value.size > switches.fast_path_limit:
             if plain is not None:
                 plain_array(b if plain else a)  # of objects: says why it cannot be
-            return make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
+            return recording.make_node(rule, value, (x, y), [a, b], (p, q), {}, () if plain is None else (plain,))
         extra = None
         if plain is not None:
             a, b, extra = protect_operands(rule, a, b, plain)
@@ -299,14 +289,15 @@ def general(rule: Rule, x: Any, y: Any, compute: Any) -> Any:
     if not known and is_anothers(rule.function, (t, u), (x, y), False):
         return NotImplemented
     if modes().autocast is not None:
-        return apply(rule, (x, y))
-    values, parents, constants, mutable = split_inputs((x, y))
+        return recording.apply(rule, (x, y))
+    values, parents, constants, mutable = recording.split_inputs((x, y))
     if len(NODE_TYPES) > 1:
-        if (batch := hidden_batch(values)) is not None:
-            return apply_batched(batch, rule, (x, y), values, parents, constants, mutable, compute)
-        values = one_family(rule, values)
-    z = call_explained(compute, values, rule, (x, y), True)
-    return make_node(rule, z if type(z) in NODE_TYPES else asarray(z), (x, y), values, parents, constants, mutable)
+        if (batch := recording.hidden_batch(values)) is not None:
+            return recording.apply_batched(batch, rule, (x, y), values, parents, constants, mutable, compute)
+        values = recording.one_family(rule, values)
+    z = recording.call_explained(compute, values, rule, (x, y), True)
+    z = z if type(z) in NODE_TYPES else asarray(z)
+    return recording.make_node(rule, z, (x, y), values, parents, constants, mutable)
 
 
 def reflected(forward: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -68,18 +68,8 @@ from ..table.shapes import (
     together,
 )
 from ..table.table import Rule
+from . import recording
 from .closures import HOOKS, NUMPYS_HOOK, is_anothers
-from .recording import (
-    FORWARD,
-    announce_node,
-    apply,
-    call_explained,
-    hidden_batch,
-    history_lost,
-    orphan_numbers,
-    plain_option,
-    split_inputs,
-)
 from .writing import become_constant, is_unfinished, overwrite, save_overwritten_values, write_noted
 
 # ---------------------------------------------------------------- writing: into memory, and into the history
@@ -91,28 +81,29 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     ``inputs``: operands, then options, as the row names them; where x itself stands its old value is meant.
     ``partly``: only ``x[i]`` is written; i is the last option, and has no node in it.
     """
-    recording = modes().recording
-    check_writable(x, recording)
+    is_recorded = modes().recording
+    check_writable(x, is_recorded)
     old, n, memory_of_x = current_record(x), rule.operands, x._value
-    values, parents, constants, _ = split_inputs(inputs[:n])
+    values, parents, constants, _ = recording.split_inputs(inputs[:n])
     for k in [*constants]:
         if constants[k] is x:
             del constants[k]  # no leaf of its own: what x was is the first operand
-    values += inputs[n:] if partly else [plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
-    if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None and hasattr(memory_of_x, "batch_layer"):
+    values += inputs[n:] if partly else [recording.plain_option(v, rule, k) for k, v in enumerate(inputs[n:], n)]
+    batch = recording.hidden_batch(values) if len(NODE_TYPES) > 1 else None
+    if batch is not None and hasattr(memory_of_x, "batch_layer"):
         batch.lift_operands(rule, inputs, values, parents, constants)
     region = written_region(memory_of_x, values[-1]) if partly else memory_of_x
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
     flowing = tuple([p is not None for p in parents])
-    if not (recording and True in flowing) and (
-        old is None or (recording and parents[0] is None)
+    if not (is_recorded and True in flowing) and (
+        old is None or (is_recorded and parents[0] is None)
     ):  # numbers into a Constant, or no_grad
-        call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
+        recording.call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
         if old is not None:
             become_constant(x)
         return x
-    if not recording:
+    if not is_recorded:
         raise InPlaceError(
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
@@ -121,12 +112,12 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
-    call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
+    recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
         np.copyto(x.base, shadow_of(x._value))  # in a proof it may have been a Constant, with the right ones
     if switches.listeners:
-        announce_node(x)
+        recording.announce_node(x)
     if switches.left:
         check_left()
     return x
@@ -157,15 +148,15 @@ def written_region(memory_of_x: Array, place: Any) -> Array:
     return memory_of_x[place if ... in place else (*place, ...)]  # with ... one element is a view, too
 
 
-def check_writable(x: Any, recording: bool) -> None:
+def check_writable(x: Any, is_recorded: bool) -> None:
     """Raise InPlaceError if x may not be written into."""
     if not hasattr(x, "_value"):
-        raise history_lost(x)
+        raise recording.history_lost(x)
     root = x
     while (view := getattr(root, "_view", None)) is not None:
         check_base(*view)
         root = view[1]
-    if isinstance(root, VariableRole) and recording:
+    if isinstance(root, VariableRole) and is_recorded:
         what = f"{x.name} is a Variable" if root is x else f"{x.name} is a view of the Variable {root.name}"
         raise InPlaceError(
             f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
@@ -184,7 +175,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
         return
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
-    i = plain_option(i)
+    i = recording.plain_option(i)
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 
@@ -194,7 +185,7 @@ def write_numbers(x: Any, run: Callable[[Array], Any]) -> None:
     if hasattr(x, "_value"):
         write(x, RULES[setitem], (x, None, ...), lambda memory, *_: run(memory))
         return
-    numbers = orphan_numbers(x)
+    numbers = recording.orphan_numbers(x)
     with contextlib.suppress(ValueError):  # a view of a node is read-only, what the node looks at need not be
         set_flags(numbers, True)
     write_noted(numbers, numbers, run)
@@ -205,14 +196,14 @@ def written_through(x: Any, i: Any, y: Any) -> bool:
     taken = y._view[0]
     if taken.rule is not RULES[getitem] or current_record(x) is not taken.parents[0]:
         return False
-    return bool(is_basic(i) and plain_option(i) == taken.saved[1])
+    return bool(is_basic(i) and recording.plain_option(i) == taken.saved[1])
 
 
 def set_value(x: Any, value: Any) -> None:
     """``x.value = value``: overwrite the numbers. ``x.value -= y`` comes here as well, already done in place."""
     value = value_of(value)
     if not hasattr(x, "_value"):
-        raise history_lost(x)
+        raise recording.history_lost(x)
     if value is x._value:
         if current_record(x) is not None:
             raise InPlaceError(f"{x.name} has a history, which x.value -= y would not be in: write x -= y")
@@ -237,7 +228,7 @@ def set_layout(x: Any, name: str, new: Any) -> None:
     their base; what NumPy raises where the elements would have to be copied.
     """
     if not hasattr(x, "_value"):
-        raise history_lost(x)
+        raise recording.history_lost(x)
     record, is_view = current_record(x), getattr(x, "_view", None) is not None
     past = record is not None and name != "shape"
     if isinstance(x, VariableRole) or is_view or past or type(x._value) is not np.ndarray:
@@ -309,7 +300,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     augmented = args and out is args[0]
     plain = not (augmented or (modes().recording and has_gradient([*args, *options.values()])))
     if isinstance(out, NodeRole) or plain:
-        z = apply(rule, args, options)
+        z = recording.apply(rule, args, options)
         into = copyto if isinstance(out, NodeRole) else np.copyto
         into(out, value_of(z) if plain else z, casting=options.get("casting", "same_kind"))
         return out
@@ -319,7 +310,7 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
             f"af.zeros(...) or np.zeros_like(node): then the write is recorded."
         )
     old, switches = out.copy(), modes()
-    node = apply(rule, (old, *args[1:]), options)  # plain += node
+    node = recording.apply(rule, (old, *args[1:]), options)  # plain += node
     if not isinstance(node, NodeRole):
         raise lost("this in-place operation gave no node")
     try:
@@ -348,7 +339,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
     rule = RULES[ufunc]
-    forward = FORWARD.get(ufunc) or (lambda x, y: apply(rule, (x, y)))
+    forward = recording.FORWARD.get(ufunc) or (lambda x, y: recording.apply(rule, (x, y)))
 
     def inplace(x: Any, y: Any) -> Any:
         if not x.shape and not isinstance(x, VariableRole):
@@ -384,7 +375,7 @@ def repeat_values(values: Any, n: int) -> Any:
 
 def plain_places(option: Any) -> Array:
     """An index or a mask as an array on the host, where the places are found."""
-    return np.asarray(on_host(plain_option(option)))
+    return np.asarray(on_host(recording.plain_option(option)))
 
 
 def write_places(x: Any, places: Array, values: Any) -> None:
@@ -465,7 +456,7 @@ def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:
     >>> a
     [3., 3.]  Operation add_0 = add(float64[2], put_back_0)
     """
-    i = plain_option(i)
+    i = recording.plain_option(i)
     if not has_gradient([x, y]):
         given = () if y is None else (value_of(y),)
         into = write_numbers if isinstance(x, NodeRole) else lambda plain, run: run(plain)

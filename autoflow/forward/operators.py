@@ -101,9 +101,7 @@ class Operators:
         __mod__, __rmod__ = both_ways(np.remainder)
         __pow__, __rpow__ = both_ways(np.power)
         __matmul__, __rmatmul__ = both_ways(np.matmul)
-        __neg__, __pos__, __abs__ = [
-            unary(RULES[ufunc], 1) for ufunc in (np.negative, np.positive, np.absolute)
-        ]
+        __neg__, __pos__, __abs__ = [unary(RULES[ufunc], 1) for ufunc in (np.negative, np.positive, np.absolute)]
 
         __iadd__, __isub__, __imul__ = map(in_place, (np.add, np.subtract, np.multiply))
         __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))

@@ -155,14 +155,12 @@ def log_softmax_x(g: Array, z: Array, axis: int) -> Array:
 
 
 # fmt: off
-rule(relu,        "x",                "relu",   r"\operatorname{relu} $x", x=lambda g, z: np.where(z > 0, g, 0),
-     elementwise=True, holomorphic=False, precedence=3)
-rule(leaky_relu,  "x | slope=0.01",   "leaky",  r"\operatorname{leaky} $x",
-     x=lambda g, x, slope: np.where(x > 0, g, slope * g), elementwise=True, holomorphic=False, precedence=3)
+rule(relu, "x", x=lambda g, z: np.where(z > 0, g, 0), elementwise=True, holomorphic=False)
+rule(leaky_relu, "x | slope=0.01", "leaky",
+     x=lambda g, x, slope: np.where(x > 0, g, slope * g), elementwise=True, holomorphic=False)
 rule(sigmoid,     "x",                "σ",      r"\sigma\left($x\right)", x=lambda g, z: g * (z * (1 - z)),
      elementwise=True, holomorphic=False)
-rule(erf,         "x",                "erf",    r"\operatorname{erf} $x",
-     x=lambda g, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)), elementwise=True, holomorphic=False, precedence=3)
+rule(erf, "x", x=lambda g, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)), elementwise=True, holomorphic=False)
 rule(softmax,     "x | axis=-1",      "softmax", r"\operatorname{softmax}\left($x\right)", x=softmax_x,
      holomorphic=False)
 rule(log_softmax, "x | axis=-1",      "log softmax", r"\log \operatorname{softmax}\left($x\right)", x=log_softmax_x,

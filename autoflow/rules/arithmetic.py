@@ -111,7 +111,7 @@ rule(np.multiply,     "x y", "×",    r"$x \odot $y",             x=lambda g, y:
 rule(np.divide,       "x y", "÷",    r"\frac{$x}{$y}",           x=lambda g, y: g / y, y=lambda g, y, z: g * z / -y,
      domain=(0.5, 2.0))
 rule(np.positive,     "x",   "+",    r"$x",                      x=lambda g: g)
-rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g, precedence=3)
+rule(np.negative,     "x",   "−",    r"-$x",                     x=lambda g: -g)
 rule(np.reciprocal,   "x",   "1/",   r"\frac{1}{$x}",            x=lambda g, z: g * (z * -z), domain=(0.5, 2.0))
 rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x: g * twice(x), precedence=4)
 rule(np.power,        "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
@@ -126,17 +126,15 @@ rule(np.floor_divide, "x y", "//",   r"\left\lfloor \frac{$x}{$y} \right\rfloor"
 rule(np.remainder,    "x y", "%",    r"$x \bmod $y",             x=lambda g: g,
      y=lambda g, x, y: g * -np.floor_divide(x, y),
      precedence=2, domain=(0.6, 0.9))
-rule(np.fmod,         "x y", "fmod", r"\operatorname{fmod}\left($x, $y\right)", x=lambda g: g,
-     y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
+rule(np.fmod, "x y", x=lambda g: g, y=lambda g, x, y, z: g * np.rint((z - x) / y), domain=(0.6, 0.9))
 
 # real functions of complex numbers z = a + ib; their gradient is dL/da + i dL/db
 rule(np.conjugate,    "x",   "conj", r"\overline{$x}",           x=lambda g: np.conjugate(g), holomorphic=False)
 rule(np.real,         "x",   "re",   r"\operatorname{Re} $x",
-     x=lambda g, x_dtype: g + 0j if x_dtype.kind == "c" else g, holomorphic=False,
-     precedence=3, view=True, compute=lambda x: np.real(x)[...])  # [...]: a view of real numbers, too, not x itself
+     x=lambda g, x_dtype: g + 0j if x_dtype.kind == "c" else g, holomorphic=False, view=True,
+     compute=lambda x: np.real(x)[...])  # [...]: a view of real numbers, too, not x itself
 rule(np.imag,         "x",   "im",   r"\operatorname{Im} $x",
-     x=lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else zero(g), holomorphic=False,
-     precedence=3, view=True)
+     x=lambda g, x_dtype: g * 1j if x_dtype.kind == "c" else zero(g), holomorphic=False, view=True)
 # fmt: on
 
 
@@ -148,7 +146,7 @@ def angle_x(g: Array, x: Array, deg: bool) -> Array:
     return (np.degrees(g) if deg else g) * (1j * over(over(x, r), r))
 
 
-rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False, precedence=3)
+rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False)
 
 
 @composed(np.divmod)
@@ -184,11 +182,9 @@ rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, 
 rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z, precedence=4)
 rule(np.exp2,       "x",   "2^",      r"2^{$x}",                x=lambda g, z: g * (LN2 * z), precedence=4)
 rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, z: g * (z + 1), precedence=1)
-rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x, precedence=3, domain=(0.5, 2.0))
-rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g / (LN2 * x),
-     precedence=3, domain=(0.5, 2.0))
-rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x),
-     precedence=3, domain=(0.5, 2.0))
+rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x, domain=(0.5, 2.0))
+rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g / (LN2 * x), domain=(0.5, 2.0))
+rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x), domain=(0.5, 2.0))
 rule(np.log1p,      "x",   "log1p",   r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x), domain=(-0.5, 2.0))
 rule(np.logaddexp,  "x y", "logaddexp", r"\log\left(e^{$x} + e^{$y}\right)",
      x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp),
@@ -197,27 +193,24 @@ rule(np.logaddexp2, "x y", "logaddexp2", r"\log_2\left(2^{$x} + 2^{$y}\right)",
      x=lambda g, x, y, z: share_of_logaddexp(g, x, y, z, np.exp2),
      y=lambda g, x, y, z: share_of_logaddexp(g, y, x, z, np.exp2))
 
-rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x), precedence=3)
-rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x), precedence=3)
-rule(np.tan,        "x",   "tan",     r"\tan $x",               x=lambda g, z: g * (1 + z * z),
-     precedence=3, domain=(-1.2, 1.2))
+rule(np.sin,        "x",   "sin",     r"\sin $x",               x=lambda g, x: g * np.cos(x))
+rule(np.cos,        "x",   "cos",     r"\cos $x",               x=lambda g, x: g * -np.sin(x))
+rule(np.tan,        "x",   "tan",     r"\tan $x",               x=lambda g, z: g * (1 + z * z), domain=(-1.2, 1.2))
 rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g / cosine_of_arcsine(x),
-     precedence=3, domain=(-0.9, 0.9))
+     domain=(-0.9, 0.9))
 rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x),
-     precedence=3, domain=(-0.9, 0.9))
-rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x), precedence=3)
-rule(np.arctan2,    "x y", "arctan2", r"\operatorname{arctan2}\left($x, $y\right)",
-     x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
+     domain=(-0.9, 0.9))
+rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x))
+rule(np.arctan2, "x y", x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
      domain=(0.5, 2.0))
 
-rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x), precedence=3)
-rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x), precedence=3)
-rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus_square(z), precedence=3)
-rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z), precedence=3)
-rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z),
-     precedence=3, domain=(1.2, 3.0))
+rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x))
+rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x))
+rule(np.tanh,       "x",   "tanh",    r"\tanh $x",              x=lambda g, z: g * one_minus_square(z))
+rule(np.arcsinh,    "x",   "arcsinh", r"\operatorname{arsinh} $x", x=lambda g, z: g / np.cosh(z))
+rule(np.arccosh,    "x",   "arccosh", r"\operatorname{arcosh} $x", x=lambda g, z: g / np.sinh(z), domain=(1.2, 3.0))
 rule(np.arctanh,    "x",   "arctanh", r"\operatorname{artanh} $x", x=lambda g, x: g / ((1 - x) * (1 + x)),
-     precedence=3, domain=(-0.9, 0.9))
+     domain=(-0.9, 0.9))
 
 rule(np.degrees,    "x",   "deg",     r"\tfrac{180}{\pi} $x",   x=lambda g: np.degrees(g),
      precedence=2, also=(np.rad2deg,), domain=(-0.05, 0.05))
@@ -268,7 +261,7 @@ def i0_derivative(x: Array, order: int) -> Array:
     return total / 64
 
 
-rule(np.sinc, "x", "sinc", r"\operatorname{sinc} $x", x=lambda g, x: g * slope_of_sinc(x), precedence=3)
+rule(np.sinc, "x", x=lambda g, x: g * slope_of_sinc(x))
 rule(np.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * i0_derivative(x, 1))
 rule(i0_derivative, "x | order", "I₀⁽ⁿ⁾", r"I_0^{($order)}\left($x\right)",
      x=lambda g, x, order: g * i0_derivative(x, order + 1))  # fmt: skip
@@ -284,10 +277,7 @@ def split_ties(g: Array, halves: Array) -> Array:
 
 # How many halves go to an argument: 2 if it is above the other, 1 if it is level with it, else 0, as where there is a
 # NaN. Counted in bytes, which is faster than np.where.
-HIGHER = {
-    "x": lambda x, y: (x > y).astype(np.int8) + (x >= y),
-    "y": lambda x, y: (y > x).astype(np.int8) + (y >= x),
-}
+HIGHER = {"x": lambda x, y: (x > y).astype(np.int8) + (x >= y), "y": lambda x, y: (y > x).astype(np.int8) + (y >= x)}
 LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
 # A NaN loses against a number; v != v says that v is NaN.
 HIGHER_NUMBER = {
@@ -321,20 +311,17 @@ rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g *
 rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: g * np.sign(x), holomorphic=False)
 rule(np.copysign,  "x y", "copysign", r"\left|$x\right| \operatorname{sgn} $y", precedence=2, holomorphic=False,
      x=lambda g, x, z: g * (np.sign(x) * np.sign(z)), y=zero)
-rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, precedence=3, holomorphic=False)
+rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, holomorphic=False)
 rule(np.heaviside, "x y", "step", r"\operatorname{H}\left($x\right)", x=zero, y=lambda g, x: np.where(x == 0, g, 0),
      holomorphic=False)
 
 rule(np.floor,     "x",   "⌊ ⌋",   r"\left\lfloor $x \right\rfloor", x=zero, domain=(0.1, 0.9))
 rule(np.ceil,      "x",   "⌈ ⌉",   r"\left\lceil $x \right\rceil",   x=zero, domain=(0.1, 0.9))
-rule(np.trunc,     "x",   "trunc", r"\operatorname{trunc} $x", x=zero, precedence=3, domain=(0.1, 0.9))
+rule(np.trunc, "x", x=zero, domain=(0.1, 0.9))
 for fix in functions(np, "fix"):  # NumPy 2.5 warns of it: the same as trunc
-    rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero,
-         precedence=3, domain=(0.1, 0.9), compute=np.trunc)
-rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero,
-     precedence=3, domain=(0.6, 1.4), holomorphic=False)
-rule(np.round,     "x | decimals=0", "round", r"\operatorname{round} $x", x=zero,
-     precedence=3, domain=(0.6, 1.4), holomorphic=False, also=(np.around,))
+    rule(fix,      "x",   "fix",   r"\operatorname{trunc} $x", x=zero, domain=(0.1, 0.9), compute=np.trunc)
+rule(np.rint,      "x",   "rint",  r"\operatorname{round} $x", x=zero, domain=(0.6, 1.4), holomorphic=False)
+rule(np.round, "x | decimals=0", x=zero, domain=(0.6, 1.4), holomorphic=False, also=(np.around,))
 # fmt: on
 
 
@@ -357,7 +344,7 @@ def clip_max(g: Array, x: Array, min: Array, max: Array) -> Array:
     return np.where((x > max) | (False if min is None else min > max), g, 0)
 
 
-rule(np.clip, "x min=None max=None", "clip", r"\operatorname{clip}\left($x, $min, $max\right)",
+rule(np.clip, "x min=None max=None",
      x=clip_x, min=clip_min, max=clip_max, elementwise=True, holomorphic=False, also=(CLIP,))  # fmt: skip
 
 
@@ -398,7 +385,7 @@ def nan_to_num_x(g: Array, x: Array) -> Array:
 
 
 rule(np.nan_to_num, "x | copy=True nan=0.0 posinf=None neginf=None", "nan→0", r"\operatorname{num} $x",
-     compute=without_nan, x=nan_to_num_x, precedence=3, holomorphic=False)  # fmt: skip
+     compute=without_nan, x=nan_to_num_x, holomorphic=False)  # fmt: skip
 
 
 # ---------------------------------------------------------------- parts of a floating-point number
@@ -422,13 +409,12 @@ def times_power(x: Array, k: Any) -> Array:
     return np.ldexp(x, k)
 
 
-rule(fraction, "x", "frac", r"\operatorname{frac} $x", x=lambda g: g, name="modf", elementwise=True, holomorphic=False,
-     domain=(0.1, 0.9))  # fmt: skip
-rule(mantissa, "x", "mantissa", r"\operatorname{mantissa} $x", name="frexp", elementwise=True, holomorphic=False,
+rule(fraction, "x", "frac", x=lambda g: g, name="modf", elementwise=True, holomorphic=False, domain=(0.1, 0.9))
+rule(mantissa, "x", "mantissa", name="frexp", elementwise=True, holomorphic=False,
      x=lambda g, x: np.ldexp(g, -np.frexp(numbers_of(x))[1]), domain=(0.51, 0.99))  # fmt: skip
 rule(times_power, "x | k", "2ᵏ", r"$x \cdot 2^{$k}", x=lambda g, k: np.ldexp(g, k), name="ldexp", elementwise=True,
      holomorphic=False, precedence=2)  # fmt: skip
-rule(np.nextafter, "x y", "next", r"\operatorname{next}\left($x, $y\right)", x=lambda g: g, y=zero, holomorphic=False)
+rule(np.nextafter, "x y", "next", x=lambda g: g, y=zero, holomorphic=False)
 
 
 @composed(np.modf)

@@ -28,21 +28,18 @@ def between(function: Any, join: Any, divisor: int = 2) -> Any:
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
 rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
 rule(special.j1, "x", "J₁", r"J_1\left($x\right)", x=lambda g, x: g * ((special.j0(x) - special.jv(2.0, x)) / 2))
-rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x),
-     domain=(0.5, 2.0))
+rule(special.y0, "x", "Y₀", r"Y_0\left($x\right)", x=lambda g, x: g * -special.y1(x), domain=(0.5, 2.0))
 rule(special.y1, "x", "Y₁", r"Y_1\left($x\right)", x=lambda g, x: g * ((special.y0(x) - special.yv(2.0, x)) / 2),
      domain=(0.5, 2.0))
-rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x),
-     name="scipy_i0")
+rule(special.i0, "x", "I₀", r"I_0\left($x\right)", x=lambda g, x: g * special.i1(x), name="scipy_i0")
 rule(special.i1, "x", "I₁", r"I_1\left($x\right)", x=lambda g, x: g * ((special.i0(x) + special.iv(2.0, x)) / 2))
-rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x),
-     domain=(0.5, 2.0))
+rule(special.k0, "x", "K₀", r"K_0\left($x\right)", x=lambda g, x: g * -special.k1(x), domain=(0.5, 2.0))
 rule(special.k1, "x", "K₁", r"K_1\left($x\right)", x=lambda g, x: g * ((special.k0(x) + special.kv(2.0, x)) / -2),
      domain=(0.5, 2.0))
-with_parameters(special.jv, "x | v", "J", r"J_{$v}\left($x\right)", x=between(special.jv, sub))
-with_parameters(special.yv, "x | v", "Y", r"Y_{$v}\left($x\right)", x=between(special.yv, sub))
-with_parameters(special.iv, "x | v", "I", r"I_{$v}\left($x\right)", x=between(special.iv, add))
-with_parameters(special.kv, "x | v", "K", r"K_{$v}\left($x\right)", x=between(special.kv, add, -2))
+with_parameters(special.jv, "x | v", "J", x=between(special.jv, sub))
+with_parameters(special.yv, "x | v", "Y", x=between(special.yv, sub))
+with_parameters(special.iv, "x | v", "I", x=between(special.iv, add))
+with_parameters(special.kv, "x | v", "K", x=between(special.kv, add, -2))
 
 # The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
 rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)",
@@ -61,9 +58,9 @@ with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\righ
      x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2))
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
      x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2))
-with_parameters(special.yn,  "x | n", "Y", r"Y_{$n}\left($x\right)",
+with_parameters(special.yn, "x | n", "Y",
      x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2), whole="n")
-with_parameters(special.kn,  "x | n", "K", r"K_{$n}\left($x\right)",
+with_parameters(special.kn, "x | n", "K",
      x=lambda g, x, n: g * ((special.kv(n - 1.0, x) + special.kv(n + 1.0, x)) / -2), whole="n")
 
 # Hankel functions, H = J ± iY; scaled, h = e^(∓ix) H.
@@ -75,36 +72,32 @@ with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($
      x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z))
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
-spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j", r"j_{$n}\left($x\right)",
+spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j",
      x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1))
-spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y", r"y_{$n}\left($x\right)",
-     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1), domain=(0.5, 2.0))
-spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i", r"i_{$n}\left($x\right)",
+spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y",
+     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1))
+spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i",
      x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1))
-spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k", r"k_{$n}\left($x\right)",
-     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1), domain=(0.5, 2.0))
+spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k",
+     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1))
 
 # Struve functions.
-with_parameters(special.struve,    "x | v", "H", r"H_{$v}\left($x\right)",
+with_parameters(special.struve, "x | v", "H",
      x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2))
-with_parameters(special.modstruve, "x | v", "L", r"L_{$v}\left($x\right)",
+with_parameters(special.modstruve, "x | v", "L",
      x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2))
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
-rule(special.ber,  "x", "ber",  r"\operatorname{ber} $x",  x=lambda g, x: g * special.berp(x), precedence=3)
-rule(special.bei,  "x", "bei",  r"\operatorname{bei} $x",  x=lambda g, x: g * special.beip(x), precedence=3)
-rule(special.ker,  "x", "ker",  r"\operatorname{ker} $x",  x=lambda g, x: g * special.kerp(x),
-     precedence=3, domain=(0.5, 2.0))
-rule(special.kei,  "x", "kei",  r"\operatorname{kei} $x",  x=lambda g, x: g * special.keip(x),
-     precedence=3, domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x",
-     x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)), precedence=3)
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x",
-     x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)),  precedence=3)
+rule(special.ber, "x", x=lambda g, x: g * special.berp(x))
+rule(special.bei, "x", x=lambda g, x: g * special.beip(x))
+rule(special.ker, "x", x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
+rule(special.kei, "x", x=lambda g, x: g * special.keip(x), domain=(0.5, 2.0))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)))
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)))
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
-     precedence=3, domain=(0.5, 2.0))
+     domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
-     precedence=3, domain=(0.5, 2.0))
+     domain=(0.5, 2.0))
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
@@ -169,7 +162,7 @@ def add_integrals(name: str, *integrands: Any) -> None:
     """Rows for the results of a ufunc that are integrals up to x."""
     ufunc, several = getattr(special, name), len(integrands) > 1
     parts = [
-        with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand), domain=(0.5, 2.0),
+        with_parameters(ufunc, "x", "∫", rf"\operatorname{{{name}}} $x", x=times(integrand),
                         part=k if several else None, name=f"{name}_{k}" if several else name)
         for k, integrand in enumerate(integrands)
     ]  # fmt: skip

@@ -17,16 +17,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import (
-    as_array,
-    as_dtype,
-    axes_of,
-    is_numpys,
-    like_argument,
-    numbers_of,
-    sum_to,
-    together,
-)
+from ..table.shapes import as_array, as_dtype, axes_of, is_numpys, like_argument, numbers_of, sum_to, together
 from ..table.table import composed, primitive, rule
 from ..table.vjps import in_kind_of
 
@@ -133,7 +124,7 @@ def windows_x(g: Array, x_shape: Shape, window_shape: Any, axis: Any) -> Array:
 
 
 rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok=False writeable=False", "windows",
-     r"\operatorname{windows} $x", compute=windows, x=windows_x)  # fmt: skip
+     compute=windows, x=windows_x)  # fmt: skip
 
 # ---------------------------------------------------------------- ranges between nodes
 
@@ -188,14 +179,13 @@ def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
 
 
 # fmt: off
-rule(spaced, "x y | num endpoint=True dtype=None axis=0", "linspace", r"\operatorname{linspace}\left($x, $y\right)",
-     name="linspace", elementwise=False,  # z = x + (y − x) t
+rule(spaced, "x y | num endpoint=True dtype=None axis=0",
+     name="linspace",  # z = x + (y − x) t
      x=lambda g, x_shape, x_dtype, num, endpoint, axis: in_kind_of(
          x_dtype, sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape)),
      y=lambda g, y_shape, y_dtype, num, endpoint, axis: in_kind_of(
          y_dtype, sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape)))
-rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", "geomspace",
-     r"\operatorname{geomspace}\left($x, $y\right)", x=geomspace_x, y=geomspace_y, elementwise=False, domain=(0.5, 2.0))
+rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", x=geomspace_x, y=geomspace_y, domain=(0.5, 2.0))
 # fmt: on
 
 # ---------------------------------------------------------------- loops over a function

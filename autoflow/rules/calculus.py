@@ -41,8 +41,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 # ---------------------------------------------------------------- slopes and areas
 
 
-rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", "unwrap", r"\operatorname{unwrap} $x",
-     x=lambda g: g, holomorphic=False,
+rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", x=lambda g: g, holomorphic=False,
      compute=lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period))  # fmt: skip
 
 # ---------------------------------------------------------------- the line through given points
@@ -107,8 +106,7 @@ def interp_fp(g: Array, xp: Array, x: Array, fp_shape: Shape, left: Any, right: 
     return put_back(g * (1 - t), (j,), fp_shape) + put_back(g * t, (k,), fp_shape)
 
 
-rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)",
-     elementwise=False, name="interp",
+rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{interp}($x)", name="interp",
      xp=interp_xp, x=interp_x, fp=interp_fp,
      left=lambda g, xp, x: np.sum(np.where(piece(xp, x)[3], g, 0)),
      right=lambda g, xp, x: np.sum(np.where(piece(xp, x)[4], g, 0)))  # fmt: skip
@@ -164,12 +162,4 @@ rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, 
 # ---------------------------------------------------------------- np.emath: complex where real numbers have no answer
 
 
-run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
-
-
-@composed(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The real part, if all imaginary parts are rounding errors."""
-    x = as_array(a)
-    answer = np.real_if_close(numbers_of(x), tol)
-    return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x
+run_own(np.real_if_close, *[getattr(np.emath, name) for name in np.emath.__all__])

@@ -129,10 +129,9 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array
 
 
 # fmt: off
-rule(np.repeat, "x | repeats axis=None", "repeat", r"\operatorname{repeat} $x", x=repeat_x)
-rule(np.tile, "x | reps", "tile", r"\operatorname{tile} $x", x=tile_x)
-rule(pad, "x | pad_width mode='constant' constant_values=0", "pad", r"\operatorname{pad} $x", x=pad_x)
-rule(np.take, "x | indices axis=None mode='raise'", "take", r"\operatorname{take} $x", x=take_x,
-     compute=lambda x, indices, axis, mode: np.take(
+rule(np.repeat, "x | repeats axis=None", x=repeat_x)
+rule(np.tile, "x | reps", x=tile_x)
+rule(pad, "x | pad_width mode='constant' constant_values=0", x=pad_x)
+rule(np.take, "x | indices axis=None mode='raise'", x=take_x, compute=lambda x, indices, axis, mode: np.take(
          x, indices, axis=axis, **({} if mode == "raise" else {"mode": mode})))
 # fmt: on

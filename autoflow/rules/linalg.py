@@ -73,13 +73,13 @@ def _product(rows: Shape, cols: Shape) -> Shape:
 
 # fmt: off
 rule(np.matmul, "x y", "@", r"$x\,$y", x=matmul_x, y=matmul_y, precedence=2)
-rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2, elementwise=False,
+rule(np.matvec, "x y", "@", r"$x\,$y", precedence=2,
      x=lambda g, x_shape, y: sum_to(g[..., :, None] * y[..., None, :], x_shape),
      y=lambda g, x, y_shape: sum_to((x.mT @ g[..., None])[..., 0], y_shape))
-rule(np.vecmat, "x y", "@", r"$x\,$y", precedence=2, elementwise=False, holomorphic=False,
+rule(np.vecmat, "x y", "@", r"$x\,$y", precedence=2, holomorphic=False,
      x=lambda g, x_shape, y: sum_to((y @ np.conjugate(g)[..., None])[..., 0], x_shape),
      y=lambda g, x, y_shape: sum_to(x[..., :, None] * g[..., None, :], y_shape))
-rule(np.vecdot, "x y", "·", r"$x \cdot $y", precedence=2, elementwise=False, holomorphic=False,
+rule(np.vecdot, "x y", "·", r"$x \cdot $y", precedence=2, holomorphic=False,
      x=lambda g, x_shape, y: sum_to(np.conjugate(g)[..., None] * y, x_shape),
      y=lambda g, x, y_shape: sum_to(g[..., None] * x, y_shape))
 # fmt: on

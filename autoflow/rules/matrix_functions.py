@@ -177,7 +177,7 @@ rule(expm, "x", "expm", r"e^{$x}", x=lambda g, x: expm_slope(g, x.mT), domain=(-
 rule(sqrtm, "x", "sqrtm", r"$x^{1/2}", x=lambda g, z: sylvester(z.mT, z.mT, g))
 rule(logm, "x", "logm", r"\log $x", x=lambda g, z: logm_slope(g, z.mT))
 rule(power, "x t", "x^t", r"{$x}^{$t}", x=power_x, t=lambda g, x, z: np.sum(g * (logm(x) @ z)),
-     name="fractional_matrix_power", precedence=4, elementwise=False, domain=(0.3, 0.8))
+     name="fractional_matrix_power", precedence=4, domain=(0.3, 0.8))
 rule(sylvester, "a b q", "sylvester", r"\operatorname{sylvester}($a, $b, $q)", domain=(-1.0, 1.0), holomorphic=False,
      q=sylvester_q, a=lambda g, a, b, z: -sylvester_q(g, a, b) @ adjoint(z),
      b=lambda g, a, b, z: -adjoint(z) @ sylvester_q(g, a, b))

@@ -99,10 +99,9 @@ def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> A
 run_own(np.sort_complex)
 
 # fmt: off
-rule(np.take_along_axis, "x | indices axis=-1", "take", r"\operatorname{take} $x", x=take_along_x)
-rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", "sort", r"\operatorname{sort} $x",
-     x=sort_x, compute=compute_sort)
-rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", "partition", r"\operatorname{partition} $x",
+rule(np.take_along_axis, "x | indices axis=-1", "take", x=take_along_x)
+rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", x=sort_x, compute=compute_sort)
+rule(np.partition, "x | kth axis=-1 kind='introselect' order=None",
      x=sort_x, compute=compute_partition, holomorphic=False)  # complex numbers may come in another order
 # fmt: on
 
@@ -243,5 +242,5 @@ def histogramdd(
 
 run_own(np.histogram2d, sequences="bins range")
 
-rule(histogram_sums, "x | a bins range=None", "hist", r"\operatorname{hist} $x", name="histogram",
+rule(histogram_sums, "x | a bins range=None", "hist", name="histogram",
      x=lambda g, a, bins, range: histogram_w(g, a, bins, range))  # fmt: skip

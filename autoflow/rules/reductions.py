@@ -90,9 +90,7 @@ def freedom(shape: Shape, axis: Axis, ddof: Any, correction: Any, where: Any) ->
     return max(n, 0) if isinstance(n, (int, float)) else np.maximum(n, 0)
 
 
-def var_x(
-    g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any
-) -> Array:  # fmt: skip
+def var_x(g: Array, x: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any, correction: Any) -> Array:
     """z = Σ (x - m)² / n, so dz/dx = 2 (x - m) / n. (That m depends on x as well adds Σ (x - m) = 0.)"""
     g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
     return mask_out(2 * g * deviations(x, axis, dtype, where), where)
@@ -116,12 +114,11 @@ def std_x(
 rule(np.sum, "x | axis=None dtype=None keepdims=False initial=None where=None", "Σ", r"\sum $x", x=sum_x,
      compute=reducer(np.add, np.sum))
 rule(broadcast_view, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape))
-rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", "mean", r"\operatorname{mean} $x", x=mean_x,
-     compute=compute_mean)
-rule(np.var, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "var",
-     r"\operatorname{var} $x", x=var_x, compute=compute_var(np.var), holomorphic=False)
-rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None", "std",
-     r"\operatorname{std} $x", x=std_x, compute=compute_var(np.std), holomorphic=False)
+rule(np.mean, "x | axis=None dtype=None keepdims=False where=None", x=mean_x, compute=compute_mean)
+rule(np.var, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None",
+     x=var_x, compute=compute_var(np.var), holomorphic=False)
+rule(np.std, "x | axis=None dtype=None ddof=0 keepdims=False where=None correction=None",
+     x=std_x, compute=compute_var(np.std), holomorphic=False)
 # fmt: on
 
 # ---------------------------------------------------------------- products and running sums
@@ -214,7 +211,7 @@ rule(np.prod, "x | axis=None dtype=None keepdims=False initial=None where=None",
      compute=reducer(np.multiply, np.prod))
 rule(np.cumsum, "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x", x=cumsum_x)
 rule(np.cumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=cumprod_x)
-rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", elementwise=False, x=recur_x, y=recur_y)
+rule(recur, "x y", "recur", r"\operatorname{recur}($x, $y)", x=recur_x, y=recur_y)
 # fmt: on
 
 
@@ -383,12 +380,12 @@ rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None
      compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"))
 rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
      compute=by_keyword(np.nanprod, "dtype", "keepdims", "initial", "where"))
-rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", r"\operatorname{mean} $x", x=nanmean_x,
+rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", x=nanmean_x,
      compute=by_keyword(np.nanmean, "dtype", "keepdims", "where"))
-rule(np.nanvar,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var",
-     r"\operatorname{var} $x", x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)
-rule(np.nanstd,  "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std",
-     r"\operatorname{std} $x", x=nanstd_x, compute=spread_in_dtype(np.nanstd), holomorphic=False)
+rule(np.nanvar, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var",
+     x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)
+rule(np.nanstd, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std",
+     x=nanstd_x, compute=spread_in_dtype(np.nanstd), holomorphic=False)
 rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
      residual={"x": find_maxima}, compute=by_keyword(np.nanmax, "keepdims", "initial", "where"))
 rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,

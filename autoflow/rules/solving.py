@@ -352,7 +352,7 @@ def cholesky_x(g: Array, z: Array, upper: bool) -> Array:
     return fold(adjoint(solve(adjoint(low), adjoint(half))), "U" if upper else "L")
 
 
-rule(np.linalg.cholesky, "x | upper=False", "chol", r"\operatorname{chol} $x", x=cholesky_x, holomorphic=False,
+rule(np.linalg.cholesky, "x | upper=False", "chol", x=cholesky_x, holomorphic=False,
      compute=lambda x, upper: np.linalg.cholesky(x, upper=True) if upper else np.linalg.cholesky(x))  # fmt: skip
 
 # ---------------------------------------------------------------- QR
@@ -405,7 +405,7 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
-rule(qr, "x", "qr", r"\operatorname{qr} $x", x=qr_x, holomorphic=False)
+rule(qr, "x", x=qr_x, holomorphic=False)
 
 # ---------------------------------------------------------------- eigenvalues of Hermitian matrices
 
@@ -445,7 +445,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     return EighResult(np.real(w) if w.dtype.kind == "c" else w, v)
 
 
-rule(eigh, "x | UPLO='L'", "eigh", r"\operatorname{eigh} $x", x=eigh_x, holomorphic=False)
+rule(eigh, "x | UPLO='L'", x=eigh_x, holomorphic=False)
 rule(np.linalg.eigvalsh, "x | UPLO='L'", "eigvalsh", r"\lambda($x)", x=eigvalsh_x, holomorphic=False)
 
 # ---------------------------------------------------------------- eigenvalues of any matrix
@@ -502,7 +502,7 @@ def _eig(a: Any) -> Any:
     return EigResult(*unpack(eig(x), (n,), (n, n)))
 
 
-rule(eig, "x", "eig", r"\operatorname{eig} $x", x=eig_x, holomorphic=False)
+rule(eig, "x", x=eig_x, holomorphic=False)
 rule(np.linalg.eigvals, "x", "eigvals", r"\lambda($x)", x=eigvals_x, holomorphic=False)
 
 # ---------------------------------------------------------------- singular values
@@ -590,7 +590,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
     return SVDResult(u, np.real(s) if s.dtype.kind == "c" else s, vh)
 
 
-rule(svd, "x | full_matrices=True", "svd", r"\operatorname{svd} $x", x=svd_x, holomorphic=False)
+rule(svd, "x | full_matrices=True", x=svd_x, holomorphic=False)
 # svd without u and v is all that NumPy's svdvals does, and CuPy has no other.
 rule(np.linalg.svdvals, "x", "svdvals", r"\sigma($x)", x=svdvals_x, holomorphic=False,
      compute=lambda x: np.linalg.svd(x, compute_uv=False))  # fmt: skip

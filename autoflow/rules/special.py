@@ -39,7 +39,7 @@ from . import (
     bessel,  # noqa: F401 - they fill the table
     distributions,  # noqa: F401 - they fill the table
 )
-from .arithmetic import LN2, LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
+from .arithmetic import LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
 
 # ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
@@ -54,19 +54,15 @@ def lambertw(x: Array, k: int = 0, tol: float = 1e-8) -> Array:
 
 # fmt: off
 # Error functions (DLMF 7.10) and the normal distribution; the derivative of an inverse is one over the derivative.
-rule(special.erf,      "x",   "erf",    r"\operatorname{erf} $x",
-     x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))),   precedence=3)
-rule(special.erfc,     "x",   "erfc",   r"\operatorname{erfc} $x",
-     x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))),  precedence=3)
-rule(special.erfcx,    "x",   "erfcx",  r"\operatorname{erfcx} $x",
-     x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI),     precedence=3, domain=(-1.0, 2.0))
-rule(special.erfi,     "x",   "erfi",   r"\operatorname{erfi} $x",
-     x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)),      precedence=3)
+rule(special.erf, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
+rule(special.erfc, "x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
+rule(special.erfcx, "x", x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI), domain=(-1.0, 2.0))
+rule(special.erfi, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
 rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * (1 - 2 * (x * z)))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
-     x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)),      precedence=3, domain=(-0.8, 0.8))
+     x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
-     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)),     precedence=3, domain=(0.3, 1.7))
+     x=lambda g, z: g * (-ROOT_PI / 2 * np.exp(z * z)), domain=(0.3, 1.7))
 rule(special.ndtr,     "x",   "Φ",      r"\Phi\left($x\right)",             x=lambda g, x: g * normal(x))
 rule(special.log_ndtr, "x",   "log Φ",  r"\log \Phi\left($x\right)",
      x=lambda g, x: g * (ROOT_2 / ROOT_PI / special.erfcx(x * (-1 / ROOT_2))))
@@ -74,12 +70,9 @@ rule(special.ndtri,    "x",   "Φ⁻¹",    r"\Phi^{-1}\left($x\right)",        
      domain=(0.15, 0.85))
 
 # The logistic function; expit(-x) is 1 - expit(x) without the cancellation.
-rule(special.expit,     "x",  "expit",  r"\operatorname{expit} $x",
-     x=lambda g, x, z: g * (z * special.expit(-x)),         precedence=3)
-rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x),
-     precedence=3)
-rule(special.logit,     "x",  "logit",  r"\operatorname{logit} $x",         x=lambda g, x: g / (x * (1 - x)),
-     precedence=3, domain=(0.15, 0.85))
+rule(special.expit, "x", x=lambda g, x, z: g * (z * special.expit(-x)))
+rule(special.log_expit, "x",  "log expit", r"\log \operatorname{expit} $x", x=lambda g, x: g * special.expit(-x))
+rule(special.logit, "x", x=lambda g, x: g / (x * (1 - x)), domain=(0.15, 0.85))
 
 # Entropies. 0 log 0 is 0.
 rule(special.xlogy,    "x y", "x log y", r"$x \log $y",                     x=lambda g, y: g * np.log(y),
@@ -112,8 +105,7 @@ with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
      x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
      domain=(0.7, 3.0))
-rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero,
-     domain=(0.7, 3.0))
+rule(special.gammasgn, "x",   "sgn Γ",  r"\operatorname{sgn} \Gamma\left($x\right)", x=zero, domain=(0.7, 3.0))
 rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gamma\left($x\right)}",
      x=lambda g, x, y, z: g * slope_of_poch(x, y, z),
      y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
@@ -121,19 +113,13 @@ rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
      y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
 
-# Powers and exponentials whose own form is more accurate than the obvious one.
-rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z),
-     precedence=4)
-rule(special.exp2,    "x",   "2^",    r"2^{$x}",                  x=lambda g, z: g * (LN2 * z),
-     precedence=4, name="scipy_exp2")
-rule(special.expm1,   "x",   "expm1", r"e^{$x} - 1",              x=lambda g, z: g * (z + 1),
-     precedence=1, name="scipy_expm1")
-rule(special.log1p,   "x",   "log1p", r"\log\left(1 + $x\right)", x=lambda g, x: g / (1 + x),
-     precedence=3, name="scipy_log1p", domain=(-0.5, 2.0))
-rule(special.cbrt,    "x",   "∛",     r"\sqrt[3]{$x}",            x=lambda g, z: g / (3 * (z * z)),
-     name="scipy_cbrt", domain=(0.5, 2.0))
-rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x),
-     precedence=1)
+# Powers and exponentials whose own form is more accurate than the obvious one; some are NumPy's with other last bits.
+for function in (special.cbrt, special.exp2, special.expm1, special.log1p):
+    row: Any = RULES[getattr(np, function.__name__)]
+    rule(function, "x", row.label, row.latex, name=f"scipy_{row.name}", precedence=row.precedence, domain=row.domain,
+         **row.derivatives)
+rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z: g * (LN10 * z), precedence=4)
+rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x), precedence=1)
 rule(special.exprel,  "x",   "exprel", r"\frac{e^{$x} - 1}{$x}",  x=lambda g, x: g * slope_of_exprel(x))
 rule(special.powm1,   "x y", "powm1", r"$x^{$y} - 1",             x=lambda g, x, y: g * slope_of_power(x, y),
      y=lambda g, x, z: g * slope_in_exponent(x, z + 1), precedence=1, domain=(0.5, 2.0))
@@ -145,11 +131,9 @@ rule(special.tandg,   "x",   "tan°",  r"\tan {$x}^\circ",         x=lambda g, z
      precedence=3, domain=(-60.0, 60.0))
 rule(special.cotdg,   "x",   "cot°",  r"\cot {$x}^\circ",         x=lambda g, z: g * (-DEGREE * (1 + z * z)),
      precedence=3, domain=(30.0, 80.0))
-rule(special.radian,  "x y w", "radian", r"\operatorname{radian}\left($x, $y, $w\right)",
-     x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y),
+rule(special.radian, "x y w", x=lambda g, x: g * (DEGREE + 0 * x), y=lambda g, y: g * (DEGREE / 60 + 0 * y),
      w=lambda g, w: g * (DEGREE / 3600 + 0 * w))
-rule(special.round,   "x",   "round", r"\operatorname{round} $x", x=zero,
-     precedence=3, name="scipy_round", domain=(0.6, 1.4))
+rule(special.round, "x", "round", x=zero, name="scipy_round", domain=(0.6, 1.4))
 rule(special.boxcox,  "x y", "boxcox", r"\frac{$x^{$y} - 1}{$y}", x=lambda g, x, y: g * x ** (y - 1),
      y=lambda g, x, y: g * slope_of_boxcox(np.log(x), y),                               domain=(0.5, 2.0))
 rule(special.boxcox1p, "x y", "boxcox1p", r"\frac{\left(1 + $x\right)^{$y} - 1}{$y}",
@@ -319,14 +303,12 @@ rule(special.ellipk,   "m", "K", r"K\left($m\right)",     m=lambda g, m, z: g * 
      domain=PARAMETER)
 rule(special.ellipkm1, "x", "K", r"K\left(1 - $x\right)", x=lambda g, x, z: g * -slope_of_k(z, 1 - x, x),
      domain=(0.2, 1.8))
-rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0.5 * complete_d(m)),
-     domain=PARAMETER)
+rule(special.ellipe,   "m", "E", r"E\left($m\right)",     m=lambda g, m: g * (-0.5 * complete_d(m)), domain=PARAMETER)
 rule(special.ellipkinc, "x m", "F", r"F\left($x, $m\right)", x=lambda g, x, m: g / delta(x, m),
      m=lambda g, x, m, z: g * slope_in_m(x, m, z),        domain=PARAMETER)
 rule(special.ellipeinc, "x m", "E", r"E\left($x, $m\right)", x=lambda g, x, m: g * delta(x, m),
      m=lambda g, x, m: g * (-0.5 * incomplete_d(x, m)),    domain=PARAMETER)
-rule(special.agm,       "x y", "agm", r"\operatorname{agm}\left($x, $y\right)",
-     x=lambda g, x, y, z: g * (z / x * share_of_mean(x, y)),
+rule(special.agm, "x y", x=lambda g, x, y, z: g * (z / x * share_of_mean(x, y)),
      y=lambda g, x, y, z: g * (z / y * (1 - share_of_mean(x, y))), domain=(0.5, 2.0))
 
 # Hypergeometric functions (DLMF 13.3.15, 13.3.22, 15.5.1).
@@ -348,8 +330,7 @@ rule(special.exp1, "x", "E₁", r"E_1\left($x\right)",               x=lambda g,
      domain=(0.5, 2.0))
 rule(special.expi, "x", "Ei", r"\operatorname{Ei}\left($x\right)", x=lambda g, x: g * (np.exp(x) / x),
      domain=(0.5, 2.0))
-with_parameters(special.expn, "x | n", "E", r"E_{$n}\left($x\right)", x=lambda g, x, n: g * slope_of_expn(x, n),
-     whole="n")
+with_parameters(special.expn, "x | n", "E", x=lambda g, x, n: g * slope_of_expn(x, n), whole="n")
 # fmt: on
 
 
@@ -424,16 +405,13 @@ def second_kind(n: Any, x: Array) -> Array:
 
 # fmt: off
 RANGE = (-0.9, 0.9)
-with_parameters(special.eval_legendre, "x | n", "P", r"P_{$n}\left($x\right)",
-     x=lambda g, x, n: g * gegenbauer(mirror(n), 1.5, x),          domain=RANGE)
-with_parameters(special.eval_chebyt,   "x | n", "T", r"T_{$n}\left($x\right)",
+with_parameters(special.eval_legendre, "x | n", "P", x=lambda g, x, n: g * gegenbauer(mirror(n), 1.5, x), domain=RANGE)
+with_parameters(special.eval_chebyt, "x | n", "T",
      x=lambda g, x, n: g * (n * lower(special.eval_chebyu, n, x)), domain=RANGE)
-with_parameters(special.eval_chebyu,   "x | n", "U", r"U_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * second_kind(n, x)),                domain=RANGE)
-with_parameters(special.eval_chebyc,   "x | n", "C", r"C_{$n}\left($x\right)",
+with_parameters(special.eval_chebyu, "x | n", "U", x=lambda g, x, n: g * (2 * second_kind(n, x)), domain=RANGE)
+with_parameters(special.eval_chebyc, "x | n", "C",
      x=lambda g, x, n: g * (n * lower(special.eval_chebys, n, x)), domain=RANGE)
-with_parameters(special.eval_chebys,   "x | n", "S", r"S_{$n}\left($x\right)",
-     x=lambda g, x, n: g * second_kind(n, x / 2),                  domain=RANGE)
+with_parameters(special.eval_chebys, "x | n", "S", x=lambda g, x, n: g * second_kind(n, x / 2), domain=RANGE)
 with_parameters(special.eval_sh_legendre, "x | n", "P*", r"P^*_{$n}\left($x\right)",
      x=lambda g, x, n: g * (2 * gegenbauer(mirror(n), 1.5, 2 * x - 1)),   domain=(0.1, 0.9))
 with_parameters(special.eval_sh_chebyt,   "x | n", "T*", r"T^*_{$n}\left($x\right)",
@@ -447,12 +425,10 @@ with_parameters(special.eval_jacobi, "x | n a b", "P", r"P^{($a, $b)}_{$n}\left(
 with_parameters(special.eval_sh_jacobi, "x | n p q", "G", r"G^{($p, $q)}_{$n}\left($x\right)",
      x=lambda g, x, n, p, q: g * ((n + p) * lower(special.eval_jacobi, n, p - q + 1, q, 2 * x - 1)
                                   / special.binom(2 * n + p - 1, n)), domain=(0.1, 0.9))
-with_parameters(special.eval_laguerre,    "x | n", "L", r"L_{$n}\left($x\right)",
-     x=lambda g, x, n: g * -lower(special.eval_genlaguerre, n, 1.0, x))
+with_parameters(special.eval_laguerre, "x | n", "L", x=lambda g, x, n: g * -lower(special.eval_genlaguerre, n, 1.0, x))
 with_parameters(special.eval_genlaguerre, "x | n alpha", "L", r"L^{($alpha)}_{$n}\left($x\right)",
      x=lambda g, x, n, alpha: g * -lower(special.eval_genlaguerre, n, alpha + 1, x))
-with_parameters(special.eval_hermite,     "x | n", "H",  r"H_{$n}\left($x\right)",
-     x=lambda g, x, n: g * (2 * n * lower(special.eval_hermite, n, x)))
-with_parameters(special.eval_hermitenorm, "x | n", "He", r"He_{$n}\left($x\right)",
+with_parameters(special.eval_hermite, "x | n", "H", x=lambda g, x, n: g * (2 * n * lower(special.eval_hermite, n, x)))
+with_parameters(special.eval_hermitenorm, "x | n", "He",
      x=lambda g, x, n: g * (n * lower(special.eval_hermitenorm, n, x)))
 # fmt: on

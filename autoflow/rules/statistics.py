@@ -170,9 +170,7 @@ def add_quantile(function: Any, scale: float) -> None:
             )
         return function(x, q, axis=axis, method=method, **given_keywords(keepdims=keepdims, weights=weights))
 
-    def back(
-        g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any
-    ) -> Array:  # fmt: skip
+    def back(g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any) -> Array:
         return quantile_x(g, x, q, z, function.__name__, axis, method, keepdims, weights)
 
     domain = (0.05, 0.95) if scale == 1 else (2, 30)  # percents: their cubes fit into half precision

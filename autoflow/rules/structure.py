@@ -79,22 +79,21 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
 
 
 # fmt: off
-rule(np.reshape, "x | shape order='C' copy=None", "reshape", r"\operatorname{reshape} $x",
+rule(np.reshape, "x | shape order='C' copy=None",
      view=True, compute=compute_reshape, x=lambda g, x_shape, order: g.reshape(x_shape, order=order))
 rule(np.ravel, "x | order='C'", "ravel", r"\operatorname{vec} $x",
      view=True, compute=lambda x, order: x.ravel(_check_order(order)),
      x=lambda g, x_shape, order: g.reshape(x_shape, order=order))
 rule(flatten, "x | order='C'", "flatten", r"\operatorname{vec} $x",
      x=lambda g, x_shape, order: g.reshape(x_shape, order=order))
-rule(np.squeeze, "x | axis=None", "squeeze", r"\operatorname{squeeze} $x",
+rule(np.squeeze, "x | axis=None",
      view=True, compute=lambda x, axis: x.squeeze(axis), x=lambda g, x_shape: g.reshape(x_shape))
-rule(np.expand_dims, "x | axis", "expand", r"\operatorname{expand} $x", view=True,
-     x=lambda g, x_shape: g.reshape(x_shape))
+rule(np.expand_dims, "x | axis", "expand", view=True, x=lambda g, x_shape: g.reshape(x_shape))
 rule(np.broadcast_to, "x | shape", "⇗", r"$x\!\nearrow", view=True, x=lambda g, x_shape: sum_to(g, x_shape))
 rule(np.copy, "x | order='K'", "copy", r"$x", compute=lambda x, order: x.copy(order), x=lambda g: g)
 rule(astype, "x | dtype order='K' casting='unsafe'", "astype", r"\operatorname{$dtype} $x", x=cast_back,
      holomorphic=False)
-rule(constant_with_history, "x y", "=", r"$x", elementwise=False, x=lambda g: g, y=lambda g, y: np.zeros_like(y))
+rule(constant_with_history, "x y", "=", r"$x", x=lambda g: g, y=lambda g, y: np.zeros_like(y))
 
 # ---------------------------------------------------------------- orders of axes
 
@@ -108,13 +107,11 @@ rule(np.moveaxis, "x | source destination", "moveaxis", r"$x^\top", view=True,
      x=lambda g, source, destination: np.moveaxis(g, destination, source))
 rule(np.rollaxis, "x | axis start=0", "rollaxis", r"$x^\top",
      view=True, x=lambda g, axis, start: _unroll(g, axis, start))
-rule(np.flip, "x | axis=None", "flip", r"\operatorname{flip} $x", view=True, x=lambda g, axis: np.flip(g, axis))
-rule(np.fliplr, "x", "fliplr", r"\operatorname{fliplr} $x", view=True, x=lambda g: np.fliplr(g))
-rule(np.flipud, "x", "flipud", r"\operatorname{flipud} $x", view=True, x=lambda g: np.flipud(g))
-rule(np.rot90, "x | k=1 axes=(0,1)", "rot90", r"\operatorname{rot90} $x",
-     view=True, x=lambda g, k, axes: np.rot90(g, -k, axes))
-rule(np.roll, "x | shift axis=None", "roll", r"\operatorname{roll} $x",
-     x=lambda g, shift, axis: np.roll(g, _negative(shift), axis))
+rule(np.flip, "x | axis=None", view=True, x=lambda g, axis: np.flip(g, axis))
+rule(np.fliplr, "x", view=True, x=lambda g: np.fliplr(g))
+rule(np.flipud, "x", view=True, x=lambda g: np.flipud(g))
+rule(np.rot90, "x | k=1 axes=(0,1)", view=True, x=lambda g, k, axes: np.rot90(g, -k, axes))
+rule(np.roll, "x | shift axis=None", x=lambda g, shift, axis: np.roll(g, _negative(shift), axis))
 # fmt: on
 
 
@@ -155,11 +152,11 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 # fmt: off
 rule(np.diagonal, "x | offset=0 axis1=0 axis2=1", "diagonal", r"\operatorname{diag} $x", view=True, x=put_diagonal)
-rule(np.trace, "x | offset=0 axis1=0 axis2=1 dtype=None", "tr", r"\operatorname{tr} $x", x=trace_x)
-rule(np.diag, "x | k=0", "diag", r"\operatorname{diag} $x", view=True,
+rule(np.trace, "x | offset=0 axis1=0 axis2=1 dtype=None", "tr", x=trace_x)
+rule(np.diag, "x | k=0", view=True,
      x=lambda g, x_shape, k: np.diagonal(g, k) if len(x_shape) == 1 else put_diagonal(g, x_shape, k, 0, 1))
-rule(np.tril, "x | k=0", "tril", r"\operatorname{tril} $x", x=lambda g, x_shape, k: sum_to(np.tril(g, k), x_shape))
-rule(np.triu, "x | k=0", "triu", r"\operatorname{triu} $x", x=lambda g, x_shape, k: sum_to(np.triu(g, k), x_shape))
+rule(np.tril, "x | k=0", x=lambda g, x_shape, k: sum_to(np.tril(g, k), x_shape))
+rule(np.triu, "x | k=0", x=lambda g, x_shape, k: sum_to(np.triu(g, k), x_shape))
 # fmt: on
 
 

@@ -158,7 +158,7 @@ for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
 
 # fmt: off
 rule(weighted_quantile, "x q weights | name axis keepdims method", "quantile", r"\operatorname{quantile} $x",
-     elementwise=False, domain=(0.05, 0.95),
+     domain=(0.05, 0.95),
      x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims,
      numbers_of(weights)),
      q=lambda g, q: np.zeros_like(numbers_of(q)), weights=lambda g, weights: np.zeros_like(numbers_of(weights)))

@@ -60,7 +60,7 @@ def orthogonal(x: Array, name: str = "dct", type: int = 2, axis: int = -1) -> Ar
 
 FORMS[orthogonal] = along(orthogonal, restored=True, names=("x", "name", "type", "axis"), axis=-1)
 TURNED = {1: 1, 2: 3, 3: 2, 4: 4}
-rule(orthogonal, "x | name='dct' type=2 axis=-1", "dct", r"\operatorname{dct} $x", holomorphic=True,
+rule(orthogonal, "x | name='dct' type=2 axis=-1", "dct",
      x=lambda g, name, type, axis: orthogonal(g, name, TURNED[type], axis))  # fmt: skip
 # The rows or columns that count more, where a transform is not orthogonal.
 ENDS = {("dct", 1): [0, -1], ("dct", 2): [0], ("dct", 3): [0], ("dst", 2): [-1], ("dst", 3): [-1]}

@@ -50,9 +50,7 @@ class Ivp:
         return np.reshape(stack_if_list(self.slope(y, t, *arrays)), y.shape)
 
 
-def odeint(
-    func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any
-) -> Node:  # fmt: skip
+def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any) -> Node:
     """The solution of y' = func(y, t, *args) at the times t, the first of which belongs to y0.
 
     Shapes: y0 (n,), or a number; t (m,), rising or falling; the result (m, n). ``args`` are arrays and numbers, also in
@@ -314,9 +312,7 @@ class EventTimes(Function):
         return pullback(-g / np.stack(rates))
 
 
-def quad(
-    func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any
-) -> tuple[Any, float]:  # fmt: skip
+def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> tuple[Any, float]:
     """∫ func(x, *args) dx from a to b, and an estimate of its error, as scipy.integrate.quad.
 
     a, b are numbers, or ±np.inf; func gives one number for one x. Gradients flow to a, b and all floats in ``args`` (in

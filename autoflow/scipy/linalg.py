@@ -111,9 +111,7 @@ def triangular(
     return scipy.solve_triangular(x, y, trans, lower, unit_diagonal, check_finite=False)
 
 
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Node:  # fmt: skip
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Node:
     """a⁻¹ b (``trans`` 0 or "N"), a⁻ᵀ b (1, "T") or a⁻ᴴ b (2, "C") for a triangular a; its other triangle is not read.
 
     >>> from autoflow import linalg
@@ -207,8 +205,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
     return factor_solve(as_array(c), as_array(b), lower)
 
 
-rule(cholesky, "a | lower=False", "chol", r"\operatorname{chol} $a", holomorphic=False,
-     a=lambda g, z, lower: cholesky_x(g, z, not lower))  # fmt: skip
+rule(cholesky, "a | lower=False", "chol", holomorphic=False, a=lambda g, z, lower: cholesky_x(g, z, not lower))
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
@@ -398,7 +395,7 @@ def packed_x(g: Array, x: Array, z: Array) -> Array:
     return np.linalg.solve(adjoint(x), right)
 
 
-rule(packed_lu, "x", "lu", r"\operatorname{lu} $x", holomorphic=False, x=packed_x)
+rule(packed_lu, "x", "lu", holomorphic=False, x=packed_x)
 
 
 def lu_factor(a: Any) -> tuple[Any, Any]:

@@ -96,9 +96,7 @@ def sample(x: Array, places: Array, out: Array, order: int, mode: int, cval: flo
     out[...] = z
 
 
-def transform(
-    x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out: Array, *how: Any
-) -> None:  # fmt: skip
+def transform(x: Array, mapping: Any, places: Any, matrix: Any, offset: Any, out: Array, *how: Any) -> None:
     """x at ``places``, or at those that ``matrix`` and ``offset`` make of the result's elements."""
     if mapping is not None:
         raise NoRuleError("scipy.ndimage.geometric_transform calls its function in C: use map_coordinates")

@@ -62,7 +62,7 @@ def slide(g: Array, y: Array, method: str) -> Array:
 
 
 # fmt: off
-rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", precedence=2, elementwise=False, name="convolve",
+rule(convolution, "x y | mode='full' method='auto'", "∗", r"$x * $y", precedence=2, name="convolve",
      x=lambda g, x_shape, y, mode, method: slide(in_full(g, x_shape, y.shape, mode), y, method),
      y=lambda g, x, y_shape, mode, method: slide(in_full(g, x.shape, y_shape, mode), x, method))
 # fmt: on

@@ -63,7 +63,7 @@ def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
 
 
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",
-     x=exponentials_x, b=exponentials_b, elementwise=False, domain=(0.2, 2.0))  # fmt: skip
+     x=exponentials_x, b=exponentials_b, domain=(0.2, 2.0))  # fmt: skip
 
 
 @overload

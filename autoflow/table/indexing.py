@@ -105,9 +105,9 @@ def _gradient_of_written(g: Array, i: Any) -> Array:
 
 rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape))
 rule(put_back, "x | i shape", "[·]⊤", r"\operatorname{put\_back}_{$i \to $shape} $x", x=lambda g, i: g[i])
-rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y", elementwise=False,
+rule(setitem, "x y | i", "[·]=", r"$x_{$i} \leftarrow $y",
      x=lambda g, i: setitem(g, 0.0, i),
      y=lambda g, i, y_shape, y_dtype: _part(_gradient_of_written(g, i), y_shape, y_dtype))  # fmt: skip
-rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", elementwise=False, holomorphic=False,
+rule(put_view, "x y | view", "view=", r"$x \leftarrow $y", holomorphic=False,
      x=lambda g, view: put_view(g, 0.0, view),
      y=lambda g, view, y_shape, y_dtype: _part(view(g), y_shape, y_dtype))  # fmt: skip

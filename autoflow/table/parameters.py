@@ -56,17 +56,19 @@ def flat_at_infinity(slope: Any) -> Any:
 
 
 def with_parameters(
-    ufunc: Any, arguments: str, label: str, latex: str, *, domain: tuple[float, float] = (0.5, 2.0),
+    ufunc: Any, arguments: str, label: str, latex: str = "", *, domain: tuple[float, float] = (0.5, 2.0),
     order: tuple[int, ...] = (), name: str = "", part: int | None = None, whole: str = "", **derivatives: Any,
 ) -> Any:  # fmt: skip
-    """A row for a ufunc some of whose arguments are options, and the function that has it.
+    r"""A row for a ufunc some of whose arguments are options, and the function that has it.
 
     arguments : in the row's order, as for :func:`~autoflow.table.table.rule`.
+    latex : by default the label, with the options for an index: ``J_{$v}\left($x\right)``.
     order : ``order[i]`` is the place in the row of the ufunc's i-th argument; by default the options come first.
     part : which of the ufunc's results, where it has several.
     whole : the options that SciPy takes without their fraction, so that the derivative does, too.
     """
     operands, names = len(arguments.partition("|")[0].split()), arguments.replace("|", " ").split()
+    latex = latex or rf"{label}_{{${', $'.join(names[operands:])}}}\left(${names[0]}\right)"
     order = order or (*range(operands, len(names)), *range(operands))
 
     def compute(*given: Any, **named: Any) -> Array:

@@ -221,19 +221,21 @@ class Rule(Kind):
 
 
 def rule(
-    function: Any, arguments: str, label: str, latex: str, *,
+    function: Any, arguments: str, label: str = "", latex: str = "", *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
     also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
-    """Add a row to the table and return it.
+    r"""Add a row to the table and return it.
 
     arguments : names in NumPy's order; what stands behind the bar are options, which are never nodes:
         ``"x | axis=None keepdims=False"``; ``"*xs | axis=0"`` for a function of a sequence, whose derivative is
         called with (g, k, and what it names: xs_shape is the tuple of all shapes). An option whose name begins with
         _ is for the derivatives alone.
-    label, latex : inside the node of a picture; the formula, ``$x`` standing for an argument, and how strongly
-        it binds (``precedence``: 1 sum, 2 product, 3 sign, 4 power, 9 closed).
+    label, latex : inside the node of a picture, by default the name; and the formula, ``$x`` standing for an argument,
+        by default the label in front of the operands.
+    precedence : how strongly the formula binds: 1 sum, 2 product, 3 sign, 4 power, 9 closed. What stands without
+        brackets in front of its last operand, as ``\sin $x``, binds as a sign by itself.
     compute : what to call instead of ``function`` on plain arrays, with all arguments by position.
     view : the result may share memory with x.
     holomorphic : False for functions that are not complex-differentiable (abs, real): its row then handles complex g
@@ -255,7 +257,8 @@ def rule(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
-    row.label, row.latex, row.precedence = label, latex, precedence
+    row.label, row.precedence = label or row.name, precedence
+    row.latex = latex or as_operator(row.label, names[: row.operands])
     row.is_numpys_elementwise = row.elementwise and not view and getattr(np, row.name, None) is function
     row.operator, row.view, row.holomorphic, row.domain = operator, view, holomorphic, domain
     for key in (function, *also):
@@ -263,6 +266,16 @@ def rule(
             raise ValueError(f"row of {row.name}: written twice")
         RULES[key] = row
     return row
+
+
+def as_operator(label: str, operands: Sequence[str]) -> str:
+    r"""The formula of an operator in front of its operands: of several they stand in brackets.
+
+    >>> print(as_operator("sort", ["x"]), as_operator("hypot", ["x", "y"]))
+    \operatorname{sort} $x \operatorname{hypot}\left($x, $y\right)
+    """
+    places = ", ".join([f"${name}" for name in operands])
+    return rf"\operatorname{{{label}}}" + (rf"\left({places}\right)" if len(operands) > 1 else f" {places}")
 
 
 def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.duck_arrays import run_masked
+from ...batching.products import convolve, correlate
 from ...pictures.sliders.live import literal
 from ...rules.linalg import explicit
 from ...table.bodies import with_copies
@@ -203,19 +204,6 @@ def by_rank(function: Any) -> Call:
         return np.expand_dims(z, tuple([rank.ndim + k for k in axes])) if keepdims else z
 
     return form
-
-
-def correlate(a: Array, v: Array, mode: str = "valid") -> Array:
-    """Products with each window of the longer one."""
-    if a.size < v.size:
-        return correlate(v, a, mode)[::-1]
-    left, right = {"valid": (0, 0), "same": (v.size // 2, (v.size - 1) // 2), "full": (v.size - 1, v.size - 1)}[mode]
-    return np.lib.stride_tricks.sliding_window_view(np.pad(a, (left, right)), v.size) @ v
-
-
-def convolve(a: Array, v: Array, mode: str = "full") -> Array:
-    """The same with the shorter one turned round."""
-    return correlate(a, v[::-1], mode) if a.size >= v.size else correlate(v, a[::-1], mode)
 
 
 def over_last(a: Array, b: Array, axis: int) -> Array:

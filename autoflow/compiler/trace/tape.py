@@ -91,9 +91,7 @@ def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
     index : with a Place for each array. arrays : these arrays.
     """
     parts = index if type(index) is tuple else (index,)
-    return all([
-        arrays[p.k].dtype.kind in "iu" if isinstance(p, Nth) else not holds(p, Nth) for p in parts
-    ])  # fmt: skip
+    return all([arrays[p.k].dtype.kind in "iu" if isinstance(p, Nth) else not holds(p, Nth) for p in parts])
 
 
 RECORDINGS: list[Tape] = []  # that run now, in all threads, the latest last

@@ -29,21 +29,8 @@ from ...table.facts import REDUCTIONS, of_kind
 from ...table.shapes import is_given, name_out
 from ..matching import Nth, Value
 from ..program import NUMBERS
+from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
-from .memory import (
-    cast,
-    check_answer,
-    compute_into,
-    dummy_of,
-    flatten,
-    itself,
-    look_again,
-    root,
-    update_at,
-    write,
-    write_down,
-    write_into_copy,
-)
 
 VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
@@ -128,7 +115,7 @@ class Traced(DuckArray):
     def expr(self) -> Value:
         """What it is now: writing in place gives it, and all views of the same memory, another value."""
         if self.time != self.tape.writes:
-            look_again(self)
+            memory.look_again(self)
         return self.now
 
     # -- facts
@@ -149,9 +136,9 @@ class Traced(DuckArray):
         return is_ours(what, 4)  # behind the guard of the property
 
     strides = private("strides", lambda x: np.asarray(x.expr.sample).strides)
-    base = private("base", lambda x: None if x.source is None else root(x))
+    base = private("base", lambda x: None if x.source is None else memory.root(x))
     flags = private("flags", lambda x: flags_of(np.asarray(x.expr.sample)))  # setting one changes nothing
-    __cuda_array_interface__ = private("__cuda_array_interface__", lambda x: dummy_of(x).__array_interface__)
+    __cuda_array_interface__ = private("__cuda_array_interface__", lambda x: memory.dummy_of(x).__array_interface__)
 
     def __repr__(self) -> str:
         if self.tape.open:
@@ -164,7 +151,7 @@ class Traced(DuckArray):
         if sys._getframe(2).f_globals.get("__name__") != bodies.__name__:  # behind the guard of the method
             raise refuse_number("if, and, or, not, while")
         answer = bool(self.expr.sample)
-        self.tape.call(check_answer, (self, answer), fixed=True, raises=True)
+        self.tape.call(memory.check_answer, (self, answer), fixed=True, raises=True)
         return answer
 
     # -- NumPy's dispatch
@@ -184,7 +171,7 @@ class Traced(DuckArray):
     def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
         """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that."""
         if isinstance(out[0], Traced) and getattr(result, "dtype", out[0].dtype) != out[0].dtype:
-            result = self.tape.call(compute_into, (function, out[0], *args), options, fixed=True, like=function)
+            result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True, like=function)
         return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
@@ -208,7 +195,7 @@ class Traced(DuckArray):
             target = inputs[0]
             if not isinstance(target, Traced):
                 raise into_outside()
-            write(target, tape.call(update_at, (ufunc, *inputs), fixed=True, raises=True))
+            memory.write(target, tape.call(memory.update_at, (ufunc, *inputs), fixed=True, raises=True))
             return None
         fixed = method in ("__call__", "accumulate", "outer")
         return tape.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, options, fixed=fixed)
@@ -223,7 +210,7 @@ class Traced(DuckArray):
         if function in MEMORY:
             if not is_ours(f"np.{function.__name__}", 3):
                 raise layout_refused(f"np.{function.__name__}")
-            return function(*[dummy_of(a) if isinstance(a, Traced) else a for a in args])
+            return function(*[memory.dummy_of(a) if isinstance(a, Traced) else a for a in args])
         if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
@@ -231,7 +218,7 @@ class Traced(DuckArray):
         if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
             if not isinstance(x, Traced):
                 raise into_outside()
-            write(x, tape.call(write_into_copy, (function, *args), options, fixed=True, raises=True))
+            memory.write(x, tape.call(memory.write_into_copy, (function, *args), options, fixed=True, raises=True))
             return x if function is np.nan_to_num else None
         args, options = name_out(function, args, options)
         if options.get("out") is not None:
@@ -273,12 +260,12 @@ class Traced(DuckArray):
         value = self.tape.value(new)
         if value.dtype is None or value.dtype != self.dtype:
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
-        write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
+        memory.write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
             raise CompileError(f"{caller()} writes a node into a plain array: make that array with af.zeros")
-        write(self, self.tape.set_items(self, index, new))
+        memory.write(self, self.tape.set_items(self, index, new))
 
     # -- ndarray's methods
 
@@ -290,7 +277,7 @@ class Traced(DuckArray):
             return self.copy(order) if copy else self
         dtype = np.dtype(dtype)
         how: Any = dtype, order, casting
-        call = write_down(lambda x: cast(x, *how), cast, (Nth(0), *how), {})
+        call = memory.write_down(lambda x: memory.cast(x, *how), memory.cast, (Nth(0), *how), {})
         value = self.tape.program.call(call, (self.expr,), ("astype", dtype), ("astype", order, casting))
         return self.tape.new_traced(value)
 
@@ -302,7 +289,7 @@ class Traced(DuckArray):
 
     def flatten(self, order: Any = "C") -> Any:
         """As in NumPy."""
-        return self.tape.call(flatten, (self, order), fixed=True)
+        return self.tape.call(memory.flatten, (self, order), fixed=True)
 
     def __pow__(self, other: Any) -> Any:
         """``x**2`` is a square: NumPy's operator has shortcuts that its function has not."""
@@ -338,7 +325,7 @@ class Traced(DuckArray):
             ends = [v for p in parts if type(p) is slice for v in (p.start, p.stop, p.step)]
             sample = self.expr.sample[index] if not any([isinstance(v, Traced) for v in ends]) else None
             if isinstance(sample, np.ndarray):
-                call = write_down(lambda a: a[index], operator.getitem, (Nth(0), index), {})
+                call = memory.write_down(lambda a: a[index], operator.getitem, (Nth(0), index), {})
                 value = self.tape.program.view(self.expr, "index", repr(index), call, sample)
                 return self.tape.new_traced(value, None if self.is_number else self, operator.itemgetter(index))
         return self.tape.item(self, index)
@@ -355,10 +342,10 @@ class Traced(DuckArray):
             x = object.__new__(kind)
             x.now = x.seen = self.expr
             x.time = self.time
-            x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, itself
+            x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, memory.itself
             return x
         if not args and not options:
-            return self.tape.new_traced(self.expr, self, itself)
+            return self.tape.new_traced(self.expr, self, memory.itself)
         return self.tape.call(np.ndarray.view, (self, *args), options)
 
 

@@ -177,9 +177,7 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     if not products:
         return Step(0, "backward", f"{said}, sends nothing back", v.id, v.title, v.value, v.gradient)
     start = f"{said}, sends back   "
-    return Step(
-        0, "backward", start + told + more, v.id, v.title, v.value, v.gradient, products, start + asked + more
-    )  # fmt: skip
+    return Step(0, "backward", start + told + more, v.id, v.title, v.value, v.gradient, products, start + asked + more)
 
 
 def say(p: Product, gradient: Numbers | None, graph: GraphData, *, ask: bool = False) -> str:

@@ -134,9 +134,7 @@ FILMS = (".gif", ".mp4")
 SVG = "image/svg+xml"
 
 
-def save(
-    graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = None, seconds: float = SECONDS
-) -> Path:  # fmt: skip
+def save(graph: GraphData, path: Any, writers: Mapping[str, Writer] | None = None, seconds: float = SECONDS) -> Path:
     """Write the file; the end of its name decides what. ``writers`` says for some endings who writes instead,
     ``seconds`` how long a film shows each step."""
     target = Path(os.fspath(path))

@@ -214,9 +214,7 @@ def resolve(drawing: Drawing) -> Iterator[tuple[Shape, Point, Look]]:
     yield from resolve_group(Group((ground, *drawing.items)), (0.0, 0.0), (), drawing.theme)
 
 
-def resolve_group(
-    group: Group, at: Point, above: tuple[str, ...], theme: str
-) -> Iterator[tuple[Shape, Point, Look]]:  # fmt: skip
+def resolve_group(group: Group, at: Point, above: tuple[str, ...], theme: str) -> Iterator[tuple[Shape, Point, Look]]:
     """The same for a group at ``at``, inside others of the states ``above``."""
     x, y = group.at or (0.0, 0.0)
     at, states = (at[0] + x, at[1] + y), above + group.states
