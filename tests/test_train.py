@@ -160,6 +160,57 @@ def test_a_loss_that_is_nan_changes_nothing():
     assert w.grad is None
 
 
+def test_a_loss_that_is_infinite_is_reported_with_any_optimiser():
+    w = af.Variable(2.0, "w")
+    slow = optim.Accumulation(optim.SGD(w, lr=0.5), every=2)
+    with pytest.raises(AnomalyError, match=r"the loss of a batch is inf.*SGD\(1 parameters, lr=0.5\), every=2"):
+        fit(lambda x: x * w, np.ones(4), np.ones(4), loss=lambda z, y: z.sum() * np.inf, optimiser=slow,
+            rng=np.random.default_rng(0), progress=False)  # fmt: skip
+
+
+def test_where_no_epoch_is_better_there_is_no_best():
+    x, y = blobs(40)
+    model, settings = setup()
+    before = model.state_dict()
+    settings["loss"] = lambda z, y: nn.cross_entropy(z, y) * (1 if isinstance(z, af.Node) else np.nan)
+    history = fit(model, x, y, validation=(x, y), patience=3, epochs=20, **settings)
+    assert (len(history), history.best) == (3, -1)
+    assert all(np.array_equal(array, before[name]) for name, array in model.state_dict().items())
+
+
+@pytest.mark.parametrize("model", [nn.BatchNorm(2), nn.Sequential(nn.BatchNorm(2)), af.watch(nn.BatchNorm(2))])
+def test_evaluating_leaves_the_modes(model):
+    x, state = np.arange(8.0).reshape(4, 2), model.state_dict()
+    assert evaluate(model, x, x, nn.mse_loss)["loss"] < 1e-8
+    with pytest.raises(InputError):
+        evaluate(model, x[:, :1], x, nn.mse_loss)
+    assert all(part.training for part in model.modules())
+    assert all(np.array_equal(state[name], x) for name, x in model.state_dict().items())
+    model.eval()
+    evaluate(model, x, x, nn.mse_loss)
+    assert not any(part.training for part in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (np.eye(3), np.arange(3)[:, None]),
+        (np.eye(3), np.eye(3)),
+        (np.ones((4, 1)), np.ones(4)),
+        (np.ones(4), np.ones(4)),
+        (np.ones((4, 2, 5)), np.ones(4)),
+    ],
+)
+def test_accuracy_compares_each_example_with_its_label(scores, labels):
+    with pytest.raises(InputError, match="accuracy"):
+        accuracy(scores, labels)
+
+
+def test_accuracy_of_sequences():
+    scores = np.random.default_rng(0).normal(size=(4, 3, 5))
+    assert accuracy(scores, scores.argmax(axis=1)) == 1
+
+
 def test_it_needs_a_generator():
     model, settings = setup(rng=3)
     with pytest.raises(TypeError, match="fit needs rng="):

@@ -261,6 +261,7 @@ def layer_norm(
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     expect("layer_norm", x, "...", *shape)
+    shapes_are("layer_norm", shape, weight=weight, bias=bias)
     return standardise(x, tuple(range(-len(shape), 0)), weight, bias, eps)
 
 
@@ -279,11 +280,16 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     shareable("group_norm", f"{channels} channels", channels, num_groups)
     groups = x.reshape((n, num_groups, channels // num_groups, *size))
     z = standardise(groups, tuple(range(2, groups.ndim)), None, None, eps).reshape(x.shape)
-    for name, y in (("weight", weight), ("bias", bias)):
-        if y is not None:
-            shape_is("group_norm", y, channels, what=name)
+    shapes_are("group_norm", (channels,), weight=weight, bias=bias)
     weight, bias = [None if y is None else y.reshape((channels, *[1] * len(size))) for y in (weight, bias)]
     return scale_and_shift(z, weight, bias)
+
+
+def shapes_are(who: str, shape: tuple[int, ...], **arrays: Array) -> None:
+    """Refuse arrays of another shape, which would be broadcast; None stands for one that is not given."""
+    for name, y in arrays.items():
+        if y is not None:
+            shape_is(who, y, *shape, what=name)
 
 
 def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
@@ -314,23 +320,25 @@ def batch_norm(
     """
     expect("batch_norm", x, "n", "channels", "...")
     shape = (x.shape[1], *[1] * (x.ndim - 2))  # how what belongs to channels is laid out
+    running = {"running_mean": running_mean, "running_var": running_var}
+    shapes_are("batch_norm", x.shape[1:2], **running, weight=weight, bias=bias)
+    if len(given := [y for y in running.values() if y is not None]) == 1 or not (training or given):
+        raise InputError("batch_norm without training needs running_mean and running_var, in training both or neither")
     weight, bias = [None if y is None else y.reshape(shape) for y in (weight, bias)]
     axis = (0, *range(2, x.ndim))
     if not training:
-        if running_mean is None or running_var is None:
-            raise InputError("batch_norm without training needs running_mean and running_var")
         mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
         return scale_and_shift((x - mean) / np.sqrt(variance + eps), weight, bias)
     n = x.size // max(x.shape[1], 1)
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
     z = standardise(x, axis, weight, bias, eps)
-    if running_mean is not None and running_var is not None and not modes().repeating:
-        old, numbers = (running_mean, running_var), numbers_of(x)
+    if given and not modes().repeating:
+        numbers = numbers_of(x)
         found = np.mean(numbers, axis=axis), np.var(numbers, axis=axis, ddof=1)
-        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(old, found, strict=True)]
+        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
         copy: Any = np.copyto
-        list(map(copy, old, new))  # one call in C: Ctrl-C leaves both of them moved or neither
+        list(map(copy, given, new))  # one call in C: Ctrl-C leaves both of them moved or neither
     return z
 
 
@@ -375,13 +383,12 @@ def scaled_dot_product_attention(
     weights: Any
     if attn_mask is None:
         weights = softmax(scores)
-    elif attn_mask.dtype.kind == "b":
-        seeing = numbers_of(attn_mask)
-        nothing = ~seeing.any(axis=-1, keepdims=True)  # then a softmax would be 0/0: let it see all, and drop that
-        weights = np.where(nothing, 0, softmax(np.where(seeing | nothing, scores, -np.inf)))
+    elif attn_mask.dtype.kind not in "bf":
+        raise DataError(f"{who}: attn_mask is boolean or floats that are added, not {attn_mask.dtype}: mask == 1")
     else:
-        scores = scores + attn_mask
-        nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)
+        is_choice = attn_mask.dtype.kind == "b"
+        scores = np.where(numbers_of(attn_mask), scores, -np.inf) if is_choice else scores + attn_mask
+        nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)  # of it the softmax would be 0/0
         weights = np.where(nothing, 0, softmax(np.where(nothing, 0, scores)))
     return (dropout(weights, dropout_p, rng=rng) if dropout_p else weights) @ value
 

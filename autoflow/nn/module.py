@@ -15,6 +15,7 @@ import functools
 import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -195,6 +196,20 @@ class Module:
 
 
 install(Module, "model")
+
+
+@contextmanager
+def in_evaluation(model: Any) -> Iterator[None]:
+    """For a block: all parts of a Module, also of one that is watched, behave as in evaluation. Anything else is a
+    function, which has no modes."""
+    before = [(part, part.training) for part in model.modules()] if hasattr(model, "modules") else []
+    try:
+        for part, _ in before:
+            part.training = False
+        yield
+    finally:
+        for part, training in before:
+            part.training = training
 
 
 def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ needs; new figures follow ``af.options.theme``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
 from ..base.types import Array
-from .module import Module, numbers_of, shape_is
+from .module import Module, in_evaluation, numbers_of, shape_is
 
 # ---------------------------------------------------------------- pictures that need no library
 
@@ -196,7 +196,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
     if isinstance(parameters, Module):
         parameters = parameters.named_parameters()
     elif not isinstance(parameters, Mapping):
-        parameters = {getattr(x, "name", f"array {k}"): x for k, x in enumerate(parameters)}
+        parameters = by_name(parameters, "array")
     arrays = {name: np.asarray(numbers_of(x), float).ravel() for name, x in parameters.items()}
     for name, x in arrays.items():
         if not x.size or not np.isfinite(x).all():
@@ -222,7 +222,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
 
     model : maps points (m, 2) to scores (m, classes), where the largest wins; or to one score each, (m,) or (m, 1),
         which means class 1 where it is positive. A Module runs in eval mode.
-    x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
+    x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ... (Others have no region, but are drawn.)
     points : the number of points in each direction.
 
     >>> x = np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -234,16 +234,16 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
     shape_is("plot_boundary", x, "n", 2)
     shape_is("plot_boundary", y, len(x), what="classes")
     across, up, places = grid_of(x, points, points)
-    ahead = leads(scores_of(model, places)).reshape(points, points, -1)
+    ahead = leads(scores_of(model, places)).T.reshape(-1, points, points)
     ax, theme = canvas(ax)
-    for k in range(ahead.shape[-1]):
-        color, marker = theme["classes"][k % len(theme["classes"])], MARKERS[k % len(MARKERS)]
-        edge, label = theme["ink"], f"class {k}"
-        if ahead[..., k].max() > 0:
-            ax.contourf(across, up, ahead[..., k], [0, np.inf], colors=[color], alpha=0.25)
-        if ahead[..., k].min() < 0 < ahead[..., k].max():
-            ax.contour(across, up, ahead[..., k], [0], colors=[edge], linewidths=1.0)
-        ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=label)
+    edge, known = theme["ink"], range(len(ahead))
+    for row, k in enumerate([*known, *[k for k in np.unique(y).tolist() if k not in known]]):
+        color, marker = theme["classes"][row % len(theme["classes"])], MARKERS[row % len(MARKERS)]
+        if k in known and ahead[row].max() > 0:
+            ax.contourf(across, up, ahead[row], [0, np.inf], colors=[color], alpha=0.25)
+        if k in known and ahead[row].min() < 0 < ahead[row].max():
+            ax.contour(across, up, ahead[row], [0], colors=[edge], linewidths=1.0)
+        ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=f"class {k}")
     return add_legend(ax)
 
 
@@ -258,14 +258,8 @@ def grid_of(x: Array, columns: int, rows: int) -> tuple[Array, Array, Array]:
 @no_grad
 def scores_of(model: Any, places: Array) -> Array:
     """The scores (m, classes) at ``places`` (m, 2), in eval mode."""
-    before = [(part, part.training) for part in model.modules()] if isinstance(model, Module) else []
-    for part, _ in before:
-        part.training = False
-    try:
+    with in_evaluation(model):
         scores = numbers_of(model(places))
-    finally:
-        for part, training in before:
-            part.training = training
     if scores.shape in ((len(places),), (len(places), 1)):  # one score: class 0 has no score of its own
         scores = scores.reshape(-1, 1) * [0.0, 1.0]
     shape_is("plot_boundary", scores, len(places), "classes", what="scores")
@@ -296,6 +290,26 @@ def canvas(ax: Any) -> tuple[Any, Any]:
             ax = pyplot.subplots(layout="constrained")[1]
     red, green, blue, alpha = ax.get_facecolor()
     return ax, DARK if alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else LIGHT
+
+
+def by_name(arrays: Iterable[Any], kind: str) -> dict[str, Any]:
+    """Arrays by their names, or by their numbers where they have none. Those that share a name keep apart."""
+    named: dict[str, Any] = {}
+    for k, x in enumerate(arrays):
+        named[another(getattr(x, "name", f"{kind} {k}"), named)] = x
+    return named
+
+
+def another(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that is not taken yet.
+
+    >>> another("tanh", {"tanh": 1, "tanh 2": 1})
+    'tanh 3'
+    """
+    k = 1
+    while (new := name if k == 1 else f"{name} {k}") in taken:
+        k += 1
+    return new
 
 
 def add_legend(ax: Any, *, ends_only: bool = False) -> Any:

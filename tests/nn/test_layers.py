@@ -312,6 +312,13 @@ def test_orthogonal_matrices_are_equally_likely():
     assert np.mean([nn.init.orthogonal(r, (3, 3))[0, 0] for _ in range(300)]) == pytest.approx(0, abs=0.13)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_transposed_convolution_in_groups_starts_as_large_as_one_in_each_group(groups):
+    layer = nn.ConvTranspose2d(64, 32, 3, groups=groups, rng=rng())
+    assert layer.weight.shape == (64, 32 // groups, 3, 3)
+    assert layer.weight.value.var() == pytest.approx(2 / (64 // groups * 9), rel=0.1)
+
+
 # -- bad input -------------------------------------------------------------------------------------------------------
 
 
