@@ -133,6 +133,7 @@ NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
         ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
         ("epochs must be", np.zeros((2, 2)), np.zeros(2, int), {"epochs": 0}),
         ("batch_size must be", np.zeros((2, 2)), np.zeros(2, int), {"batch_size": 0}),
+        ("patience must be", np.zeros((2, 2)), np.zeros(2, int), {"patience": 0}),
     ],
 )
 def test_bad_data_change_nothing(message, x, y, options):

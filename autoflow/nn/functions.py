@@ -383,12 +383,15 @@ def scaled_dot_product_attention(
     weights: Any
     if attn_mask is None:
         weights = softmax(scores)
-    elif attn_mask.dtype.kind not in "bf":
+    elif attn_mask.dtype.kind == "b":
+        seeing = numbers_of(attn_mask)
+        nothing = ~seeing.any(axis=-1, keepdims=True)  # then a softmax would be 0/0: let it see all, and drop that
+        weights = np.where(nothing, 0, softmax(np.where(seeing | nothing, scores, -np.inf)))
+    elif attn_mask.dtype.kind != "f":
         raise DataError(f"{who}: attn_mask is boolean or floats that are added, not {attn_mask.dtype}: mask == 1")
     else:
-        is_choice = attn_mask.dtype.kind == "b"
-        scores = np.where(numbers_of(attn_mask), scores, -np.inf) if is_choice else scores + attn_mask
-        nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)  # of it the softmax would be 0/0
+        scores = scores + attn_mask
+        nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)
         weights = np.where(nothing, 0, softmax(np.where(nothing, 0, scores)))
     return (dropout(weights, dropout_p, rng=rng) if dropout_p else weights) @ value
 

@@ -41,7 +41,7 @@ def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
     if count is None:
         return np.mean(z)
     half = z.dtype == np.float16  # in which a sum overflows before its mean does
-    mean = np.sum(z, dtype=np.float32 if half else None) / (int(count) if known else count.astype(z.dtype))
+    mean = np.sum(z.astype(np.float32) if half else z) / (int(count) if known else count.astype(z.dtype))
     return mean.astype(z.dtype) if half else mean  # neither count makes float32 wider
 
 

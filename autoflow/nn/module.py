@@ -143,10 +143,12 @@ class Module:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Overwrite parameters and buffers.
 
-        Raises StateError, and changes nothing, unless ``state`` has exactly the entries of :meth:`state_dict`.
+        Raises StateError, and changes nothing, unless ``state`` has exactly the entries of :meth:`state_dict`. (The
+        number of batches that PyTorch's batch norms have seen, ``num_batches_tracked``, is left out.)
         """
         own = self._state()
-        state = {path: value_of(value) for path, value in state.items()}
+        counts = [path for path in state if path not in own and path.split(".")[-1] == "num_batches_tracked"]
+        state = {path: value_of(value) for path, value in state.items() if path not in counts}
         arrays = check_state(repr(self), {path: value_of(value) for path, value in own.items()}, state)
         targets = [value_of(value) for value in own.values()]
         overwrite(targets, [as_gradient_like(arrays[path], target) for path, target in zip(own, targets, strict=True)])

@@ -113,7 +113,7 @@ def fit(
         draw random numbers (Dropout) are refused. Metrics are then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
-    NaN or infinite, with the parameters as they were before that batch.
+    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it).
 
     >>> from autoflow import nn, optim
     >>> from autoflow.train import fit
@@ -128,8 +128,8 @@ def fit(
     """
     x, y = check_data("the data", x, y)
     held = None if validation is None else check_data("the validation data", *validation)
-    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
-        if number < 1:
+    for name, number in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
+        if number is not None and number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
     generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)

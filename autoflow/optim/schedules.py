@@ -197,7 +197,8 @@ class Accumulation:
 
     def step(self) -> bool:
         """Count one more batch; True if the optimiser made its step. After an error, or Ctrl-C, either nothing is
-        changed and this batch does not count, or all is done."""
+        changed, or all is done. Nothing: the gradients of this batch are in the sum. Call ``step`` once more, or drop
+        all of them by ``pending = 0`` and ``zero_grad()``."""
         if not self.is_due:
             self.pending += 1
             return False

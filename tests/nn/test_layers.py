@@ -277,9 +277,20 @@ def test_weights_of_pytorch_load_unchanged():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     theirs = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).double().eval()
     ours = nn.Sequential(nn.Conv2d(1, 2, 3, rng=rng()), nn.BatchNorm(2)).eval()
-    state = {k: v.numpy() for k, v in theirs.state_dict().items() if "num_batches" not in k}
-    ours.load_state_dict(state)
+    ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     np.testing.assert_allclose(ours(IMAGES).value, theirs(torch.tensor(IMAGES)).detach().numpy(), rtol=1e-10)
+
+
+def test_what_pytorchs_batch_norm_counts_is_left_out():
+    model, other = nn.Sequential(nn.BatchNorm(2)), nn.BatchNorm(2)
+    state = {path: x + 1 for path, x in model.state_dict().items()}
+    model.load_state_dict({**state, "0.num_batches_tracked": np.array(7)})
+    assert all(np.array_equal(x, state[path]) for path, x in model.state_dict().items())
+    with pytest.raises(StateError, match=r"unexpected: num_batches$"):
+        other.load_state_dict({**other.state_dict(), "num_batches": np.array(7)})
+    other.num_batches_tracked = np.array(1)  # a buffer of the user's own
+    other.load_state_dict({**other.state_dict(), "num_batches_tracked": np.array(7)})
+    assert other.num_batches_tracked == 7
 
 
 SIZES = {"glorot": lambda i, o: 2 / (i + o), "he": lambda i, o: 2 / i, "lecun": lambda i, o: 1 / i}
