@@ -294,7 +294,7 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     if not np.any(sizes > 0):
         raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
     if along == "steps":
-        ax = plots.draw_sizes(ax, lines, of, "." if len(sizes) == 1 else None)
+        ax = plots.draw_sizes(ax, lines, of)
         ax.set_xlabel("step")
         return ax
     ends = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}

@@ -117,8 +117,11 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        points = " ".join([place(k, x[k]) for k in thin(np.arange(len(x)), LONGEST) if np.isfinite(x[k])])
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>')
+        points = [place(k, x[k]) for k in thin(np.arange(len(x)), LONGEST) if np.isfinite(x[k])]
+        if len(points) == 1:  # a dot
+            points, dashes = points * 2, ' stroke-linecap="round"'
+        line = f'points="{" ".join(points)}" fill="none" stroke="{color}" stroke-width="2"{dashes}'
+        parts.append(f"<polyline {line}/>")
         if len(x):
             said = f"{escape(name)} {x[-1]:.3g}"
             parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{said}</text>')
@@ -178,7 +181,7 @@ def plot_loss(losses: Any, *, ax: Any = None) -> Any:
         for label, style in ((name, "-"), (f"val_{name}", "--")):
             if label in losses:
                 values = [float(numbers_of(x)) for x in losses[label]]
-                ax.plot(range(1, len(values) + 1), values, style, color=color, label=label)
+                ax.plot(range(1, len(values) + 1), values, style, color=color, label=label, marker=dot(values))
     ax.set_xlabel("epoch" if is_history else "step")
     return add_legend(ax)
 
@@ -335,10 +338,15 @@ def draw_sizes(ax: Any, lines: Mapping[str, Any], of: str, marker: str | None = 
     first, last = theme[of]
     for shade, (label, line) in zip(blend_colours(first, last, len(lines)), lines.items(), strict=True):
         sizes = np.where(np.greater(line, 0), line, np.nan)
-        ax.plot(range(1, len(line) + 1), sizes, color=shade, marker=marker, label=label)
+        ax.plot(range(1, len(line) + 1), sizes, color=shade, marker=marker or dot(line), label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"{of} (root mean square)")
     return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
+
+
+def dot(values: Sequence[float]) -> str | None:
+    """The marker of a line of one point, which would not be seen; of longer ones there is none."""
+    return "." if len(values) == 1 else None
 
 
 def blend_colours(first: str, last: str, n: int) -> list[str]:

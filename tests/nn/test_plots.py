@@ -1,6 +1,7 @@
 """Pictures of training: what they show is what there is, in autoflow's colours, on light and dark."""
 
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -140,6 +141,18 @@ def test_losses(ax):
     assert list(lines) == ["loss", "val_loss", "val_other"]
     assert lines["loss"].get_color() == lines["val_loss"].get_color() != lines["val_other"].get_color()
     assert lines["val_loss"].get_linestyle() == "--"
+
+
+def test_one_value_is_a_dot(ax):
+    af.plot_loss({"loss": [1.0], "val_loss": [2.0]}, ax=ax)
+    plots.draw_sizes(ax, {"first": np.array([0.5])}, "gradients")
+    assert [line.get_marker() for line in ax.lines] == ["."] * 3
+    ax.clear()
+    af.plot_loss([1.0, 2.0], ax=ax)
+    assert ax.lines[0].get_marker() == "None"
+    (dot,) = re.findall(r'<polyline points="(\S+) (\S+)" .*stroke-linecap="round"', plots.line_chart({"loss": [1.0]}))
+    assert dot[0] == dot[1]
+    assert "linecap" not in plots.line_chart({"loss": [1.0, 2.0]})
 
 
 def test_weights(ax):
