@@ -192,6 +192,12 @@ def test_evaluating_leaves_the_modes(model):
     assert not any(part.training for part in model.modules())
 
 
+def test_batches_count_by_their_examples():
+    """Whatever the first axis of the predictions is."""
+    y = np.arange(5.0)
+    assert evaluate(np.transpose, np.zeros((5, 3)), y, lambda z, y: np.mean(y), batch_size=2)["loss"] == 2
+
+
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [

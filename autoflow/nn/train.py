@@ -222,7 +222,7 @@ def evaluate(
         with in_evaluation(model):
             predictions = numbers_of(model(x[b]))
         measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
-        rows.append({**measured, "n": len(predictions)})
+        rows.append({**measured, "n": len(b)})
     return mean_of(rows)
 
 
