@@ -279,6 +279,45 @@ def test_what_spellings_advise_is_there():
             assert hasattr(HOLDERS[section](), attribute)
 
 
+MATRIX, IMAGES = np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]), np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+MEANT = {  # by section and name: x, and what the advice gives
+    ("x", "kthvalue"): (MATRIX, [2.0, 5.0]),
+    ("x", "topk"): (MATRIX, [[3.0, 2.0], [6.0, 5.0]]),
+    ("keywords", "descending"): (MATRIX, [[3.0, 2.0, 1.0], [6.0, 5.0, 4.0]]),
+    ("autoflow", "std_mean"): (np.array([1.0, 2.0, 3.0]), [1.0, 2.0]),
+    ("nn", "InstanceNorm2d"): (
+        IMAGES, (IMAGES - IMAGES.mean((2, 3), keepdims=True)) / np.sqrt(IMAGES.var((2, 3), keepdims=True) + 1e-5)
+    ),
+    ("optim", "global_norm"): (None, 5.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", MEANT)
+def test_spellings_advise_what_was_meant(where):
+    x, wanted = MEANT[where]
+    w = af.Variable([1.0, 2.0])
+    w.grad = np.array([3.0, 4.0])
+    found = eval(tables()[where[0]][where[1]], {"af": af, "np": np, "x": x, "k": 2, "parameters": [w]})
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_spellings_of_dropout_recurrence_and_schedules_advise_what_was_meant():
+    scope = {"af": af, "np": np, "x": IMAGES, "p": 0.5, "rng": np.random.default_rng(0), "rate": 0.1, "places": [2, 3]}
+    for name in ("Dropout2d", "SpatialDropout2D"):
+        kept = eval(tables()["nn"][name], scope) / IMAGES
+        assert set(np.unique(kept.round(9))) == {0.0, 2.0}
+        assert np.array_equal(kept.min((2, 3)), kept.max((2, 3)))  # whole channels
+    for text in (tables()["nn"]["Bidirectional"], tables()["keywords"]["bidirectional"]):
+        assert np.array_equal(eval(text.partition(" on ")[2], scope), np.flip(IMAGES, 1))  # (n, time, inputs)
+    sgd = optim.SGD([af.Variable(1.0)], lr=1.0)
+    schedule = eval(tables()["optim"]["MultiStepLR"], scope | {"opt": sgd})
+    rates = [sgd.lr, *[schedule.step() or sgd.lr for _ in range(3)]]
+    np.testing.assert_allclose(rates, [1, 1, 0.1, 0.01])
+    x = scope["x"] = af.Variable(MATRIX)
+    eval(tables()["x"]["clamp_"], scope | {"low": 2.0, "high": 5.0})
+    assert np.array_equal(x.value, np.clip(MATRIX, 2, 5))
+
+
 def test_a_name_of_ones_own_comes_before_a_spelling():
     class Net(nn.Module):
         def __init__(self):

@@ -238,7 +238,7 @@ def test_random_numbers(pool):
     total = af.data_parallel(workers.draws, over=1, rng=np.random.default_rng(0), chunks=6, reduction="sum",
                              workers=lambda f, jobs: [each.append(f(job)) or each[-1] for job in jobs])  # fmt: skip
     total(np.ones(2), x)
-    assert len({float(sums[0]) for sums, _ in each}) == 6
+    assert len({float(sums[0]) for _, (sums, _) in each}) == 6
 
 
 def test_a_pass_back_draws_the_numbers_of_its_value():
@@ -451,6 +451,9 @@ class Rank:
     def __init__(self, k, world):
         self.k, self.world = k, world
 
+    def Get_rank(self):
+        return self.k
+
     def allgather(self, x):
         return self.exchange(x)
 
@@ -538,6 +541,40 @@ def test_a_rank_that_fails_does_not_leave_the_others_waiting():
     first, second = on_ranks(2, step)
     assert first == "data_parallel: another rank failed, so there is no sum: rank 1: ZeroDivisionError: a bad row"
     assert second == "a bad row"
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_rank_without_rows_does_not_leave_the_others_waiting():
+    def step(comm, k):
+        with pytest.raises((InputError, RuntimeError), match="there are no rows to work on"):
+            af.data_parallel(squares, over=(1, 2), workers=comm)(W, X[: 4 * k], Y[: 4 * k])
+
+    on_ranks(2, step)
+
+
+@pytest.mark.usefixtures("threads")
+def test_ranks_that_were_given_the_same_generator_draw_other_numbers():
+    how = {"over": 1, "reduction": "sum"}
+
+    def step(comm, k):
+        rng = np.random.default_rng(0)
+        return af.data_parallel(workers.draws, workers=comm, chunks=2, rng=rng, **how)(W, X[5 * k : 5 * k + 5])
+
+    whole = af.data_parallel(workers.draws, chunks=4, rng=np.random.default_rng(0), **how)(W, X)
+    first, second = on_ranks(2, step)
+    assert first == second
+    close(first, whole, 1e-15)
+
+
+@pytest.mark.parametrize("choose", [
+    lambda answers: answers[::-1], lambda answers: answers[:-1], lambda answers: [answers[0], *answers],
+    lambda answers: [],
+])  # fmt: skip
+def test_a_map_that_answers_out_of_turn_is_noticed(choose):
+    """The gradients of rows would silently be those of other rows."""
+    total = af.data_parallel(squares, over=(1, 2), workers=lambda f, jobs: choose(list(map(f, jobs))), chunks=3)
+    with pytest.raises(InputError, match="give a map that answers all of them in their order"):
+        af.grad(total, 1)(W, X, Y)
 
 
 # -- with the rest -----------------------------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ NAN = np.array([[0.0, 1.0], [np.nan, 1.0]])
         ("the validation data contains NaN", np.zeros((2, 2)), np.zeros(2, int), {"validation": (NAN, np.zeros(2))}),
         ("epochs must be", np.zeros((2, 2)), np.zeros(2, int), {"epochs": 0}),
         ("batch_size must be", np.zeros((2, 2)), np.zeros(2, int), {"batch_size": 0}),
+        ("patience must be", np.zeros((2, 2)), np.zeros(2, int), {"patience": 0}),
     ],
 )
 def test_bad_data_change_nothing(message, x, y, options):
@@ -158,6 +159,63 @@ def test_a_loss_that_is_nan_changes_nothing():
             rng=np.random.default_rng(0), progress=False)  # fmt: skip
     assert w.value == 2
     assert w.grad is None
+
+
+def test_a_loss_that_is_infinite_is_reported_with_any_optimiser():
+    w = af.Variable(2.0, "w")
+    slow = optim.Accumulation(optim.SGD(w, lr=0.5), every=2)
+    with pytest.raises(AnomalyError, match=r"the loss of a batch is inf.*SGD\(1 parameters, lr=0.5\), every=2"):
+        fit(lambda x: x * w, np.ones(4), np.ones(4), loss=lambda z, y: z.sum() * np.inf, optimiser=slow,
+            rng=np.random.default_rng(0), progress=False)  # fmt: skip
+
+
+def test_where_no_epoch_is_better_there_is_no_best():
+    x, y = blobs(40)
+    model, settings = setup()
+    before = model.state_dict()
+    settings["loss"] = lambda z, y: nn.cross_entropy(z, y) * (1 if isinstance(z, af.Node) else np.nan)
+    history = fit(model, x, y, validation=(x, y), patience=3, epochs=20, **settings)
+    assert (len(history), history.best) == (3, -1)
+    assert all(np.array_equal(array, before[name]) for name, array in model.state_dict().items())
+
+
+@pytest.mark.parametrize("model", [nn.BatchNorm(2), nn.Sequential(nn.BatchNorm(2)), af.watch(nn.BatchNorm(2))])
+def test_evaluating_leaves_the_modes(model):
+    x, state = np.arange(8.0).reshape(4, 2), model.state_dict()
+    assert evaluate(model, x, x, nn.mse_loss)["loss"] < 1e-8
+    with pytest.raises(InputError):
+        evaluate(model, x[:, :1], x, nn.mse_loss)
+    assert all(part.training for part in model.modules())
+    assert all(np.array_equal(state[name], x) for name, x in model.state_dict().items())
+    model.eval()
+    evaluate(model, x, x, nn.mse_loss)
+    assert not any(part.training for part in model.modules())
+
+
+def test_batches_count_by_their_examples():
+    """Whatever the first axis of the predictions is."""
+    y = np.arange(5.0)
+    assert evaluate(np.transpose, np.zeros((5, 3)), y, lambda z, y: np.mean(y), batch_size=2)["loss"] == 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        (np.eye(3), np.arange(3)[:, None]),
+        (np.eye(3), np.eye(3)),
+        (np.ones((4, 1)), np.ones(4)),
+        (np.ones(4), np.ones(4)),
+        (np.ones((4, 2, 5)), np.ones(4)),
+    ],
+)
+def test_accuracy_compares_each_example_with_its_label(scores, labels):
+    with pytest.raises(InputError, match="accuracy"):
+        accuracy(scores, labels)
+
+
+def test_accuracy_of_sequences():
+    scores = np.random.default_rng(0).normal(size=(4, 3, 5))
+    assert accuracy(scores, scores.argmax(axis=1)) == 1
 
 
 def test_it_needs_a_generator():

@@ -259,7 +259,8 @@ def layer_norm(
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     expect("layer_norm", x, "...", *shape)
-    return standardise(x, tuple(range(-len(shape), 0)), weight, bias, eps)
+    shapes_are("layer_norm", shape, weight=weight, bias=bias)
+    return scale_and_shift(standardise(x, tuple(range(-len(shape), 0)), eps), weight, bias)
 
 
 def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = None, eps: float = 1e-5) -> Node:
@@ -276,18 +277,27 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     n, channels, *size = x.shape
     shareable("group_norm", f"{channels} channels", channels, num_groups)
     groups = x.reshape((n, num_groups, channels // num_groups, *size))
-    z = standardise(groups, tuple(range(2, groups.ndim)), None, None, eps).reshape(x.shape)
-    for name, y in (("weight", weight), ("bias", bias)):
+    z = standardise(groups, tuple(range(2, groups.ndim)), eps).reshape(x.shape)
+    shapes_are("group_norm", (channels,), weight=weight, bias=bias)
+    return scale_and_shift(z, *of_channels(len(size), weight, bias))
+
+
+def shapes_are(who: str, shape: tuple[int, ...], **arrays: Array) -> None:
+    """Refuse arrays of another shape, which would be broadcast; None stands for one that is not given."""
+    for name, y in arrays.items():
         if y is not None:
-            shape_is("group_norm", y, channels, what=name)
-    weight, bias = [None if y is None else y.reshape((channels, *[1] * len(size))) for y in (weight, bias)]
-    return scale_and_shift(z, weight, bias)
+            shape_is(who, y, *shape, what=name)
 
 
-def standardise(x: Array, axis: tuple[int, ...], weight: Array, bias: Array, eps: float) -> Array:
-    """Mean 0 and variance 1 along ``axis``, then scaled and shifted."""
+def standardise(x: Array, axis: tuple[int, ...], eps: float) -> Array:
+    """Mean 0 and variance 1 along ``axis``."""
     x = x - np.mean(x, axis=axis, keepdims=True)
-    return scale_and_shift(x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps), weight, bias)
+    return x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+
+
+def of_channels(dims: int, *arrays: Array) -> list[Array]:
+    """Arrays (channels,), or None, for something that has ``dims`` axes behind that of the channels."""
+    return [None if y is None else y.reshape((*y.shape, *[1] * dims)) for y in arrays]
 
 
 def scale_and_shift(x: Array, weight: Array, bias: Array) -> Array:
@@ -311,24 +321,25 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
     expect("batch_norm", x, "n", "channels", "...")
-    shape = (x.shape[1], *[1] * (x.ndim - 2))  # how what belongs to channels is laid out
-    weight, bias = [None if y is None else y.reshape(shape) for y in (weight, bias)]
+    running = {"running_mean": running_mean, "running_var": running_var}
+    shapes_are("batch_norm", x.shape[1:2], **running, weight=weight, bias=bias)
+    if len(given := [y for y in running.values() if y is not None]) == 1 or not (training or given):
+        raise InputError("batch_norm without training needs running_mean and running_var, in training both or neither")
+    weight, bias = of_channels(x.ndim - 2, weight, bias)
     axis = (0, *range(2, x.ndim))
     if not training:
-        if running_mean is None or running_var is None:
-            raise InputError("batch_norm without training needs running_mean and running_var")
-        mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
+        mean, variance = of_channels(x.ndim - 2, *given)
         return scale_and_shift((x - mean) / np.sqrt(variance + eps), weight, bias)
     n = x.size // max(x.shape[1], 1)
     if n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
-    z = standardise(x, axis, weight, bias, eps)
-    if running_mean is not None and running_var is not None and not modes().repeating:
-        old, numbers = (running_mean, running_var), numbers_of(x)
+    z = scale_and_shift(standardise(x, axis, eps), weight, bias)
+    if given and not modes().repeating:
+        numbers = numbers_of(x)
         found = np.mean(numbers, axis=axis), np.var(numbers, axis=axis, ddof=1)
-        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(old, found, strict=True)]
+        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
         copy: Any = np.copyto
-        list(map(copy, old, new))  # one call in C: Ctrl-C leaves both of them moved or neither
+        list(map(copy, given, new))  # one call in C: Ctrl-C leaves both of them moved or neither
     return z
 
 
@@ -377,6 +388,8 @@ def scaled_dot_product_attention(
         seeing = numbers_of(attn_mask)
         nothing = ~seeing.any(axis=-1, keepdims=True)  # then a softmax would be 0/0: let it see all, and drop that
         weights = np.where(nothing, 0, softmax(np.where(seeing | nothing, scores, -np.inf)))
+    elif attn_mask.dtype.kind != "f":
+        raise DataError(f"{who}: attn_mask is boolean or floats that are added, not {attn_mask.dtype}: mask == 1")
     else:
         scores = scores + attn_mask
         nothing = (numbers_of(scores) == -np.inf).all(axis=-1, keepdims=True)
@@ -461,11 +474,8 @@ def convolve(
     n, sizes, inner = x.shape[0], seen.shape[3:], channels * math.prod(kernel)
     columns = seen.reshape((n, groups, inner, math.prod(sizes)))
     z = weight.reshape((groups, out // groups, inner)) @ columns
-    z = z.reshape((n, out, *sizes))
-    if bias is None:
-        return z
-    shape_is(who, bias, out, what="bias")
-    return z + bias.reshape((out, *[1] * dims))
+    shapes_are(who, (out,), bias=bias)
+    return scale_and_shift(z.reshape((n, out, *sizes)), None, *of_channels(dims, bias))
 
 
 def conv_transpose1d(
@@ -534,10 +544,8 @@ def spread(
     order = [axis for k in range(dims) for axis in (2 + k, 2 + dims + k)]
     z = z.transpose((0, 1, *order)).reshape((*z.shape[:2], *[n * s for n, s in zip(laid, steps, strict=True)]))
     z = z[(..., *[slice(p, p + n) for p, n in zip(less, sizes, strict=True)])]
-    if bias is None:
-        return z
-    shape_is(who, bias, groups * out, what="bias")
-    return z + bias.reshape((groups * out, *[1] * dims))
+    shapes_are(who, (groups * out,), bias=bias)
+    return scale_and_shift(z, None, *of_channels(dims, bias))
 
 
 def values_at_remainder(

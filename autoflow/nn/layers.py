@@ -124,8 +124,10 @@ class ConvTranspose2d(Module):
         positive("ConvTranspose2d", inputs=inputs, outputs=outputs, groups=groups)
         kernel = each("ConvTranspose2d", "kernel_size", kernel_size, 2, 1)
         shareable("ConvTranspose2d", f"{inputs} channels in, {outputs} out", math.gcd(inputs, outputs), groups)
-        weight = init(generator("ConvTranspose2d", rng), (outputs // groups, inputs, *kernel), dtype)
-        self.weight = Variable(np.ascontiguousarray(weight.swapaxes(0, 1)), copy=False)
+        weight = init(generator("ConvTranspose2d", rng), (outputs, inputs // groups, *kernel), dtype)
+        weight = weight.reshape((groups, outputs // groups, inputs // groups, *kernel)).swapaxes(1, 2)
+        weight = np.ascontiguousarray(weight).reshape((inputs, outputs // groups, *kernel))
+        self.weight = Variable(weight, copy=False)
         self.bias = Variable(np.zeros(outputs, dtype), copy=False) if bias else None
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.dilation, self.groups = dilation, groups

@@ -118,23 +118,11 @@ class Watched:
         activations: dict[str, float] = {}
         gradients: dict[str, float] = {}
         for (name, _), node in last.items():
-            name = another(name, activations)
+            name = plots.another(name, activations)
             activations[name], gradients[name] = root_mean_square(node.value), np.nan
             node.register_hook(lambda g, name=name: gradients.update({name: root_mean_square(numbers_of(g))}))
         self.activations.append(activations)
         self.gradients.append(gradients)
-
-
-def another(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that is not taken yet.
-
-    >>> another("tanh", {"tanh": 1, "tanh 2": 1})
-    'tanh 3'
-    """
-    k = 1
-    while (new := name if k == 1 else f"{name} {k}") in taken:
-        k += 1
-    return new
 
 
 def root_mean_square(x: Array) -> float:
@@ -231,10 +219,7 @@ def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
     >>> layer_sizes(model, model.parameters())
     {'0': 1.0}
     """
-    if isinstance(model, Module):
-        named = model.named_parameters()
-    else:
-        named = {getattr(p, "name", f"parameter {k}"): p for k, p in enumerate(parameters)}
+    named = model.named_parameters() if isinstance(model, Module) else plots.by_name(parameters, "parameter")
     sums: dict[str, list[float]] = {}
     for name, p in named.items():
         if getattr(p, "grad", None) is not None:
@@ -309,7 +294,7 @@ def plot_sizes(watched: Watched, of: str = "gradients", *, along: str = "steps",
     if not np.any(sizes > 0):
         raise InputError(f"all {of} are zero, NaN or not there: was backward() called on what the model returned?")
     if along == "steps":
-        ax = plots.draw_sizes(ax, lines, of, "." if len(sizes) == 1 else None)
+        ax = plots.draw_sizes(ax, lines, of)
         ax.set_xlabel("step")
         return ax
     ends = {"first step": sizes[0]} if len(sizes) == 1 else {"first step": sizes[0], "last step": sizes[-1]}

@@ -40,7 +40,9 @@ def reduce_loss(who: str, z: Array, reduction: str, count: Any = None) -> Array:
         raise InputError(f"{who}: there is no mean of nothing: the batch is empty, or every target is ignored")
     if count is None:
         return np.mean(z)
-    return np.sum(z) / (int(count) if known else count.astype(z.dtype))  # neither makes float32 wider
+    half = z.dtype == np.float16  # in which a sum overflows before its mean does
+    mean = np.sum(z.astype(np.float32) if half else z) / (int(count) if known else count.astype(z.dtype))
+    return mean.astype(z.dtype) if half else mean  # neither count makes float32 wider
 
 
 def scores(who: str, x: Array, target: Array) -> None:
@@ -91,8 +93,8 @@ def huber_loss(x: Array, target: Array, *, delta: float = 1.0, reduction: str = 
     d = np.abs(x - pair("huber_loss", x, target))
     if not delta > 0:
         raise InputError(f"huber_loss: delta must be positive, not {delta}")
-    z: Any = np.where(numbers_of(d) <= delta, 0.5 * d * d, delta * (d - 0.5 * delta))
-    return reduce_loss("huber_loss", z, reduction)
+    near = np.minimum(d, delta)
+    return reduce_loss("huber_loss", near * (d - 0.5 * near), reduction)
 
 
 @primitive

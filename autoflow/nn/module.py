@@ -15,6 +15,7 @@ import functools
 import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -142,10 +143,12 @@ class Module:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Overwrite parameters and buffers.
 
-        Raises StateError, and changes nothing, unless ``state`` has exactly the entries of :meth:`state_dict`.
+        Raises StateError, and changes nothing, unless ``state`` has exactly the entries of :meth:`state_dict`. (The
+        number of batches that PyTorch's batch norms have seen, ``num_batches_tracked``, is left out.)
         """
         own = self._state()
-        state = {path: value_of(value) for path, value in state.items()}
+        counts = [path for path in state if path not in own and path.split(".")[-1] == "num_batches_tracked"]
+        state = {path: value_of(value) for path, value in state.items() if path not in counts}
         arrays = check_state(repr(self), {path: value_of(value) for path, value in own.items()}, state)
         targets = [value_of(value) for value in own.values()]
         overwrite(targets, [as_gradient_like(arrays[path], target) for path, target in zip(own, targets, strict=True)])
@@ -195,6 +198,20 @@ class Module:
 
 
 install(Module, "model")
+
+
+@contextmanager
+def in_evaluation(model: Any) -> Iterator[None]:
+    """For a block: all parts of a Module, also of one that is watched, behave as in evaluation. Anything else is a
+    function, which has no modes."""
+    before = [(part, part.training) for part in model.modules()] if hasattr(model, "modules") else []
+    try:
+        for part, _ in before:
+            part.training = False
+        yield
+    finally:
+        for part, training in before:
+            part.training = training
 
 
 def walk(path: str, value: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ needs; new figures follow ``af.options.theme``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..base.errors import InputError
 from ..base.lazy import load_package
 from ..base.modes import modes, no_grad
 from ..base.types import Array
-from .module import Module, numbers_of, shape_is
+from .module import Module, in_evaluation, numbers_of, shape_is
 
 # ---------------------------------------------------------------- pictures that need no library
 
@@ -117,8 +117,11 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        points = " ".join([place(k, x[k]) for k in thin(np.arange(len(x)), LONGEST) if np.isfinite(x[k])])
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"{dashes}/>')
+        points = [place(k, x[k]) for k in thin(np.arange(len(x)), LONGEST) if np.isfinite(x[k])]
+        if len(points) == 1:  # a dot
+            points, dashes = points * 2, ' stroke-linecap="round"'
+        line = f'points="{" ".join(points)}" fill="none" stroke="{color}" stroke-width="2"{dashes}'
+        parts.append(f"<polyline {line}/>")
         if len(x):
             said = f"{escape(name)} {x[-1]:.3g}"
             parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{said}</text>')
@@ -178,7 +181,7 @@ def plot_loss(losses: Any, *, ax: Any = None) -> Any:
         for label, style in ((name, "-"), (f"val_{name}", "--")):
             if label in losses:
                 values = [float(numbers_of(x)) for x in losses[label]]
-                ax.plot(range(1, len(values) + 1), values, style, color=color, label=label)
+                ax.plot(range(1, len(values) + 1), values, style, color=color, label=label, marker=dot(values))
     ax.set_xlabel("epoch" if is_history else "step")
     return add_legend(ax)
 
@@ -196,7 +199,7 @@ def plot_weights(parameters: Any, *, bins: int = 41, ax: Any = None) -> Any:
     if isinstance(parameters, Module):
         parameters = parameters.named_parameters()
     elif not isinstance(parameters, Mapping):
-        parameters = {getattr(x, "name", f"array {k}"): x for k, x in enumerate(parameters)}
+        parameters = by_name(parameters, "array")
     arrays = {name: np.asarray(numbers_of(x), float).ravel() for name, x in parameters.items()}
     for name, x in arrays.items():
         if not x.size or not np.isfinite(x).all():
@@ -222,7 +225,7 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
 
     model : maps points (m, 2) to scores (m, classes), where the largest wins; or to one score each, (m,) or (m, 1),
         which means class 1 where it is positive. A Module runs in eval mode.
-    x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ...
+    x, y : examples (n, 2) and their classes (n,), 0, 1, 2 ... (Others have no region, but are drawn.)
     points : the number of points in each direction.
 
     >>> x = np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -234,16 +237,16 @@ def plot_boundary(model: Callable[[Array], Any], x: Array, y: Array, *, points: 
     shape_is("plot_boundary", x, "n", 2)
     shape_is("plot_boundary", y, len(x), what="classes")
     across, up, places = grid_of(x, points, points)
-    ahead = leads(scores_of(model, places)).reshape(points, points, -1)
+    ahead = leads(scores_of(model, places)).T.reshape(-1, points, points)
     ax, theme = canvas(ax)
-    for k in range(ahead.shape[-1]):
-        color, marker = theme["classes"][k % len(theme["classes"])], MARKERS[k % len(MARKERS)]
-        edge, label = theme["ink"], f"class {k}"
-        if ahead[..., k].max() > 0:
-            ax.contourf(across, up, ahead[..., k], [0, np.inf], colors=[color], alpha=0.25)
-        if ahead[..., k].min() < 0 < ahead[..., k].max():
-            ax.contour(across, up, ahead[..., k], [0], colors=[edge], linewidths=1.0)
-        ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=label)
+    edge, known = theme["ink"], range(len(ahead))
+    for row, k in enumerate([*known, *[k for k in np.unique(y).tolist() if k not in known]]):
+        color, marker = theme["classes"][row % len(theme["classes"])], MARKERS[row % len(MARKERS)]
+        if k in known and ahead[row].max() > 0:
+            ax.contourf(across, up, ahead[row], [0, np.inf], colors=[color], alpha=0.25)
+        if k in known and ahead[row].min() < 0 < ahead[row].max():
+            ax.contour(across, up, ahead[row], [0], colors=[edge], linewidths=1.0)
+        ax.scatter(*x[y == k].T, s=18, color=color, marker=marker, edgecolors=edge, linewidths=0.4, label=f"class {k}")
     return add_legend(ax)
 
 
@@ -258,14 +261,8 @@ def grid_of(x: Array, columns: int, rows: int) -> tuple[Array, Array, Array]:
 @no_grad
 def scores_of(model: Any, places: Array) -> Array:
     """The scores (m, classes) at ``places`` (m, 2), in eval mode."""
-    before = [(part, part.training) for part in model.modules()] if isinstance(model, Module) else []
-    for part, _ in before:
-        part.training = False
-    try:
+    with in_evaluation(model):
         scores = numbers_of(model(places))
-    finally:
-        for part, training in before:
-            part.training = training
     if scores.shape in ((len(places),), (len(places), 1)):  # one score: class 0 has no score of its own
         scores = scores.reshape(-1, 1) * [0.0, 1.0]
     shape_is("plot_boundary", scores, len(places), "classes", what="scores")
@@ -298,6 +295,26 @@ def canvas(ax: Any) -> tuple[Any, Any]:
     return ax, DARK if alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5 else LIGHT
 
 
+def by_name(arrays: Iterable[Any], kind: str) -> dict[str, Any]:
+    """Arrays by their names, or by their numbers where they have none. Those that share a name keep apart."""
+    named: dict[str, Any] = {}
+    for k, x in enumerate(arrays):
+        named[another(getattr(x, "name", f"{kind} {k}"), named)] = x
+    return named
+
+
+def another(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that is not taken yet.
+
+    >>> another("tanh", {"tanh": 1, "tanh 2": 1})
+    'tanh 3'
+    """
+    k = 1
+    while (new := name if k == 1 else f"{name} {k}") in taken:
+        k += 1
+    return new
+
+
 def add_legend(ax: Any, *, ends_only: bool = False) -> Any:
     """Axes with a legend: of all lines, or of many only the first and the last."""
     handles, labels = ax.get_legend_handles_labels()
@@ -321,10 +338,15 @@ def draw_sizes(ax: Any, lines: Mapping[str, Any], of: str, marker: str | None = 
     first, last = theme[of]
     for shade, (label, line) in zip(blend_colours(first, last, len(lines)), lines.items(), strict=True):
         sizes = np.where(np.greater(line, 0), line, np.nan)
-        ax.plot(range(1, len(line) + 1), sizes, color=shade, marker=marker, label=label)
+        ax.plot(range(1, len(line) + 1), sizes, color=shade, marker=marker or dot(line), label=label)
     ax.set_yscale("log")
     ax.set_ylabel(f"{of} (root mean square)")
     return add_legend(ax, ends_only=len(lines) > 6) if len(lines) > 1 else tidy(ax)
+
+
+def dot(values: Sequence[float]) -> str | None:
+    """The marker of a line of one point, which would not be seen; of longer ones there is none."""
+    return "." if len(values) == 1 else None
 
 
 def blend_colours(first: str, last: str, n: int) -> list[str]:

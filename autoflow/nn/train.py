@@ -26,7 +26,7 @@ from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
 from .layers import BatchNorm
 from .live import LiveDisplay, layer_sizes
-from .module import Module, explain_missing_rng, functional_call, generator, numbers_of
+from .module import Module, explain_missing_rng, functional_call, generator, in_evaluation, numbers_of, shape_is
 from .plots import line_chart, plot_loss, sparkline
 
 Measure = Callable[[Array, Array], Any]
@@ -52,7 +52,7 @@ class History:
 
     def __init__(self) -> None:
         self.epochs: list[dict[str, float]] = []
-        self.best = -1  # the epoch whose parameters the model has now
+        self.best = -1  # the epoch whose parameters the model has now; -1: those that it had before the first
         self.gradients: list[dict[str, float]] = []  # their sizes by layer, under fit(..., view=True)
 
     def add(self, measured: dict[str, float]) -> None:
@@ -108,11 +108,12 @@ def fit(
         the plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal
         lines.
     workers, chunks : compute each batch in ``chunks`` parts (16 if only workers are given), by these workers; both as
-        in :func:`autoflow.data_parallel`. The loss must be a mean. Layers that look at the whole batch (BatchNorm) or
+        in :func:`autoflow.data_parallel`. The loss must be a mean over all examples, which with
+        ``ignore_index`` it is not. Layers that look at the whole batch (BatchNorm) or
         draw random numbers (Dropout) are refused. Metrics are then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
-    NaN or infinite, with the parameters as they were before that batch.
+    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it).
 
     >>> from autoflow import nn, optim
     >>> from autoflow.train import fit
@@ -127,8 +128,8 @@ def fit(
     """
     x, y = check_data("the data", x, y)
     held = None if validation is None else check_data("the validation data", *validation)
-    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
-        if number < 1:
+    for name, number in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
+        if number is not None and number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
     generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
@@ -199,8 +200,9 @@ def train_on(
     error, predictions = compute(x, y)
     if not np.isfinite(numbers_of(error)).all():
         raise AnomalyError(
-            f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower "
-            f"lr={optimiser.lr:g}, or look for log(0), 0/0 and overflows in the model (af.detect_anomaly() finds them)."
+            f"the loss of a batch is {float(numbers_of(error))}; the parameters are as they were before it. Lower the "
+            f"learning rate of {optimiser!r}, or look for log(0), 0/0 and overflows in the model (af.detect_anomaly() "
+            f"finds them)."
         )
     optimiser.zero_grad()
     error.backward()
@@ -213,23 +215,31 @@ def train_on(
 def evaluate(
     model: Any, x: Array, y: Array, loss: Measure, metrics: dict[str, Measure] | None = None, batch_size: int = 256
 ) -> dict[str, float]:  # fmt: skip
-    """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``."""
-    switch(model, training=False)
+    """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module runs in eval mode,
+    and afterwards is in the mode that it was in."""
     rows, measures = [], {"loss": loss, **(metrics or {})}
     for b in batches(len(x), batch_size):
-        predictions = numbers_of(model(x[b]))
+        with in_evaluation(model):
+            predictions = numbers_of(model(x[b]))
         measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
-        rows.append({**measured, "n": len(predictions)})
+        rows.append({**measured, "n": len(b)})
     return mean_of(rows)
 
 
 def accuracy(scores: Array, labels: Array) -> float:
-    """The share of examples whose largest score is that of their class. Shapes: scores (n, classes), labels (n,).
+    """The share of examples whose largest score is that of their class. Shapes: scores (n, classes), labels (n,); or
+    (n, classes, ...) and (n, ...). With one score for two classes: ``lambda s, y: np.mean((s > 0) == y)``.
 
     >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
     0.5
     """
-    return float(np.mean(np.argmax(numbers_of(scores), axis=1) == numbers_of(labels)))
+    scores, labels = numbers_of(scores), numbers_of(labels)
+    shape_is("accuracy", scores, "n", "classes", "...", what="scores")
+    if scores.shape[1] < 2:
+        raise InputError(f"accuracy compares the scores of several classes, and there is one: {scores.shape}")
+    largest = np.argmax(scores, axis=1)
+    shape_is("accuracy", labels, *largest.shape, what="labels")
+    return float(np.mean(largest == labels))
 
 
 class Best:
@@ -237,7 +247,7 @@ class Best:
 
     def __init__(self, model: Any, optimiser: Optimiser) -> None:
         self.model, self.optimiser = model, optimiser
-        self.epoch, self.lowest, self.kept = 0, np.inf, self.copies()
+        self.epoch, self.lowest, self.kept = -1, np.inf, self.copies()
 
     def copies(self) -> Any:
         """Everything that training changes: of a Module the buffers as well."""

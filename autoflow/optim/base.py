@@ -173,7 +173,8 @@ class Optimiser:
         return {"lr": np.array(self.lr), "steps": np.array(self.steps), **named}
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Copies of everything that the next step depends on, besides the parameters.
+        """Copies of everything that the next step depends on, besides the parameters and the settings with which the
+        optimiser was made (betas, momentum ...).
 
         >>> from autoflow import optim
         >>> optim.SGD([af.Variable([1.0, 2.0])], lr=0.1, momentum=0.9).state_dict()

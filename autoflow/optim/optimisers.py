@@ -45,6 +45,12 @@ def towards(mean: Array, new: Array, keep: float, out: Array) -> None:
     np.add(mean, out, out=mean)
 
 
+def move(x: Array, d: Array, lr: float, out: Array) -> None:
+    """x ← x − η d. ``out`` is scratch, and may be ``d``."""
+    np.multiply(d, lr, out=out)
+    np.subtract(x, out, out=x)
+
+
 def below_one(who: str, **settings: float) -> None:
     """Refuse settings of running means that are not in [0, 1)."""
     for name, value in settings.items():
@@ -91,8 +97,7 @@ class SGD(Optimiser):
                 d = np.add(b, d, out=b)
             else:
                 d = v
-        np.multiply(d, self.lr, out=a)
-        np.subtract(x, a, out=x)
+        move(x, d, self.lr, a)
 
 
 class Adagrad(Optimiser):
@@ -119,8 +124,7 @@ class Adagrad(Optimiser):
         np.sqrt(s, out=b)
         np.add(b, self.eps, out=b)
         np.divide(d, b, out=a)
-        np.multiply(a, self.lr / (1 + (t - 1) * self.lr_decay), out=a)
-        np.subtract(x, a, out=x)
+        move(x, a, self.lr / (1 + (t - 1) * self.lr_decay), a)
 
 
 class RMSprop(Optimiser):
@@ -155,20 +159,15 @@ class RMSprop(Optimiser):
             towards(mean, d, self.alpha, b)
             np.multiply(mean, mean, out=b)
             np.subtract(s, b, out=b)
-            np.maximum(b, 0, out=b)  # rounding may have made it negative
-            np.sqrt(b, out=b)
-        else:
-            np.sqrt(s, out=b)
+            s = np.maximum(b, 0, out=b)  # rounding may have made it negative
+        np.sqrt(s, out=b)
         np.add(b, self.eps, out=b)
-        np.divide(d, b, out=a)
+        d = np.divide(d, b, out=a)
         if self.momentum:
             v = memory["velocity"]
             np.multiply(v, self.momentum, out=v)
-            np.add(v, a, out=v)
-            np.multiply(v, self.lr, out=a)
-        else:
-            np.multiply(a, self.lr, out=a)
-        np.subtract(x, a, out=x)
+            d = np.add(v, d, out=v)
+        move(x, d, self.lr, a)
 
 
 class Adam(Optimiser):
@@ -210,8 +209,7 @@ class Adam(Optimiser):
         np.divide(b, math.sqrt(1 - beta2**t), out=b)
         np.add(b, self.eps, out=b)
         np.divide(mean, b, out=b)
-        np.multiply(b, self.lr / (1 - beta1**t), out=b)
-        np.subtract(x, b, out=x)
+        move(x, b, self.lr / (1 - beta1**t), b)
 
 
 class AdamW(Adam):
@@ -237,7 +235,8 @@ class LBFGS(Optimiser):
     """``step(closure)`` minimises what the closure computes, by at most ``max_iter`` iterations of L-BFGS-B.
 
     parameters : Variables; or ``model.parameters()``; or the model. They must be on the host.
-    max_iter, max_eval : iterations and evaluations of the closure in one step (by default 1.25 times max_iter).
+    max_iter, max_eval : no iteration begins after this many iterations in one step, or after more than this many
+        evaluations of the closure (by default 1.25 times max_iter, and one).
     tolerance_grad : a step ends when no element of the gradient is larger,
     tolerance_change : or when the loss falls by less, relative to its size.
     history_size : how many changes of the gradient are remembered. Each step begins without any, so a few steps with
@@ -270,15 +269,12 @@ class LBFGS(Optimiser):
         for name, n in (("max_iter", max_iter), ("max_eval", max_eval), ("history_size", history_size)):
             if not isinstance(n, (int, np.integer)) or n < 1:
                 raise ValueError(f"LBFGS: {name} must be a whole number of at least 1, not {n!r}")
-            setattr(self, name, int(n))
+        self.max_iter, self.max_eval, self.history_size = int(max_iter), int(max_eval), int(history_size)
         for p in self.parameters:
             if not is_on_host(value_of(p)):
                 raise DataError(f"LBFGS computes with SciPy, on the host, and {p.name} is not there: model.to_cpu()")
         self.evaluations, self.message = 0, ""
 
-    max_iter: int
-    max_eval: int
-    history_size: int
     tolerance_grad: float
     tolerance_change: float
 
@@ -288,12 +284,13 @@ class LBFGS(Optimiser):
         closure : computes the loss at the present parameters, calls ``backward()``, and returns the loss. Gradients
             are forgotten before each call, and after the step.
 
-        Raises AnomalyError if the loss or a gradient is NaN or infinite, StateError if the closure leaves no gradient;
-        then, and after any other exception, all parameters are as before.
+        Raises AnomalyError if the loss or a gradient is NaN or infinite, StateError if the closure leaves no gradient
+        or all parameters are frozen; then, and after any other exception, all parameters are as before.
         """
         if closure is None:
             raise TypeError("LBFGS.step takes a function that computes the loss, calls loss.backward() and returns it")
-        moving = [p for p in self.parameters if p.requires_grad]
+        if not (moving := [p for p in self.parameters if p.requires_grad]):
+            raise StateError("LBFGS: all parameters are frozen (requires_grad is False): there is nothing to minimise")
         before = [value_of(p).copy() for p in moving]
         losses: list[float] = []
 

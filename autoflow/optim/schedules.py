@@ -197,7 +197,8 @@ class Accumulation:
 
     def step(self) -> bool:
         """Count one more batch; True if the optimiser made its step. After an error, or Ctrl-C, either nothing is
-        changed and this batch does not count, or all is done."""
+        changed, or all is done. Nothing: the gradients of this batch are in the sum. Call ``step`` once more, or drop
+        all of them by ``pending = 0`` and ``zero_grad()``."""
         if not self.is_due:
             self.pending += 1
             return False
@@ -238,14 +239,15 @@ def clip_grad_value(parameters: Any, bound: float) -> None:
     >>> w.grad
     array([ 1. , -0.5])
     """
-    bound = not_negative("clip_grad_value", "bound", bound)
+    bound = limit("clip_grad_value", "bound", bound)
     announce("clip", None, every := variables(parameters))
     found = [p for p in every if p.grad is not None]
     set_all(plan_grads(found, [np.clip(value_of(p.grad), -bound, bound) for p in found]))
 
 
 def clip_grad_norm(parameters: Any, max_norm: float) -> float:
-    """Multiply all gradients by one number, so that their norm, as one long vector, is at most ``max_norm``.
+    """Multiply all gradients by one number, so that their norm, as one long vector, is at most ``max_norm`` (np.inf:
+    only say how large it is).
 
     The direction stays. Returns the norm that they had. Raises AnomalyError, and changes nothing, if that is not
     finite. On a GPU no value is read: the norm is a 0-d array there, and if it is not finite, all gradients become NaN.
@@ -258,7 +260,7 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     >>> w.grad.round(3)
     array([0.6, 0.8])
     """
-    max_norm = not_negative("clip_grad_norm", "max_norm", max_norm)
+    max_norm = limit("clip_grad_norm", "max_norm", max_norm)
     announce("clip", None, every := variables(parameters))
     found = [(p, value_of(p.grad)) for p in every if p.grad is not None]
     if not all([is_on_host(g) for _, g in found]):
@@ -278,6 +280,11 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
         clipped = [(g * k).astype(g.dtype, copy=False) for (_, g), k in zip(found, factors, strict=True)]
         set_all(plan_grads([p for p, _ in found], clipped))
     return total
+
+
+def limit(who: str, name: str, value: float) -> float:
+    """A number of at least 0, or infinity."""
+    return value if value == math.inf else not_negative(who, name, value)
 
 
 def _clip_there(found: list[tuple[Any, Array]], max_norm: float) -> Array:

@@ -71,7 +71,9 @@ def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> I
     each: Any = map if workers is None else workers if callable(workers) else workers.map
     done = 0
     try:
-        for answer in each(tasks.call, [(task, group) for group in groups]):
+        for number, answer in each(tasks.call, [(task, group) for group in groups]):
+            if [number] != [group[0].number for group in groups[done : done + 1]]:
+                break
             yield answer
             done += 1
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -85,6 +87,12 @@ def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> I
             f"finished: make a new one (a Dask client replaces its workers by itself)"
         )
         raise
+    if done < len(groups):
+        raise InputError(
+            f"data_parallel: the workers' answer number {done + 1} is missing, or belongs to another of the "
+            f"{len(groups)} jobs: give a map that answers all of them in their order, pool.map and not "
+            f"pool.imap_unordered"
+        )
 
 
 def check_sendable(task: tasks.Task, error: Exception) -> None:
@@ -144,19 +152,24 @@ def over_ranks(comm: Any, task: tasks.Task, parts: list[tasks.Part]) -> tasks.An
     """The parts of this rank here, then one Allreduce of all sums, laid in a row. Pieces stay where they are."""
     if modes().shadow:
         raise InputError("a proof does not run what ranks say to each other once more: they may not all look")
-    answer, failure = None, None
+    (sums, pieces), _ = on_all_ranks(comm, lambda: task(parts))
+    return join_ranks(comm, sums), pieces
+
+
+def on_all_ranks(comm: Any, compute: Callable[[], Any], say: Callable[[Any], Any] = lambda _: None) -> Any:
+    """What ``compute()`` gives here, and what each rank says of its own: ``say(result)``. If one rank fails, all do:
+    otherwise they would wait for it for ever."""
+    result, failure, word = None, None, None
     try:
-        answer = task(parts)
-    except Exception as error:  # the others must hear of it: they would wait for ever
+        word = say(result := compute())
+    except Exception as error:
         failure = error
-    said = comm.allgather(None if failure is None else f"{type(failure).__name__}: {failure}")
+    said = comm.allgather((word, None if failure is None else f"{type(failure).__name__}: {failure}"))
     if failure is not None:
         raise failure
-    failed = [f"rank {k}: {text}" for k, text in enumerate(said) if text is not None]
-    if failed or answer is None:
+    if failed := [f"rank {k}: {text}" for k, (_, text) in enumerate(said) if text is not None]:
         raise RuntimeError(f"data_parallel: another rank failed, so there is no sum: {'; '.join(failed)}")
-    sums, pieces = answer
-    return join_ranks(comm, sums), pieces
+    return result, [word for word, _ in said]
 
 
 def join_ranks(comm: Any, sums: list[Array]) -> list[Array]:
@@ -170,17 +183,21 @@ def join_ranks(comm: Any, sums: list[Array]) -> list[Array]:
     return [part.reshape(x.shape).astype(x.dtype) for part, x in zip(np.split(total, ends), arrays, strict=True)]
 
 
-def rows_of_all_ranks(comm: Any, n: int, shared: list[Any], name: str, first: bool) -> int:
-    """How many rows all ranks have together. In the first call also: are f and its parameters the same everywhere?"""
-    digest = digest_of(name, shared) if first else None
-    said = comm.allgather((n, digest))
-    other = [k for k, (_, theirs) in enumerate(said) if theirs != said[0][1]]
+def cut_on_all_ranks(
+    comm: Any, cut: list[tuple[str, Any]], chunks: int, identity: Callable[[], str | None]
+) -> tuple[list[int], int, list[int]]:  # fmt: skip
+    """Where this rank's rows are cut, how many rows all ranks have together, and how many parts each has. All must have
+    the same ``identity``, that of f and its parameters."""
+    places, said = on_all_ranks(
+        comm, lambda: tasks.places_of(cut, chunks), lambda places: (places[-1], len(places) - 1, identity())
+    )
+    other = [k for k, (*_, theirs) in enumerate(said) if theirs != said[0][-1]]
     if other:
         raise InputError(
             f"data_parallel: rank {other[0]} has another function or other parameters than rank 0, so the sum would "
             f"mean nothing: begin with the same numbers on all ranks, as with comm.bcast(parameters)"
         )
-    return sum([n for n, _ in said])
+    return places, sum([n for n, *_ in said]), [count for _, count, _ in said]
 
 
 def digest_of(name: str, shared: list[Any]) -> str:
@@ -213,7 +230,8 @@ def data_parallel(
         same on all ranks, but their last bits depend on the number of ranks.
     together : parts for each job, a power of two: fewer messages, the same bits.
     reduction : what f is over its examples, "mean" or "sum". A mean is weighted exactly, even if parts differ in size.
-    rng : a generator: part k of a call gets a child of it as ``f(..., rng=)``, the same with all engines.
+    rng : a generator: part k of a call gets a child of it as ``f(..., rng=)``, the same with all engines. (Parts are
+        counted over all ranks.)
     compiled : compile f with ``af.compile``, once in each process.
     progress : show a progress bar over the jobs, if tqdm is installed.
 
@@ -310,15 +328,20 @@ class Total:
 
     def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: tasks.Loss) -> None:
         self.how = how
-        self.places = tasks.places_of(cut, how.chunks)
-        n = self.places[-1]
         if how.kind == "ranks":
             name = f"{getattr(how.f, '__module__', '')}.{getattr(how.f, '__qualname__', '')}"
-            n = rows_of_all_ranks(how.workers, n, shared, name, not how.calls)
-        count = len(self.places) - 1
-        self.spans = list(itertools.pairwise(self.places))
+            places, n, counts = cut_on_all_ranks(
+                how.workers, cut, how.chunks, lambda: None if how.calls else digest_of(name, shared)
+            )
+            mine = how.workers.Get_rank()
+        else:
+            places = tasks.places_of(cut, how.chunks)
+            n, counts, mine = places[-1], [len(places) - 1], 0
+        self.spans = list(itertools.pairwise(places))
         self.weights = [(b - a) / n if how.reduction == "mean" else 1.0 for a, b in self.spans]
-        self.seeds = [None] * count if how.rng is None else spawn_seeds(how.rng, count)
+        first = sum(counts[:mine])
+        seeds = [None] * sum(counts) if how.rng is None else spawn_seeds(how.rng, sum(counts))
+        self.seeds = seeds[first : first + counts[mine]]  # no two parts have the same, of whichever ranks
         self.owners = loss if tasks.own_generators(loss) else None
 
     def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
@@ -339,9 +362,7 @@ class Total:
         wanted = tasks.Wanted(*places)
         operands = wanted.pick(shared, cut) if modes().recording else []
         step = BackwardStep(self, program, wanted, shared, cut)
-        if not operands:
-            sums, pieces = known or self.evaluate(program, shared, cut)
-        elif isinstance(program, tasks.Loss):
+        if operands and isinstance(program, tasks.Loss):
             (value, *found), pieces = self.evaluate(tasks.LossAndGradient(program, wanted), shared, cut)
             step.gradients = [*found, *pieces]
             sums, pieces = [value], []

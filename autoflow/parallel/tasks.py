@@ -325,10 +325,10 @@ class Task:
         return self.ready
 
 
-def call(job: tuple[Task, list[Part]]) -> Answer:
-    """One job. (Maps pass one argument.)"""
+def call(job: tuple[Task, list[Part]]) -> tuple[int, Answer]:
+    """One job: the number of its first part, and its answer. (Maps pass one argument.)"""
     task, parts = job
-    return task(parts)
+    return parts[0].number, task(parts)
 
 
 def weigh(x: Any, weight: float) -> Array:

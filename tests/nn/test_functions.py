@@ -295,6 +295,28 @@ def test_kinks_and_extremes():
         np.testing.assert_allclose(x.grad, np.array([0.5, 1, 0]) - target, atol=1e-12)
 
 
+def test_means_of_half_precision_are_not_infinite():
+    """Their sums are."""
+    scores, labels = np.zeros((20_000, 200), np.float16), np.zeros(20_000, int)
+    labels[:9_000] = -100
+    w = af.Variable(scores)
+    loss = nn.cross_entropy(w, labels)
+    loss.backward()
+    assert loss.dtype == w.grad.dtype == np.float16
+    assert float(loss) == pytest.approx(np.log(200), rel=1e-3)
+    assert w.grad[-1, 0] == pytest.approx(-1 / 11_000, rel=1e-2)
+    found = nn.kl_div(np.full((30_000, 2), -3, np.float16), np.ones((30_000, 2), np.float16), reduction="batchmean")
+    assert float(found) == 6
+
+
+@pytest.mark.parametrize("delta", [0.5, 1.0, 1e300, np.inf])
+def test_huber_of_any_delta(delta):
+    x = np.array([-3.0, -0.5, 0.0, 0.25, 2.0])
+    w = af.Variable(x)
+    nn.huber_loss(w, np.zeros(5), delta=delta, reduction="sum").backward()
+    assert np.array_equal(w.grad, np.clip(x, -delta, delta))
+
+
 def test_small_losses_keep_their_digits():
     z = nn.binary_cross_entropy_with_logits(np.array([40.0]), np.array([1.0]))
     assert z == pytest.approx(np.exp(-40), rel=1e-12, abs=0)
@@ -389,6 +411,11 @@ BAD = {
     "p is the probability": lambda: nn.dropout(X23, 1.5),
     "approximate": lambda: nn.gelu(X23, "erf"),
     "expected key": lambda: nn.scaled_dot_product_attention(X23, draw(2, 4), X23),
+    "layer_norm expected weight of shape \\(3,\\), got \\(2, 1\\)": lambda: nn.layer_norm(X23, 3, draw(2, 1)),
+    "layer_norm expected bias of shape \\(2, 3\\), got \\(3,\\)": lambda: nn.layer_norm(X23, (2, 3), None, draw(3)),
+    "batch_norm expected weight of shape \\(3,\\)": lambda: nn.batch_norm(X23, weight=draw(3, 1), training=True),
+    "batch_norm expected running_var of": lambda: nn.batch_norm(X23, draw(3), draw(1), training=True),
+    "in training both or neither": lambda: nn.batch_norm(X23, draw(3), training=True),
     "not both": lambda: nn.scaled_dot_product_attention(X23, X23, X23, np.ones((2, 2), bool), is_causal=True),
 }  # fmt: skip
 
@@ -408,6 +435,8 @@ def test_wrong_kinds():
         nn.mse_loss([1.0], [1.0])
     with pytest.raises(DataError, match="real floats"):
         nn.mse_loss(X23 + 1j, X23)
+    with pytest.raises(DataError, match="attn_mask is boolean or floats that are added, not int64"):
+        nn.scaled_dot_product_attention(X23, X23, X23, np.tri(2, dtype=np.int64))
     with pytest.raises(TypeError, match="dropout needs rng"):
         nn.dropout(X23, 0.5)
 

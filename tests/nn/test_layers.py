@@ -277,9 +277,20 @@ def test_weights_of_pytorch_load_unchanged():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     theirs = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).double().eval()
     ours = nn.Sequential(nn.Conv2d(1, 2, 3, rng=rng()), nn.BatchNorm(2)).eval()
-    state = {k: v.numpy() for k, v in theirs.state_dict().items() if "num_batches" not in k}
-    ours.load_state_dict(state)
+    ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     np.testing.assert_allclose(ours(IMAGES).value, theirs(torch.tensor(IMAGES)).detach().numpy(), rtol=1e-10)
+
+
+def test_what_pytorchs_batch_norm_counts_is_left_out():
+    model, other = nn.Sequential(nn.BatchNorm(2)), nn.BatchNorm(2)
+    state = {path: x + 1 for path, x in model.state_dict().items()}
+    model.load_state_dict({**state, "0.num_batches_tracked": np.array(7)})
+    assert all(np.array_equal(x, state[path]) for path, x in model.state_dict().items())
+    with pytest.raises(StateError, match=r"unexpected: num_batches$"):
+        other.load_state_dict({**other.state_dict(), "num_batches": np.array(7)})
+    other.num_batches_tracked = np.array(1)  # a buffer of the user's own
+    other.load_state_dict({**other.state_dict(), "num_batches_tracked": np.array(7)})
+    assert other.num_batches_tracked == 7
 
 
 SIZES = {"glorot": lambda i, o: 2 / (i + o), "he": lambda i, o: 2 / i, "lecun": lambda i, o: 1 / i}
@@ -310,6 +321,13 @@ def test_orthogonal_matrices_are_equally_likely():
     """LAPACK's own signs are not: they make the first element negative."""
     r = rng()
     assert np.mean([nn.init.orthogonal(r, (3, 3))[0, 0] for _ in range(300)]) == pytest.approx(0, abs=0.13)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_transposed_convolution_in_groups_starts_as_large_as_one_in_each_group(groups):
+    layer = nn.ConvTranspose2d(64, 32, 3, groups=groups, rng=rng())
+    assert layer.weight.shape == (64, 32 // groups, 3, 3)
+    assert layer.weight.value.var() == pytest.approx(2 / (64 // groups * 9), rel=0.1)
 
 
 # -- bad input -------------------------------------------------------------------------------------------------------

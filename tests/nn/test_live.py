@@ -167,6 +167,9 @@ def test_sizes_of_layers():
     g = np.concatenate([np.ravel(last[name].grad) for name in ("1.weight", "1.bias")])
     assert sizes["1"] == pytest.approx(np.sqrt(np.mean(g**2)))
     assert list(sizes) == ["0", "1"]
+    first, second = [af.Variable([1.0], name="w") for _ in range(2)]
+    np.sum(2 * first + 3 * second).backward()
+    assert live.layer_sizes(None, [first, second]) == {"w": 2.0, "w 2": 3.0}
 
 
 def test_history_shows_itself():

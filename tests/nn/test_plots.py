@@ -1,6 +1,7 @@
 """Pictures of training: what they show is what there is, in autoflow's colours, on light and dark."""
 
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -142,6 +143,18 @@ def test_losses(ax):
     assert lines["val_loss"].get_linestyle() == "--"
 
 
+def test_one_value_is_a_dot(ax):
+    af.plot_loss({"loss": [1.0], "val_loss": [2.0]}, ax=ax)
+    plots.draw_sizes(ax, {"first": np.array([0.5])}, "gradients")
+    assert [line.get_marker() for line in ax.lines] == ["."] * 3
+    ax.clear()
+    af.plot_loss([1.0, 2.0], ax=ax)
+    assert ax.lines[0].get_marker() == "None"
+    (dot,) = re.findall(r'<polyline points="(\S+) (\S+)" .*stroke-linecap="round"', plots.line_chart({"loss": [1.0]}))
+    assert dot[0] == dot[1]
+    assert "linecap" not in plots.line_chart({"loss": [1.0, 2.0]})
+
+
 def test_weights(ax):
     model = deep(2)
     af.plot_weights(model, ax=ax)
@@ -152,6 +165,9 @@ def test_weights(ax):
     ax.clear()
     af.plot_weights([af.Variable([1.0], name="w"), np.zeros(3)], ax=ax)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["w", "array 1"]
+    ax.clear()
+    af.plot_weights([af.Variable([1.0], name="w"), af.Variable([2.0, 3.0], name="w")], ax=ax)
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["w", "w 2"]
     with pytest.raises(InputError, match="w has NaN"):
         af.plot_weights({"w": np.array([np.nan])}, ax=ax)
     with pytest.raises(InputError, match="w is empty"):
@@ -184,9 +200,18 @@ def test_the_boundary_of_a_module_is_that_in_use(ax):
     model[2].eval()
     x, state, random = rng.normal(size=(9, 2)), model.state_dict(), rng.bit_generator.state
     af.plot_boundary(model, x, np.arange(9) % 3, points=5, ax=ax)
+    af.plot_boundary(af.watch(model), x, np.arange(9) % 3, points=5, ax=ax)
     assert rng.bit_generator.state == random  # dropout drew nothing
     assert [part.training for part in model.modules()] == [True, True, True, False]
     assert all([np.array_equal(state[name], x) for name, x in model.state_dict().items()])
+
+
+@pytest.mark.parametrize("y", [[-1, 1, -1, 1], [0, 1, 2, 7], [0.0, 1.0, 1.0, 0.5], [True, False, True, True]])
+def test_every_example_is_drawn(ax, y):
+    af.plot_boundary(lambda x: x[:, 0], np.arange(8.0).reshape(4, 2), np.array(y), points=5, ax=ax)
+    drawn = {c.get_label(): len(c.get_offsets()) for c in ax.collections if not c.get_label().startswith("_")}
+    assert sum(drawn.values()) == 4
+    assert {f"class {k}" for k in y} - {"class True", "class False", "class 0.0", "class 1.0"} <= set(drawn)
 
 
 def test_boundaries_of_wrong_shapes(ax):

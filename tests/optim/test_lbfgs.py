@@ -117,6 +117,8 @@ def test_bad_input(monkeypatch):
         optim.LBFGS([w]).step()
     with pytest.raises(StateError, match=r"left no gradient of any parameter: call loss\.backward"):
         optim.LBFGS([w]).step(lambda: w * w)
+    with pytest.raises(StateError, match="all parameters are frozen"):
+        optim.LBFGS([af.Variable(1.0, requires_grad=False)]).step(lambda: w * w)
     for setting in ({"max_iter": 0}, {"history_size": 1.5}, {"max_eval": -1}):
         with pytest.raises(ValueError, match=f"LBFGS: {next(iter(setting))} must be a whole number"):
             optim.LBFGS([w], **setting)
