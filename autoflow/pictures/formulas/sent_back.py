@@ -274,10 +274,6 @@ def written(term: Term, number: bool) -> str:
 
 def divide(fraction: re.Match[str]) -> str:
     """A fraction in a line; in parentheses behind a function."""
-    text = " / ".join(map(parenthesise, fraction.groups()[1:]))
+    parts = [f"({part})" if " " in part.strip() else part for part in fraction.groups()[1:]]  # or read otherwise
+    text = " / ".join(parts)
     return f"{fraction[1]}({text})" if fraction[1] else text
-
-
-def parenthesise(text: str) -> str:
-    """In parentheses where the fraction would otherwise be read as another one."""
-    return f"({text})" if " " in text.strip() else text
