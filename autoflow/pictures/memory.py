@@ -100,7 +100,8 @@ def memory_of_graph(node: Any) -> Memory:
         if kept[id(r)]:
             place = program.place(r)
             lines.setdefault((place.file, place.line) if place else None, []).append(r)
-    found = [line_of(group, program, kept) for group in lines.values()]
+    several = len({key[0] for key in lines if key}) > 1
+    found = [line_of(group, program, kept, several) for group in lines.values()]
     total = sum(kept.values())
     boxes = sorted(saved_by_boxes(program, records, kept), key=lambda box: -box[2])[:3]
     return Memory(
@@ -109,12 +110,13 @@ def memory_of_graph(node: Any) -> Memory:
     )  # fmt: skip
 
 
-def line_of(group: list[Record], program: Naming, kept: Counter[int]) -> MemoryLine:
-    """The row of one line of the program."""
-    place = program.place(group[0])
+def line_of(group: list[Record], program: Naming, kept: Counter[int], several: bool) -> MemoryLine:
+    """The row of one line of the program, with the longest expression there; with its file if there are several."""
+    places = [place for r in group if (place := program.place(r)) is not None]
     rows = ", ".join(dict.fromkeys([r.rule.name for r in group]))
-    text = place.text if place is not None else group[0].node_name
-    return MemoryLine(f"line {place.line}" if place else "", text, rows, sum([kept[id(r)] for r in group]))
+    text = max([place.text for place in places], key=len) if places else group[0].node_name
+    line = "" if not places else places[0].where if several else f"line {places[0].line}"
+    return MemoryLine(line, text, rows, sum([kept[id(r)] for r in group]))
 
 
 def most_gradients(order: list[Any]) -> int:
@@ -139,12 +141,14 @@ def gradient_bytes(x: Any) -> int:
 
 
 def saved_by_boxes(program: Naming, records: list[Record], kept: Counter[int]) -> Iterator[tuple[str, int, int]]:
-    """For each call and block, the bytes that its operations keep, and those without the result, used outside."""
+    """For the calls and blocks of each title, the bytes that their operations keep, and those without the results, used
+    outside."""
     boxes = Boxes(program, records)
-    inside: dict[Any, tuple[str, list[Record]]] = {}
+    inside: dict[str, dict[Any, list[Record]]] = {}
     for r in records:
-        for title, key in boxes.around(r):
-            inside.setdefault(key, (title, []))[1].append(r)
-    for key, (title, group) in inside.items():
-        if key[0] not in ("loop", "turn") and len(group) > 1 and (saved := sum([kept[id(r)] for r in group[:-1]])):
-            yield title, saved + kept[id(group[-1])], saved
+        around = [(title, key) for title, key in boxes.around(r) if key[0] not in ("loop", "turn")]
+        for title, key in dict(reversed(around)).items():  # of calls in calls of the same title the outermost
+            inside.setdefault(title, {}).setdefault(key, []).append(r)
+    for title, calls in inside.items():
+        if saved := sum([kept[id(r)] for group in calls.values() for r in group[:-1]]):
+            yield title, saved + sum([kept[id(group[-1])] for group in calls.values()]), saved

@@ -18,7 +18,7 @@ from typing import Any
 
 from .folding.results import tidy
 from .formulas.chain import rules
-from .model.data import GraphData, Numbers, Operand, Vertex, numbers, on_paper
+from .model.data import GraphData, Numbers, Operand, Placeholder, Vertex, numbers, on_paper
 from .model.steps import Product, Step, amount_text, gradient_name, say, steps_of
 from .pages.html import document, fragment, image, page
 from .pages.stepper import Stepper, bundle, save, show
@@ -85,16 +85,6 @@ def step(node: Any, *, limit: int = LIMIT, **options: Any) -> Stepper:
 LINE = "_____"
 PAPER = "@page{size:landscape;margin:12mm}body{margin:12px;font:14px system-ui,sans-serif}"
 ASKED = f"Name: {'_' * 22} &emsp; For each row: the local derivative (×), what is sent back (=). Then the sums."
-
-
-class Blank(Numbers):
-    """A placeholder for a number to find."""
-
-    __slots__ = ()
-
-    def text(self, digits: int) -> str:
-        """A line to write on."""
-        return LINE
 
 
 class Sheet(Graph):
@@ -174,9 +164,10 @@ def row_with_blanks(row: Operand) -> Operand:
     return replace(row, local=local, sent=sent, rule=rule)
 
 
-def blank(x: Numbers) -> Blank:
+def blank(x: Numbers) -> Placeholder:
     """A line for a number or an array, which does not reveal its size."""
-    return Blank(x.shape, x.dtype, True, (math.nan,) if x.scalar else None, rms=1.0 if x.scalar else None)
+    rms = 1.0 if x.scalar else None
+    return Placeholder(x.shape, x.dtype, True, (math.nan,) if x.scalar else None, rms=rms, words=LINE)
 
 
 def quiz(node: Any, *, limit: int = LIMIT, **options: Any) -> Quiz:

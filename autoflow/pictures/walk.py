@@ -379,9 +379,6 @@ def to_dot(node: Any, detail: str | None = None, **options: Any) -> str:
     return graph(node, detail, **options).to_dot()
 
 
-__all__ = ["draw", "graph", "identity_of", "to_dot"]
-
-
 # ---------------------------------------------------------------- what a notebook shows of a node
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import groupby, pairwise
@@ -201,9 +202,10 @@ class Naming:
         return found
 
     def first_use(self, x: Any) -> str | None:
-        """The name of a leaf at its first use."""
-        texts = (self.operand(r, slot) for r, slot in self.users.get(id(x), ()))
-        return next((text for text in texts if text is not None), None)
+        """The name of a leaf at its first use, where that is not the variable of a loop, if there is such a use."""
+        used = [(r, text) for r, slot in self.users.get(id(x), ()) if (text := self.operand(r, slot)) is not None]
+        own = (text for r, text in used if not loops_of(self.expression(r), text))
+        return next(own, used[0][1] if used else None)
 
     @staticmethod
     def fits(record: Any, slot: int, found: Expression) -> bool:
@@ -328,7 +330,8 @@ class Naming:
         for user, slot in self.users.get(id(r), ()):
             known = meanings(self.operand_text(user, slot), user.place, user.last)
             text = next((said for said, place in known if whole(place) is whole(r.place)), None)
-            if text is not None and text.isidentifier():
+            inner = [x for x in loops_of(self.expression(user), text or "") if isinstance(x, ast.comprehension)]
+            if text is not None and text.isidentifier() and not inner:  # a comprehension has variables of its own
                 names.add(text)
         return names.pop() if len(names) == 1 else None
 
@@ -429,11 +432,24 @@ def meanings(text: str | None, place: Any, last: int) -> Iterator[tuple[str, Any
         text, place, last = argument(place, text), place.parent, place.call
 
 
+def loops_of(found: Expression | None, name: str) -> list[Any]:
+    """The loops around an expression whose variable a name is, or begins with."""
+    first = re.split(r"\W", name)[0]
+    loops = [x for x in found.loops() if not isinstance(x, ast.While)] if found is not None else []
+    return [loop for loop in loops if first in [getattr(x, "id", None) for x in ast.walk(loop.target)]]
+
+
 @cache
 def is_set_before(code: CodeType, name: str, last: int) -> bool:
-    """Does a code store something in a variable before that instruction? Then a parameter is not what was given."""
-    stores = [x.argval for x in dis.get_instructions(code) if x.offset < last and x.opname.startswith("STORE_")]
-    return any([name in (x if isinstance(x, tuple) else (x,)) for x in stores])
+    """Does a code store something in a variable before that instruction, in an earlier turn of a loop around it, or in
+    a function inside? Then a parameter is not what was given."""
+    found = list(dis.get_instructions(code))
+    end = max([last, *[x.offset for x in found if "JUMP_BACKWARD" in x.opname and x.argval <= last]])
+    stores = [x.argval for x in found if x.offset < end and x.opname.startswith("STORE_")]
+    inner = [c for c in code.co_consts if isinstance(c, CodeType) and name in c.co_freevars]
+    return any([name in (x if isinstance(x, tuple) else (x,)) for x in stores]) or any(
+        [is_set_before(c, name, len(c.co_code)) for c in inner]
+    )
 
 
 def argument(call: Activation, name: str) -> str | None:

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
 CELLS = ("<", "ipykernel")  # what the names of files that are compiled statement by statement begin with, or contain
@@ -25,6 +27,7 @@ INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 DISPLAYS = (*INNER, ast.Dict, ast.List, ast.Tuple)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
+NUMPYS, METHODS = frozenset(dir(np)), frozenset(dir(np.ndarray))
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
@@ -83,7 +86,8 @@ class Source:
         self.above: dict[Any, Any] = {}
         self.at: dict[Span, list[Any]] = {}
         self.ends: dict[tuple[int, int], list[Any]] = {}
-        self.imported: set[str] = set()
+        self.imported: set[str] = set()  # also what is used like NumPy, and unlike an array: a parameter xp
+        uses: dict[str, set[str]] = {}
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.above[child] = node
@@ -92,8 +96,11 @@ class Source:
             if isinstance(node, (ast.expr, ast.stmt)):
                 span = span_of(node)
                 self.at.setdefault(span, []).append(node)
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    uses.setdefault(node.value.id, set()).add(node.attr)
                 if isinstance(node, (ast.Call, ast.Attribute)):
                     self.ends.setdefault((span.end_line, span.end_column), []).append(node)
+        self.imported.update([name for name, used in uses.items() if used <= NUMPYS and used - METHODS])
         self.whiles = [node for node in self.above if isinstance(node, ast.While)]
         self.collect(self.tree, "exec")
         if any([sign in file for sign in CELLS]):

@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from autoflow.pictures.folding.choose import untangle
 from autoflow.pictures.folding.repeats import Repeat, Skeleton
 from autoflow.pictures.layout.arrange import arrange
 from autoflow.pictures.layout.layers import Arrow, NodeBox
+from autoflow.pictures.render.display import Polygon
+from autoflow.pictures.render.drawing import drawing_of
 
 
 def titles(g):
@@ -358,3 +361,37 @@ def test_parts_with_other_options_are_not_alike():
         for axis in axes:
             x = turned(x, axis)
         assert ("alike" in x.graph(gradients=False).to_svg()) == folded
+
+
+# ------------------------------------------------------------------ what is alike, and where arrows end
+
+
+def test_parts_of_different_shapes_are_not_alike():
+    def layers(sizes):
+        h = np.ones((2, sizes[0]))
+        for k, (n, m) in enumerate(pairwise(sizes)):
+            with scope(f"layer_{k}"):
+                h = np.tanh(h @ af.Variable(np.full((n, m), 0.1), name=f"W{k}"))
+        return np.sum(h)
+
+    assert "+6 alike" in titles(graph(layers([3] * 9)))
+    assert not [title for title in titles(graph(layers([9, 8, 7, 6, 5, 4, 3, 2, 1]))) if "alike" in title]
+    assert "+5 alike" in titles(graph(layers([4, 4, *[3] * 7])))
+
+
+@pytest.mark.parametrize("direction", ["right", "down"])
+def test_arrows_that_end_at_a_folded_card_are_beside_each_other(direction):
+    inputs = [af.Variable(float(k), name=f"w{k}") for k in range(14)]
+    with scope("mix"):
+        mixed = sum([np.sin(w) * w for w in inputs])
+    g = graph(mixed * sum(inputs), depth=0, direction=direction)
+    paths = drawing_of(g).items
+    ends = {}
+    for group in paths:
+        if getattr(group, "mark", "").startswith("e"):
+            _, target, _ = group.mark[1:].split("-")
+            head = next(x for x in group.items if isinstance(x, Polygon))
+            ends.setdefault(target, []).append(head.points[0][direction == "right"])
+    assert max(map(len, ends.values())) == 14
+    for places in ends.values():
+        assert all([b - a >= 10.4 for a, b in pairwise(sorted(places))])

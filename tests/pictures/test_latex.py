@@ -11,7 +11,8 @@ from support import rows, values_of
 
 import autoflow as af
 from autoflow.errors import LostGradientError
-from autoflow.pictures.formulas.latex import Formula
+from autoflow.pictures import graph
+from autoflow.pictures.formulas.latex import Formula, formula
 from autoflow.pictures.sliders.live import as_javascript
 
 ELEMENTARY = [row for row in rows() if as_javascript(row)]
@@ -322,3 +323,118 @@ def test_complex_numbers_keep_their_exponents_and_parentheses():
     x = af.Variable(2.0, name="x")
     assert r"1.5 \cdot 10^{-7}" in np.abs(x * (2 - 1.5e-7j)).formula()
     assert "x*(2 - 1j)" in str(np.abs(x * (2 - 1j)).graph(gradients=False))
+
+
+# ------------------------------------------------------------------ formulas are what they name
+
+TOKEN = re.compile(r"\\left\(|\\right\)|\\[a-z]+|\\,|\d+(?:\.\d+)?|[a-z](?:_\{\d+\})?|[{}^+-]")
+
+
+class Reader:
+    """Evaluates a formula: sums of products of powers, with the names of numbers."""
+
+    def __init__(self, text, values):
+        self.tokens, self.values = [*TOKEN.findall(text), ""], values
+        assert "".join(self.tokens) == text.replace(" ", "")
+
+    def take(self, *wanted):
+        return self.tokens.pop(0) if self.tokens[0] in wanted else ""
+
+    def total(self):
+        answer = -self.product() if self.take("-") else self.product()
+        while sign := self.take("+", "-"):
+            answer += self.product() if sign == "+" else -self.product()
+        return answer
+
+    def product(self):
+        answer = self.power()
+        while self.take(r"\cdot", r"\,") or self.tokens[0] not in ("", "}", r"\right)", "+", "-"):
+            answer = answer * self.power()
+        return answer
+
+    def power(self):
+        base = self.closed()
+        return base ** self.group() if self.take("^") else base
+
+    def group(self):
+        if not self.take("{"):
+            return self.closed()
+        answer = self.total()
+        assert self.take("}")
+        return answer
+
+    def closed(self):
+        token = self.tokens.pop(0)
+        if token == r"\left(":
+            answer = self.total()
+            assert self.take(r"\right)")
+            return answer
+        if token == r"\frac":
+            return self.group() / self.group()
+        if token in (r"\sin", r"\cos", r"\tanh"):
+            return getattr(np, token[1:])(self.power())
+        return float(token) if token[0].isdigit() else self.values[token]
+
+
+def drawn(rng, depth, leaves):
+    """A random expression, as Python writes it."""
+    if not depth or rng.random() < 0.15:
+        numbers = ["0.99999", "2.0", "-1.5", "3.0", "1e-7", "123456.0", "-2.0"]
+        return str(rng.choice(numbers if rng.random() < 0.3 else leaves))
+    a, b = drawn(rng, depth - 1, leaves), drawn(rng, depth - 1, leaves)
+    forms = ["({a} + {b})", "({a} - {b})", "{a}*{b}", "{a}/({b} + 7.1)", "(-{a})", "({a})**2", "({a})**3.0"]
+    form = str(rng.choice([*forms, "-({a})**2", "np.sin({a})", "np.cos({a})", "np.tanh({a})", "(2.0)**np.sin({a})"]))
+    return form.format(a=a, b=b if not b.startswith("-") else f"({b})")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore")
+def test_formulas_and_titles_evaluate_to_the_values_that_they_name(seed):
+    rng = np.random.default_rng(seed)
+    numbers = {"x": 0.7, "y": -1.3, "a1": 0.45}
+    leaves = {name: af.Variable(value, name) for name, value in numbers.items()}
+    symbols = {"x": 0.7, "y": -1.3, "a_{1}": 0.45}
+    for _ in range(40):
+        text = drawn(rng, 4, list(leaves))
+        node = eval(text, {"np": np}, leaves)
+        if not isinstance(node, af.Operation):
+            continue
+        right = pytest.approx(float(node.value), rel=1e-9, nan_ok=True)
+        latex = formula(node, expand=True)
+        if "ldots" not in latex:  # of two numbers Python has made one with many digits
+            assert Reader(latex, symbols).total() == right, (text, latex)
+        for v in graph(node).nodes:
+            if v.operands and "…" not in v.title and ("(" in v.title or " " in v.title):
+                functions = {f: getattr(np, f) for f in ("sin", "cos", "tanh")}
+                assert eval(v.title, functions, dict(numbers)) == pytest.approx(v.value.elements[0], rel=1e-9), text
+
+
+def test_numbers_of_the_program_are_not_rounded():
+    x, m = af.Variable(2.0, name="x"), af.Variable(np.ones(3), name="m")
+    assert formula(m * 0.99999) == r"\mathbf{m} \cdot 0.99999"
+    assert formula(x * (2 / 3)) == r"x \cdot 0.6666\ldots"
+    assert formula(m * np.float32(0.1)) == r"\mathbf{m} \cdot 0.1"
+    assert graph(x * 0.99999).nodes[-1].title == "x*0.99999"
+    first = (x * 0.99999).step()[0]
+    assert first.caption == "x = 2"
+    assert "0.99999 =" not in graph(x * 0.99999, constants="nodes").step()[0].caption
+
+
+@pytest.mark.usefixtures("without_source")
+def test_arrays_without_a_name_have_a_letter_each():
+    m = af.Variable(np.ones(3), name="m")
+    arrays = [np.arange(3.0) + k for k in range(2)]
+    z = m * arrays[0] + arrays[1] - arrays[0]
+    assert formula(z) == r"\mathbf{m} \odot \mathbf{c} + \mathbf{c}_{2} - \mathbf{c}"
+
+
+def test_arrays_have_the_names_of_the_program():
+    m, b = af.Variable(np.ones(3), name="m"), np.arange(3.0)
+    z = np.convolve(m, b, mode="same")
+    assert formula(z) == r"\left(\mathbf{m} * \mathbf{b}\right)_{\mathrm{mode=same}}"
+    assert formula(np.convolve(m, b)) == r"\mathbf{m} * \mathbf{b}"
+
+
+def test_two_names_have_two_symbols():
+    a1, a_1 = af.Variable(2.0, name="a1"), af.Variable(3.0, name="a_1")
+    assert formula(a1 - a_1) == r"a_{1} - \mathrm{a\_1}"

@@ -140,3 +140,21 @@ def test_each_card_and_each_row_of_the_table_says_what_it_keeps() -> None:
 def test_without_a_history() -> None:
     with pytest.raises(af.errors.LostGradientError, match="keeps nothing: it is made of Constants"):
         af.Constant(1.0).summary(memory=True)
+
+
+def test_calls_of_one_title_are_added_up() -> None:
+    def block(h: Any) -> Any:
+        return np.tanh(np.exp(h)) * 2.0
+
+    def deeper(h: Any, n: int) -> Any:
+        return h if n == 0 else deeper(np.exp(h) * 0.5 * np.sin(h), n - 1)
+
+    h: Any = af.Variable(np.ones(10_000), name="x")
+    for _ in range(3):
+        h = block(h)
+    found = np.sum(h).summary(memory=True)
+    once = np.sum(block(af.Variable(np.ones(10_000)))).summary(memory=True)
+    assert found.savings["block(h)"] == 3 * once.savings["block(af.Variable(np.ones(10_000)))"] == 480_000
+    assert found.lines[0][1:3] == ("np.tanh(np.exp(h))", "exp, tanh")
+    inner = np.sum(deeper(af.Variable(np.ones(10_000)), 4)).summary(memory=True)
+    assert max(inner.boxes.values()) <= inner.kept

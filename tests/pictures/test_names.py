@@ -8,6 +8,7 @@ import pytest
 import autoflow as af
 from autoflow.pictures import graph
 from autoflow.pictures.formulas.sent_back import rules_of
+from autoflow.pictures.model.names import binding
 
 
 def titles(g):
@@ -154,3 +155,9 @@ def test_rules_of_merged_chains():
     assert [drawn.rule(drawn.nodes[-1], row) for row in drawn.nodes[-1].operands] == [
         "g ⊙ y ⊙ t", "g ⊙ x ⊙ t", "g ⊙ x ⊙ y",
     ]  # fmt: skip
+
+
+def test_signs_of_the_program_bind_as_python_says():
+    said = {"a+b": 1, "a-b": 1, "a | b": 0, "a > b": 0, "x if c else y": 0, "a and b": 0, "-a": 3, "a**-b": 4, "f₁": 9}
+    said |= {"a[b + c]": 9, "self.w": 9, "… @ W": 2, "x*0.3333…": 2, "x + 3.333…e-5": 1, "mean squared error": 9}
+    assert {title: binding(title) for title in said} == said

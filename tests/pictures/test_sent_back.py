@@ -108,6 +108,7 @@ def compute(text, g, record, operands, result):
     if text == "0":
         return np.zeros(shape)
     values = dict(zip(CIRCLED, operands, strict=False)) | {"●": result, "g": g, "π": np.pi}
+    text = re.sub(r"(?<=\d)…", "", text)  # numbers of the program are cut off
     text, *told = re.split(r", (?=summed|stretched|reshaped|shared|half|moved|copies|0 |else)", text)
     told = " ".join(told)
     if told in ("moved back", "copies added", "reshaped"):

@@ -279,3 +279,10 @@ def test_a_product_with_one_that_is_used_twice_keeps_the_sum():
     assert sum([e.sent.elements[0] for e in g.edges if e.source == node.id]) == pytest.approx(node.gradient.elements[0])
     (last, *_) = [s.caption for s in z.steps()][::-1]
     assert last == "∂z/∂x = −1.131"
+
+
+def test_a_summary_counts_operands_without_a_row():
+    ws = [af.Variable(np.ones(3), name=f"w{k}") for k in range(20)]
+    found = np.sum(np.stack(ws) ** 2).summary()
+    assert found.total == 60
+    assert found.lines[0].parameters == 60

@@ -10,6 +10,7 @@ import autoflow as af
 from autoflow.cli.commandline import nodes_of
 from autoflow.errors import LostGradientError
 from autoflow.pictures.formulas.chain import MANY
+from autoflow.pictures.formulas.why import slope
 
 
 def lesson():
@@ -230,3 +231,19 @@ def test_every_pair_of_the_lesson():
     a5.backward()
     for node, out in itertools.product((x, y, z, a1), (a5,)):
         assert np.isclose(node.why(out).total.elements[0], node.grad)
+
+
+def test_one_path_that_is_left_out_is_one():
+    t = af.Variable(1.0, name="t")
+    s = t + t + t
+    assert "1 other, which is not larger, is left out" in str(t.why(s, paths=2))
+    assert "2 others, none of them larger, are left out" in str(t.why(s, paths=1))
+
+
+def test_a_sum_below_the_line_is_in_parentheses():
+    x = af.Variable(1.0, name="x")
+    assert slope("z", "sin(x) + cos(y)") == "∂z/∂(sin(x) + cos(y))"
+    assert [slope("z", name) for name in ("x", "sin(x)", "w[0, 1]", "x+y")] == [
+        "∂z/∂x", "∂z/∂sin(x)", "∂z/∂w[0, 1]", "∂z/∂(x+y)",
+    ]  # fmt: skip
+    assert x.why(x * x).count == 2

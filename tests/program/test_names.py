@@ -510,3 +510,55 @@ def test_data_of_a_library_is_not_called_as_its_argument():
     data = [(r, k) for r, k in data if getattr(r.operands[k], "shape", ())]
     assert data
     assert {program.operand(r, k) for r, k in data} == {None}
+
+
+def test_a_parameter_that_a_later_turn_or_an_inner_function_sets_is_not_what_was_given():
+    x, k, m = af.Variable(2.0), np.arange(3.0), np.ones(3)
+
+    def turns(v, a):
+        for _ in range(2):
+            v = v * a
+            a = a + m
+        return v
+
+    def changed(v, a):
+        def change():
+            nonlocal a
+            a = a + m
+
+        change()
+        return v * a
+
+    def unchanged(v, a):
+        return v * a
+
+    def operand(node):
+        return Naming(ancestors(node.grad_fn)).operand(node.grad_fn, 1)
+
+    assert operand(turns(x, k)) == "a"
+    assert operand(changed(x, k)) == "a"
+    assert operand(unchanged(x, k)) == "k"
+
+
+def test_the_variable_of_a_loop_names_nothing_that_has_a_name_elsewhere():
+    x, y = (af.Variable(v) for v in (2.0, 3.0))
+
+    def f(w, y, c):
+        parts = [w * c for c in (y, 0.5)]
+        return parts[0] * np.sin(y * w) * c
+
+    node = f(x, y, x * 2.0)
+    program = Naming(ancestors(node.grad_fn))
+    assert program.name(y) == "y"
+
+
+def test_a_module_in_a_variable_is_no_operand():
+    v, u = (lambda: af.Variable([1.0, 2.0]))(), (lambda: af.Variable([1.0, 3.0]))()
+
+    def f(xp, v, u):
+        return xp.sum(xp.sin(v) * xp.exp(u), axis=0) + xp.dot(v, u)
+
+    node = f(np, v, u)
+    program = Naming(ancestors(node.grad_fn))
+    assert "xp" not in [program.name(x) for x in ancestors(node.grad_fn)]
+    assert (program.name(v), program.name(u)) == ("v", "u")

@@ -85,6 +85,7 @@ class Skeleton:
     told: dict[int, str] = field(default_factory=dict)  # of calls and loops: how many turns a loop had
     objects: dict[int, str] = field(default_factory=dict)  # of calls: the path of the object
     places: Sequence[Any] = ()  # where in the program each node was made; None if that is not known
+    shapes: Sequence[tuple[int, ...]] = ()  # of the values
     newest: int = 0
     added: set[int] = field(default_factory=set)  # boxes that are ours, not the user's scopes
     sections: set[int] = field(default_factory=set)  # those among them that have no other reason than their size
@@ -176,12 +177,12 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
 
 
 def alike(graph: Skeleton, candidates: set[int]) -> list[list[int]]:
-    """Consecutive boxes with the same name and content, in the order of their creation."""
+    """Consecutive boxes of one name, with the same operations and shapes of results, in the order of their creation."""
     content: dict[int, int] = {}
     parent: dict[int, tuple[int, ...]] = {}
-    for path, word in zip(graph.paths, graph.words, strict=True):
+    for path, word, shape in zip(graph.paths, graph.words, graph.shapes, strict=True):
         for level, box in enumerate(path if word else ()):
-            content[box] = hash((content.get(box), word.partition(" [")[0]))  # but for what it takes
+            content[box] = hash((content.get(box), word.partition(" [")[0], shape))  # but for what it takes
             parent.setdefault(box, path[:level])
     groups: list[list[int]] = []
     last: dict[tuple[int, ...], list[int]] = {}  # around -> the group that its latest box is in

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base.groups import grouped
 from ...nodes.nodes import value_of
-from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, numbers
+from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, counted, numbers
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
@@ -45,12 +45,12 @@ def counts(graph: GraphData) -> str:
     """``3 Variables · 8 Operations``."""
     graph = tidy(graph)
     number = Counter(node.kind for node in graph.nodes)
-    text = [f"{number[k]} {k}{'s' * (number[k] != 1)}" for k in (*KINDS, "Scope") if number[k]]
+    text = [counted(number[k], k) for k in (*KINDS, "Scope") if number[k]]
     shown = visible_picture(graph)
     cards = len(shown.nodes) - sum([number[k] for k in ("Variable", "Constant")])
     merged = not graph.view and not number["Scope"] and 0 < cards < number["Operation"]
     if merged and not shown.frames and not any([v.fold for v in shown.nodes]):
-        text.append(f"{cards} cards")
+        text.append(counted(cards, "card"))
     return " · ".join(text)
 
 
@@ -138,6 +138,7 @@ def skeleton_of(graph: GraphData) -> Skeleton:
         [v.entered for v in graph.nodes], names, [v.word if v.operands else "" for v in graph.nodes],
         [v.kind == "Variable" for v in graph.nodes], graph.outputs, lambda k: graph.nodes[k].title,
         told=graph.told, objects=graph.objects, places=[v.place for v in graph.nodes],
+        shapes=[v.value.shape for v in graph.nodes],
     )  # fmt: skip
 
 
@@ -332,10 +333,11 @@ def sentence(total: int, c: Contraction) -> list[str]:
         "scope": len(closed) - len(parts) - sections, "section": sections, "sequence": sum(parts),
         "repeat": len(parts) - sum(parts),
     }  # fmt: skip
-    folded = " and ".join([f"{n} {word}{'s' * (n != 1)}" for word, n in kinds.items() if n])
+    folded = " and ".join([counted(n, word) for word, n in kinds.items() if n])
     told = f": {folded} folded" if folded else ""
     if c.hidden:
-        told += f"{',' if folded else ':'} the nearest to the output; {c.hidden:,} cards are hidden"
+        are = "is" if c.hidden == 1 else "are"
+        told += f"{',' if folded else ':'} the nearest to the output; {counted(c.hidden, 'card')} {are} hidden"
     scopes = [box for box in closed if box not in c.skeleton.repeats] or closed
     how = "g.open(" if c.gathered else "graph(open="
     paths = set(c.skeleton.paths)
@@ -388,4 +390,5 @@ def skeleton_of_records(walk: Walk, records: Sequence[Any]) -> Skeleton:
         [number[id(r)] for r in walk.records], lambda k: walk.titles.name(records[k]) or records[k].rule.name,
         told=walk.told, objects=walk.objects,
         places=[(id(r.place), r.last) if getattr(r, "place", None) is not None else None for r in records],
+        shapes=[r.shape for r in records],
     )  # fmt: skip

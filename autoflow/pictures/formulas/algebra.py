@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..model.data import number
-from ..model.names import index, options
+from ..model.data import number, pythons
+from ..model.names import DIGITS, index, options
 from ..model.style import clean, clip
 
 SUM, PRODUCT, SIGN, POWER, CLOSED = 1, 2, 3, 4, 9
 LETTERS = """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
 psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"""
 GREEK = frozenset(LETTERS.split())
+SIGNS = {"NaN": r"\mathrm{NaN}", "∞": r"\infty", "…": r"\ldots"}
 KNOWN = {math.pi: r"\pi", math.log(2.0): r"\log 2", math.log(10.0): r"\log 10"}
 PLACE = re.compile(r"\$([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)")
 RAISED = re.compile(r"\^(\{[^{}]*\}|\\[a-z]+|\w)$")  # a text that ends with an exponent cannot take a second one
@@ -53,6 +54,7 @@ class Term:
 
 
 DOTS = Term(r"\cdots")
+ARRAY = r"\mathbf{c}"  # a plain array without a name
 
 
 def escape_text(text: str) -> str:
@@ -62,9 +64,6 @@ def escape_text(text: str) -> str:
     w\_1\ \{\backslash href\}
     """
     return "".join([ESCAPES.get(c, c) for c in clip(clean(text), 48)])
-
-
-DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
 
 def symbol(name: str, bold: bool = False) -> Term:
@@ -85,19 +84,19 @@ def symbol(name: str, bold: bool = False) -> Term:
     return Term(f"{text}_{{{place}}}" if place else text)
 
 
-def literal(x: Any) -> Term:
-    r"""A plain value: a number with four digits, an array as a bold c.
+def literal(x: Any, digits: int | None = None) -> Term:
+    r"""A plain value: a number in full, or with that many digits; an array as a bold c.
 
-    >>> literal(0.5).text, literal(-1.5e-7).text, literal(np.arange(3.0)).text
-    ('0.5', '-1.5 \\cdot 10^{-7}', '\\mathbf{c}')
+    >>> literal(0.5).text, literal(-1.5e-7).text, literal(np.arange(3.0)).text, literal(2 / 3).text
+    ('0.5', '-1.5 \\cdot 10^{-7}', '\\mathbf{c}', '0.6666\\ldots')
     """
     if getattr(x, "shape", ()) != ():
         if isinstance(x, np.ndarray) and x.size and x.dtype.kind in "fiub":
             for same in (0, 1):  # what zeros_like and ones_like gave
                 if (x == same).all():
                     return Term(rf"\mathbf{{{same}}}")
-        return Term(r"\mathbf{c}")
-    x = x.item() if hasattr(x, "item") else x
+        return Term(ARRAY)
+    x = pythons(x)
     if x is None or isinstance(x, (str, bytes)):
         return Term(r"\mathrm{None}" if x is None else rf"\mathrm{{{escape_text(str(x))}}}")
     if isinstance(x, bool):
@@ -105,14 +104,16 @@ def literal(x: Any) -> Term:
     if not isinstance(x, (int, float, complex)):
         return Term(rf"\mathrm{{{escape_text(type(x).__name__)}}}")
     if isinstance(x, complex):
-        parts = literal(x.real + 0.0), literal(abs(x.imag))
+        parts = literal(x.real + 0.0, digits), literal(abs(x.imag), digits)
         sign = "-" if math.copysign(1.0, x.imag) < 0 else "+"
         return Term(rf"{parts[0].text} {sign} {parts[1].within(CLOSED)}\mathrm{{i}}", SUM, x)
     if x < 0 or (x == 0 and math.copysign(1.0, x) < 0):
-        positive = literal(-x)
+        positive = literal(-x, digits)
         return Term("-" + positive.text, min(SIGN, positive.binds), x, positive)
-    mantissa, e, exponent = number(x, 4).partition("e")
-    text = KNOWN.get(x, mantissa.replace("NaN", r"\mathrm{NaN}").replace("∞", r"\infty"))
+    mantissa, e, exponent = number(x, digits).partition("e")
+    for sign, command in SIGNS.items():
+        mantissa = mantissa.replace(sign, command)
+    text = KNOWN.get(x, mantissa)
     power = f"10^{{{exponent.replace('−', '-')}}}"
     return Term(text + (rf" \cdot {power}" if e else ""), PRODUCT if e else SIGN if " " in text else CLOSED, x)
 
@@ -145,9 +146,11 @@ def fill_template(record: Any, operands: Sequence[Term]) -> Term:
     operator = OPERATOR.match(text) if places[0].start() else None
     cut = operator.end() if operator else len(text) * (end < len(template) and not template.endswith("nearrow"))
     said = r",\,".join([escape_text(o) for o in options(record) if f"${o.partition('=')[0]}" not in template])
+    binds = rule.precedence
     if said and cut:
         text = rf"{text[:cut]}_{{\mathrm{{{said}}}}}{text[cut:]}"
-    binds = rule.precedence
+    elif said and len(places) > 1:  # a sign between operands
+        return Term(rf"\left({text}\right)_{{\mathrm{{{said}}}}}")
     if end == len(template) and places[-1].start() and not OPENED.search(template[: places[-1].start()]):
         binds = min(binds, SIGN)  # an operator in front of its last operand, without brackets
     return Term(text, binds, inner=operands[0] if rule.name == "negative" else None)
@@ -199,7 +202,7 @@ def negate(a: Term) -> Term:
     """``-a``, without a double sign."""
     if a.inner is not None:
         return a.inner
-    return literal(-a.value) if a.value is not None else Term("-" + a.within(PRODUCT), min(SIGN, a.binds), inner=a)
+    return Term("-" + a.within(PRODUCT), min(SIGN, a.binds), None if a.value is None else -a.value, a)
 
 
 def product_of(factors: Sequence[Term]) -> Term:
@@ -296,11 +299,7 @@ def less(a: Term, b: Term) -> Term | None:
     return plus(a, b.inner) if b.inner is not None else None
 
 
-def raise_term(a: Term, b: Term) -> Term | None:
-    """aᵇ."""
-    return a if b.value == 1 else None
-
-
 STEPS: dict[str, Any] = {
-    "multiply": times, "divide": over, "add": add_terms, "subtract": less, "negative": negate, "power": raise_term,
+    "multiply": times, "divide": over, "add": add_terms, "subtract": less, "negative": negate,
+    "power": lambda a, b: a if b.value == 1 else None,
 }  # fmt: skip

@@ -20,9 +20,10 @@ from ...base.modes import switched
 from ...forward.replay import again, shown_operand
 from ...nodes.nodes import Array, Node, Variable
 from ...nodes.versions import FreedArray
+from ..model.gathering import is_same
 from ..model.names import Titles, titles_of
 from . import algebra
-from .algebra import Term, literal, symbol
+from .algebra import ARRAY, Term, literal, symbol
 
 LONGEST = 1500  # characters; a longer part of a formula is replaced by its node's name
 SHORT = 80  # characters of an operand without a name, below the ∂
@@ -42,7 +43,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     r"""How ``node`` was computed, in LaTeX.
 
     Nodes with a name, given or among the caller's variables, appear as that name; ``expand=True`` writes them out
-    down to the Variables. Arrays are bold; plain ones without a name are called c.
+    down to the Variables. Arrays are bold; plain ones without a name are called c, c₂, c₃.
 
     >>> import autoflow as af
     >>> print(formula(np.sin(af.Variable(2.0, name="x1")) / 3 - 1))
@@ -164,7 +165,7 @@ class TermWriter:
     def operand(self, record: Any, k: int) -> Term:
         """The term of the k-th operand. Plain numbers keep their value, so that terms can be simplified."""
         parent = record.parents[k]
-        return self.term(parent if parent is not None else record.operands[k])
+        return self.term(parent) if parent is not None else plain_term(record, k, self.titles)
 
 
 def source(node: Any) -> Any:
@@ -175,27 +176,54 @@ def source(node: Any) -> Any:
 
 def record_name(record: Any, titles: Titles) -> Term:
     """A record by its name."""
-    return symbol(titles.name(record) or record.node_name, bool(record.shape))
+    return own_symbol(titles.name(record) or record.node_name, bool(record.shape), titles)
 
 
 def leaf_term(x: Any, titles: Titles) -> Term:
     """A Variable by its name; a Constant by its name or its number."""
     name = titles.name(x)
     if name is None and not isinstance(x, Variable):
-        return literal(x.value)
-    return symbol(name or x.name, bool(x.shape))
+        return array_term(x.value, titles)
+    return own_symbol(name or x.name, bool(x.shape), titles)
+
+
+def own_symbol(name: str, bold: bool, titles: Titles) -> Term:
+    """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is."""
+    made = symbol(name, bold)
+    is_its_own = titles.symbols.setdefault(made.text, name) == name
+    return made if is_its_own else Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
+
+
+def plain_term(record: Any, slot: int, titles: Titles) -> Term:
+    """A plain operand: an array by the name that the program has for it, if it has one."""
+    x = record.operands[slot]
+    name = titles.name_of_operand(record, slot)
+    if name is not None:
+        return own_symbol(name, bool(x.shape), titles)
+    return leaf_term(x, titles) if isinstance(x, Node) else array_term(x, titles)
+
+
+def array_term(x: Any, titles: Titles) -> Term:
+    """A plain value; different arrays without a name are c, c₂, c₃."""
+    term = literal(x)
+    if term.text != ARRAY:
+        return term
+    known = [k for k, y in enumerate(titles.arrays) if y is x or is_same(x, y)]
+    titles.arrays += [] if known else [x]
+    k = known[0] if known else len(titles.arrays) - 1
+    return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:
     """The names of the operands below the ∂: by name, else how they were computed if that is short."""
-    pairs = zip(record.parents, record.operands, strict=True)
-    return [below(x if parent is None else parent, titles) for parent, x in pairs]
+    return [plain_term(record, slot, titles) if parent is None else below(parent, titles)
+            for slot, parent in enumerate(record.parents)]  # fmt: skip
 
 
 def below(x: Any, titles: Titles) -> Term:
-    """The name of a record, leaf or plain value in a derivative."""
+    """The name of a record or leaf in a derivative."""
     if not hasattr(x, "node_name") or titles.name(x):
-        return record_name(x, titles) if hasattr(x, "node_name") else TermWriter(titles, {}).term(x)
+        return record_name(x, titles) if hasattr(x, "node_name") else leaf_term(x, titles)
     term = TermWriter(titles, titles.terms, by_name=True).write(x)  # each operation once for all that ask
     return term if len(term.text) <= SHORT else record_name(x, titles)
 
@@ -204,7 +232,7 @@ def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
     """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
-    return symbol(name or letters[0], bool(record.shape))
+    return own_symbol(name, bool(record.shape), titles) if name else symbol(letters[0], bool(record.shape))
 
 
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:

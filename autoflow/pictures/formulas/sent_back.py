@@ -31,11 +31,12 @@ KNOWN: dict[Any, tuple[str, ...]] = {}  # per rule, options and ranks of operand
 SIGNS = {
     r"\,": " ", r"\cdot": "·", r"^\top": "ᵀ", r"^{\top}": "ᵀ", "-": "−",
     r"\left(": "(", r"\right)": ")", r"\!": "", r"\nearrow": "↗", r"\pi": "π", r"\ ": " ", r"\odot": "⊙",
+    r"\ldots": "…",
 }  # fmt: skip
 FUNCTION = re.compile(r"\\(sinh|cosh|tanh|sin|cos|tan|exp|log|operatorname\{(\w+)\}) ?")
 FRACTION = re.compile(r"([a-z] )?\\frac\{([^{}\\]*)\}\{([^{}\\]*)\}")
 READ = {"g", "π", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sgn", "vec", "tril", "triu", "stretched"}
-STRANGE = re.compile(r"[^ \w●⊙·/+−().,^]|_|\^(?!\()")
+STRANGE = re.compile(r"[^ \w●⊙·/+−().,…^]|_|\^(?!\()")
 CONTRACTED = re.compile(r"(?<![\d.]) · ")  # of arrays: nobody sees along which axes
 POWER = re.compile(r"\^\{(−?[\d.]+)\}")
 RAISED = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -266,17 +267,13 @@ def written(term: Term, number: bool) -> str:
         return "g" if text == "1" else "−g"
     if text.startswith("1 / ") and " " not in text[4:]:
         return f"g / {text[4:]}"
-    if re.fullmatch(r"[0-9.]+", text):
+    if re.fullmatch(r"[0-9.…]+", text):
         return f"{text} g"
     return f"g ⊙ ({text})" if " " in text else f"g ⊙ {text}"
 
 
 def divide(fraction: re.Match[str]) -> str:
     """A fraction in a line; in parentheses behind a function."""
-    text = " / ".join(map(parenthesise, fraction.groups()[1:]))
+    parts = [f"({part})" if " " in part.strip() else part for part in fraction.groups()[1:]]  # or read otherwise
+    text = " / ".join(parts)
     return f"{fraction[1]}({text})" if fraction[1] else text
-
-
-def parenthesise(text: str) -> str:
-    """In parentheses where the fraction would otherwise be read as another one."""
-    return f"({text})" if " " in text.strip() else text

@@ -24,9 +24,9 @@ from ...base.modes import modes
 from ...nodes.cuts import cuts_among, explain
 from ...nodes.nodes import Node, Variable
 from ...program.source import taken_out
-from ..model.data import Numbers, add_up, number, numbers, signed_sum
+from ..model.data import Numbers, add_up, counted, number, numbers, signed_sum
 from ..model.gathering import total
-from ..model.names import titles_of
+from ..model.names import CLOSED, binding, titles_of
 from ..model.style import readable
 from .algebra import DOTS, Term, literal, negate, plus, product_of
 from .chain import MANY, Chain, Route, records_between
@@ -66,16 +66,18 @@ class Why:
     taken_out: tuple[str, ...] = ()  # what the program takes out of the graph as numbers on the way: float(w), y.value
 
     def __str__(self) -> str:
-        many = "more than 10¹⁸" if self.count >= MANY else f"{self.count:,}"
-        name = slope(self.output, self.variable)
-        lines = [f"{name}: {many} path{'s' * (self.count != 1)} from {self.variable} to {self.output}"]
+        many = "more than 10¹⁸"
+        name, paths = slope(self.output, self.variable), counted(self.count, "path")
+        lines = [f"{name}: {f'{many} paths' if self.count >= MANY else paths} from {self.variable} to {self.output}"]
         ways = [" → ".join(path.titles) for path in self.paths]
         room = min(60, max([len(way) for way in ways], default=0))
         lines += [f"  {way:<{room}}   {self.line(path)}" for way, path in zip(ways, self.paths, strict=True)]
         if self.count > len(self.paths):
-            left = "more than 10¹⁸" if self.count >= MANY else f"{self.count - len(self.paths):,}"
-            which = "others, none of them larger," if self.paths and self.paths[0].factors else "others"
-            lines.append(f"  {left} {which} are left out: why(..., paths=N) shows N")
+            left = self.count - len(self.paths)
+            number = many if self.count >= MANY else f"{left:,}"
+            sizes = ", which is not larger," if left == 1 else ", none of them larger,"
+            others = f"other{'s' * (left > 1)}{sizes * bool(self.paths and self.paths[0].factors)}"
+            lines.append(f"  {number} {others} {'are' if left > 1 else 'is'} left out: why(..., paths=N) shows N")
         if self.taken_out:
             lines.append(f"  no gradient through {', '.join(self.taken_out)}, taken out of the graph as numbers")
         return readable("\n".join([*lines, *self.factored(name)]))
@@ -119,7 +121,8 @@ class Why:
             return left + r" = \text{a sum of products of Jacobian matrices: print this for sizes}"
         more = r" + \cdots" if self.count > len(self.paths) else ""
         symbols = reduce(plus, [path.formula for path in self.paths])
-        values = reduce(plus, [product_of([DOTS if f is None else literal(f) for f in p.factors]) for p in self.paths])
+        rounded = [[DOTS if f is None else literal(f, 4) for f in path.factors] for path in self.paths]
+        values = reduce(plus, map(product_of, rounded))
         words, sign, whole = add_up([t.product for t in self.through], self.total, 4)
         parts = [
             add_underbrace(number_text(t.product, word), t.latex_words())
@@ -208,7 +211,8 @@ def check_record(x: Any, what: str) -> Any:
 
 def slope(above: str, under: str) -> str:
     """``∂a5/∂x``, ``∂a5/∂(x + y)``."""
-    words = [w if re.fullmatch(r"\w+(\(.*\)|\[.*\])?", w) else f"({w})" for w in (above, under)]
+    is_whole = [re.fullmatch(r"\w+([(\[].*)?", w) and binding(w) == CLOSED for w in (above, under)]
+    words = [w if whole else f"({w})" for w, whole in zip((above, under), is_whole, strict=True)]
     return f"∂{words[0]}/∂{words[1]}"
 
 
@@ -217,7 +221,7 @@ def number_text(amount: Numbers, word: str) -> Term:
     if amount.scalar and re.fullmatch(r"−?[0-9.]+", word):
         return negate(Term(word[1:])) if word.startswith("−") else Term(word)
     if amount.scalar and amount.elements:
-        return literal(amount.elements[0])
+        return literal(amount.elements[0], 4)
     return Term(rf"\text{{{amount.shape_text()}}}")
 
 

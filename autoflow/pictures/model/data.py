@@ -145,6 +145,17 @@ class Numbers:
         return text if self.dtype == "float64" else f"{text} {self.dtype}".strip()
 
 
+@dataclass(frozen=True, slots=True)
+class Placeholder(Numbers):
+    """Words in the place of a number: a line to write on, a mark that a page replaces."""
+
+    words: str = ""
+
+    def text(self, digits: int) -> str:
+        """The words."""
+        return self.words
+
+
 def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: Any = "float64") -> Numbers:
     """The summary of ``array``; ``shape`` and ``dtype`` describe an array that was not kept (None)."""
     if array is None:
@@ -187,11 +198,17 @@ def _statistics(array: Array) -> dict[str, Any]:
     return {"mean": mean, "sd": scale * float(scaled.std()), "rms": rms, "nans": nans, "infinite": infinite}
 
 
-def number(v: float | complex, digits: int) -> str:
-    """``v`` with ``digits`` significant digits and a true minus sign; whole numbers below a million in full.
+EXACT, SHOWN = 6, 4  # digits of a number in a program that are written in full; else so many and an ellipsis
+
+
+def number(v: float | complex, digits: int | None) -> str:
+    """``v`` with ``digits`` significant digits and a true minus sign; whole numbers below a million in full. None: as
+    the program has it. Such a number is not rounded, but may be cut off.
 
     >>> number(-0.00001234, 4), number(1e7, 4), number(12345.0, 4), number(2 - 1j, 4)
     ('−1.234e−5', '1e7', '12345', '2 − 1j')
+    >>> number(0.99999, 4), number(0.99999, None), number(2 / 3, None), number(-12345678.5, None)
+    ('1', '0.99999', '0.6666…', '−1.234…e7')
     """
     if isinstance(v, bool):
         return str(v)
@@ -202,9 +219,27 @@ def number(v: float | complex, digits: int) -> str:
         return "NaN" if math.isnan(v) else "∞" if v > 0 else "−∞"
     if v == int(v) and abs(v) < 10 ** (6 if isinstance(v, float) else 9):
         return str(int(v)).replace("-", "−")
-    mantissa, e, exponent = f"{v:.{max(1, digits)}g}".partition("e")
-    text = mantissa + (e + str(int(exponent)) if e else "")
-    return text.replace("-", "−")
+    text, more = f"{v:.{EXACT if digits is None else max(1, digits)}g}", ""
+    if digits is None and float(text) != v:
+        first, _, power = f"{v:.16e}".partition("e")
+        text, more = f"{float(first[: first.index('.') + SHOWN] + 'e' + power):#.{SHOWN}g}", "…"
+    mantissa, e, exponent = text.partition("e")
+    return (mantissa + more + (e + str(int(exponent)) if e else "")).replace("-", "−")
+
+
+def pythons(x: Any) -> Any:
+    """One of NumPy's numbers as Python's; anything else itself.
+
+    >>> pythons(np.float32(0.1)), pythons(np.array(True)), pythons(None)
+    (0.1, True, None)
+    """
+    x = np.asarray(x)[()] if hasattr(x, "dtype") else x
+    return float(str(x)) if isinstance(x, np.floating) else x.item() if isinstance(x, np.generic) else x
+
+
+def counted(n: int, word: str) -> str:
+    """``1 card``, ``1,200 cards``."""
+    return f"{n:,} {word}{'s' * (n != 1)}"
 
 
 def nest_words(words: list[str], shape: tuple[int, ...]) -> str:
@@ -315,7 +350,12 @@ class Fold:
 
     def count_text(self) -> str:
         """``8,320 parameters``; empty without parameters."""
-        return f"{self.parameters:,} parameter{'s' * (self.parameters != 1)}" if self.parameters else ""
+        return counted(self.parameters, "parameter") if self.parameters else ""
+
+    def content(self) -> list[str]:
+        """``["1 operation", "2 Variables"]``."""
+        kinds = [(self.operations, "operation"), (self.variables, "Variable")]
+        return [counted(n, word) for n, word in kinds if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +429,7 @@ class Vertex:
     @property
     def several(self) -> str:
         """``2 results``."""
-        return f"{len(self.results)} result{'s' * (len(self.results) != 1)}"
+        return counted(len(self.results), "result")
 
     @property
     def said(self) -> str:

@@ -21,11 +21,13 @@ the program's text is not known, the variable that holds it; else how it was com
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -36,7 +38,7 @@ from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from ...program.names import Naming
 from ...program.places import is_passed
-from .data import number
+from .data import number, pythons
 from .style import clean, clip
 
 # ---------------------------------------------------------------- products with 1
@@ -168,8 +170,12 @@ BINARY = {
 }
 UNARY = {"negative": ("-{}", 3), "positive": ("+{}", 3), "transpose": ("{}.T", 9), "matrix_transpose": ("{}.mT", 9)}
 # fmt: on
-INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")  # brackets with no others in them
 CLOSED = 9
+STRENGTHS = {
+    "Add": 1, "Sub": 1, "Mult": 2, "MatMult": 2, "Div": 2, "FloorDiv": 2, "Mod": 2, "USub": 3, "UAdd": 3, "Invert": 3,
+    "Pow": 4,
+}  # fmt: skip
+DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")  # of names that were given again
 
 
 def titles_of(nodes: Iterable[Any]) -> Titles:
@@ -207,7 +213,9 @@ class Titles:
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
         self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
-        self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas
+        self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
+        self.symbols: dict[str, str] = {}  # with the names that symbols are of,
+        self.arrays: list[Any] = []  # and the plain arrays without a name
         self.outputs: set[int] = set()  # ids of records that are shown as they are
 
     def add(self, record: Any) -> None:
@@ -235,7 +243,7 @@ class Titles:
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or (record.rule.name, CLOSED)
-        if not (found and LEFT_OUT not in found[0]):
+        if found is None or re.search(rf"(?<!\d){LEFT_OUT}", found[0]):
             self.long.add(id(record))
 
     def times_one(self, record: Any) -> int | None:
@@ -349,20 +357,22 @@ def write_terms(name: str, terms: list[tuple[str, int]]) -> tuple[str, int]:
     return f"{name}({', '.join([text for text, _ in terms])})", CLOSED
 
 
+@lru_cache(4096)
 def binding(title: str) -> int:
-    """How strongly the outermost sign of a title binds; a name or a call is closed.
+    """How strongly the outermost sign of a title binds, 0 if weaker than +; a name or a call is closed, and what is not
+    Python.
 
-    >>> binding("x + y"), binding("-x"), binding("sin(x + y)"), binding("a layer's weight")
-    (1, 3, 9, 9)
+    >>> binding("x+y"), binding("-x"), binding("sin(x + y)"), binding("a layer's weight"), binding("x if b else y")
+    (1, 3, 9, 9, 0)
     """
-    outside = INSIDE.sub("", title)
-    while (less := INSIDE.sub("", outside)) != outside:
-        outside = less
-    if " + " in outside or " - " in outside:
-        return 1
-    if re.search(r"(?<!\*)\*(?!\*)|/| [@%] ", outside):
-        return 2
-    return 3 if title.startswith(("-", "+")) else 4 if "**" in outside else CLOSED
+    text = re.sub(r"(?<=\d)…", "", title).replace(LEFT_OUT, "_").translate(DIGITS)
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return CLOSED
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return STRENGTHS.get(type(node.op).__name__, 0)
+    return 0 if isinstance(node, (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda)) else CLOSED
 
 
 def _default_name(x: Any) -> str:
@@ -378,8 +388,8 @@ def literal(x: Any) -> str:
     """A plain value as a title: ``2``, ``0.5``, ``array``."""
     if isinstance(x, FreedArray) or getattr(x, "shape", ()) != ():
         return "array"
-    x = x.item() if hasattr(x, "item") else x
-    return number(x, 4).replace("−", "-") if isinstance(x, (float, int, complex)) else str(x)
+    x = pythons(x)
+    return number(x, None).replace("−", "-") if isinstance(x, (float, int, complex)) else str(x)
 
 
 def options(record: Any) -> list[str]:

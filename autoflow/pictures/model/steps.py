@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...backprop.engine import topological
-from .data import GraphData, Numbers, Operand, Vertex, numbers
+from .data import GraphData, Numbers, Operand, Vertex, counted, numbers
 from .names import write_out
 from .style import readable
 
@@ -105,7 +105,7 @@ def engine_order(graph: GraphData) -> list[Vertex]:
 def begin(graph: GraphData) -> Step:
     """The leaves, before anything is computed."""
     leaves = [f"{v.title} = {amount_text(v.value, graph)}" for v in graph.nodes if v.kind not in STEPPED
-              and v.title != amount_text(v.value, graph)]  # fmt: skip
+              and not (v.kind == "Constant" and v.value.scalar and not v.named)]  # fmt: skip
     more = f", and {len(leaves) - NAMED} more" if len(leaves) > NAMED else ""
     return Step(0, "start", (", ".join(leaves[:NAMED]) or graph.title) + more)
 
@@ -126,8 +126,7 @@ def forward(graph: GraphData, v: Vertex) -> Step:
 
 def inside(v: Vertex) -> str:
     """``12 operations``: what a folded box is."""
-    count = v.fold.operations if v.fold else 0
-    return f"{count:,} operation{'s' * (count != 1)}"
+    return counted(v.fold.operations if v.fold else 0, "operation")
 
 
 def call(v: Vertex) -> str:
@@ -173,7 +172,7 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
         said = f"{v.title} has the gradients {', '.join(known)}"
     told = ";   ".join([say(p, v.gradient, graph) for p in products])
     asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
-    more = f";   … {v.more_operands:,} more operands" if v.more_operands else ""
+    more = f";   … {counted(v.more_operands, 'more operand')}" if v.more_operands else ""
     if not products:
         return Step(0, "backward", f"{said}, sends nothing back", v.id, v.title, v.value, v.gradient)
     start = f"{said}, sends back   "

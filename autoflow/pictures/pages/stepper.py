@@ -96,8 +96,8 @@ class Stepper:
     __repr__ = __str__
 
     def to_text(self) -> str:
-        """One line per step."""
-        return lines(self.steps, self.graph.notes)
+        """One line per step, with notes for the reader below."""
+        return "\n".join([*[step.line() for step in self.steps], *self.graph.notes])
 
     def to_html(self, *, full: bool = True) -> str:
         """The whole page; with ``full=False`` the content of its body, for a page of your own."""
@@ -116,11 +116,6 @@ class Stepper:
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``: see :func:`show`."""
         show(self.graph, lambda: step_rows(self.steps, self.graph), math=RULE)
-
-
-def lines(told: Iterable[Step], notes: Iterable[str] = ()) -> str:
-    """The steps as text, with notes for the reader below."""
-    return "\n".join([*[step.line() for step in told], *notes])
 
 
 Writer = Callable[[GraphData], str]

@@ -17,7 +17,20 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ...base.columns import aligned
-from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
+from ..model.data import (
+    CIRCLED,
+    LEVELS,
+    Fold,
+    GraphData,
+    Image,
+    Numbers,
+    Result,
+    Vertex,
+    add_up,
+    counted,
+    number,
+    signed_sum,
+)  # fmt: skip
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, clip, to_ascii, width
 from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
@@ -25,6 +38,7 @@ from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
 PAD = 10.0  # left and right of a line's text
 SPACE = 7.0  # between two pieces of text
+BESIDE = 10.5  # from the head of an arrow to the next
 AIR = 16.0  # at least, between the left and the right of a line
 HEIGHTS = {"head": 32.0, "row": 23.0, "body": 22.0, "foot": 27.0, "note": 18.0, "result": 25.0}
 TIGHT = {**HEIGHTS, "head": 27.0, "row": 20.0, "foot": 22.0, "note": 16.0, "body": 18.0}  # in large pictures
@@ -112,6 +126,7 @@ class Card:
     node: Vertex
     lines: tuple[CardLine, ...]
     alarm: bool  # a value or gradient is NaN or infinite
+    least: float = 0.0  # the length of the edge at which arrows end, where they have no rows
 
     @property
     def short(self) -> str:
@@ -120,13 +135,14 @@ class Card:
 
     @property
     def width(self) -> float:
-        """The room of the widest line."""
-        return max([line.room for line in self.lines])
+        """The room of the widest line, at least what arrows need."""
+        return max([self.least, *[line.room for line in self.lines]])
 
     @property
     def height(self) -> float:
-        """The heights of all lines, and a little air below rounded cards."""
-        return math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
+        """The heights of all lines, and a little air below rounded cards; at least what arrows need."""
+        lines = math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
+        return lines if lines > self.least else self.least
 
     def out(self, result: int | None) -> int:
         """Which line an arrow leaves at: that of one of several results, else the head."""
@@ -150,10 +166,12 @@ def card(graph: GraphData, node: Vertex) -> Card:
     compact = bool(graph.look.compact) and detail == "arrays"
     carried: list[Vertex | Result] = [node, *node.results]
     alarm = any([x is not None and (x.nans or x.infinite) for one in carried for x in (one.value, one.gradient)])
+    least = BESIDE * (1 + len(node.operands)) if node.fold or detail == "names" else 0.0
     if detail == "names":
-        return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm)
+        return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm, least)
     lines = folded_lines(graph, node, node.fold) if node.fold else plain_lines(graph, node, compact)
-    return Card(node, tuple([replace(line, tight=True) for line in lines] if graph.look.compact else lines), alarm)
+    lines = [replace(line, tight=True) for line in lines] if graph.look.compact else lines
+    return Card(node, tuple(lines), alarm, least)
 
 
 def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]:
@@ -208,9 +226,8 @@ def folded_lines(graph: GraphData, node: Vertex, fold: Fold) -> list[CardLine]:
     """A folded box: + name and shape, what is in it, how large its gradient is."""
     shape = node.value.shape_text() if fold.exits == 1 else ""
     lines = [CardLine("head", (span("+", "word"), span(node.title, "title")), (span(shape, "shape"),) if shape else ())]
-    counts = [(fold.variables, "Variable"), (fold.operations, "operation")]
-    told = " · ".join([f"{k:,} {word}{'s' * (k != 1)}" for k, word in counts if k])
-    lines += [note_line(text) for text in (*filter(None, [fold.text()]), *fold.told, told)]
+    told = [fold.text(), *fold.told, " · ".join(reversed(fold.content()))]
+    lines += [note_line(text) for text in told if text]
     if node.gradient is not None and graph.look.detail != "names":
         lines.append(foot(graph, node, node.gradient))
     return lines
@@ -229,7 +246,7 @@ def head(node: Vertex, digits: int, compact: bool = False) -> CardLine:
     value = node.value
     if node.results:
         return CardLine("head", tuple(left), (span(node.several, "shape"),))
-    if node.kind == "Constant" and node.title == value.text(digits).replace("−", "-"):
+    if node.kind == "Constant" and value.scalar and not node.named:
         return CardLine("head", tuple(left))  # a literal: its name is its value
     if not value.scalar:
         right = [span(value.shape_text(), "shape")]
@@ -265,7 +282,7 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
             right += [span(back, "sent", sent_room)] if sent_room else []
         lines.append(CardLine("row", tuple(left), tuple(right)))
     if node.more_operands:
-        lines.append(CardLine("row", (span(f"… {node.more_operands:,} more operands", "note"),)))
+        lines.append(CardLine("row", (span(f"… {counted(node.more_operands, 'more operand')}", "note"),)))
     return lines
 
 

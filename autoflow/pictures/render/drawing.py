@@ -50,7 +50,7 @@ def corner_of(place: Sequence[float], down: bool, left: float) -> Point:
 def draw_frame(f: Frame, area: Area, down: bool, left: float) -> Group:
     """An open box, behind what is in it."""
     wide, high = (area[3], area[2]) if down else area[2:]
-    words = Title(f"{f.title}: {f.fold.operations} operations, {f.fold.variables} Variables")
+    words = Title(f"{f.title}: {', '.join(f.fold.content())}")
     return Group((words, Rect("box", None, None, tenth(wide), tenth(high), 16)), corner_of(area, down, left), ("sco",))
 
 
@@ -161,8 +161,7 @@ def card_tip(graph: GraphData, c: Card) -> str:
     """What a node says when one points at it."""
     node, digits = c.node, graph.look.digits
     if node.fold:
-        counts = f"{node.fold.operations} operations, {node.fold.variables} Variables"
-        return f"{node.title}: {node.fold.text()}, {counts}" if node.fold.text() else f"{node.title}: {counts}"
+        return f"{node.title}: " + ", ".join([*filter(None, [node.fold.text()]), *node.fold.content()])
     words = f"{node.title}: {node.kind}" + (f" {node.word}" if node.kind == "Operation" else "")
     amounts = [f"{r.title} = {r.value.text(digits)}" for r in node.results]
     words += f": {', '.join(amounts)}" if amounts else f" = {node.value.text(digits)}"

@@ -29,7 +29,7 @@ from ...nodes.nodes import Node
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
 from ...table.table import RULES
-from ..model.data import Numbers, Operand, Vertex
+from ..model.data import Operand, Placeholder, Vertex
 from ..model.names import Titles, titles_of
 from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, wrap_script
 from ..render.cards import table_rows
@@ -174,22 +174,10 @@ def notes(order: Sequence[Any], titles: Titles) -> list[str]:
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
 
 
-class NumberSlot(Numbers):
-    """A placeholder for a number that the page fills in."""
-
-    __slots__ = ("token",)
-    token: str
-
-    def text(self, digits: int) -> str:
-        """A mark as wide as most numbers."""
-        return self.token
-
-
-def mark(at: str, wide: int = 9) -> NumberSlot:
+def mark(at: str, wide: int = 9) -> Placeholder:
     """The place ``v3``: the value of node 3. (Letters of Unicode's private area, which no name keeps.)"""
-    place = NumberSlot((), "float64", True, (1.0,), 1.0, 0.0, 1.0)
-    object.__setattr__(place, "token", f"\ue000{at.ljust(wide - 2, chr(0xE002))}\ue001")
-    return place
+    words = f"\ue000{at.ljust(wide - 2, chr(0xE002))}\ue001"
+    return Placeholder((), "float64", True, (1.0,), 1.0, 0.0, 1.0, words=words)
 
 
 def live_svg(page: Any, place: dict[Any, int]) -> str:
