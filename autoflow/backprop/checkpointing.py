@@ -80,23 +80,21 @@ class CheckpointedFunction(FunctionOfFunction):
         """Call ``f`` and record only its operands."""
         if not modes().recording:
             return self.f(*args, **options)
-        return Segment(self.f, args, options, self.how["generators"]).run()
+        return Segment(self.f, args, options, self.how["generators"]).run(args, options)
 
 
 class Segment:
     """One call of a checkpointed function: what is needed to repeat it and to compare the runs."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
-        self.f, self.first = f, (args, options)
+        self.f = f
         self.args, self.options = _copy_argument(args), _copy_argument(options)
         self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
         self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
-    def run(self) -> Any:
+    def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The first run. Its graph is used to find out what the function reads, and then dropped."""
-        args, options = self.first
-        del self.first
         answer = self.f(*args, **options)
         self.states = [pair for pair in self.states if not is_at(*pair)]
         results, roots = tree_leaves(answer), roots_of(answer)

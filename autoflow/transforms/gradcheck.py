@@ -19,6 +19,7 @@ that users call.
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,9 +57,8 @@ class Point:
         self.analytic_continuation = True
 
     def values(self, xs: list[Array]) -> list[Array]:
-        """The results at ``xs``, as plain arrays. f gets copies: it may write into them."""
-        z = self.f(*[x.copy() for x in xs])
-        return [np.array(value_of(part)) for part in pytree.tree_leaves(z)]
+        """The results at ``xs``, as plain arrays. f may write into these."""
+        return [np.array(value_of(part)) for part in pytree.tree_leaves(self.f(*xs))]
 
     def weights(self, values: list[Array]) -> list[Array]:
         """Fixed numbers between 0.5 and 1.5, no two alike, of either sign; for complex results complex ones."""
@@ -77,7 +77,7 @@ class Point:
 
     def gradient(self) -> Point:
         """The gradient of L as a function of its own, to be checked in turn."""
-        weights = self.weights(self.values(self.xs))
+        weights = self.weights(self.values([x.copy() for x in self.xs]))
         f = self.f
 
         def number(*xs: Any) -> Any:
@@ -130,7 +130,7 @@ class Line:
         self.x = point.xs[k][place]
         self.biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(weights, values, strict=True)])
         self.where = f"{point.names[k]}{list(place) if place else ''} = {self.x:.6g}"
-        self.visible = 64 * float(np.spacing(abs(self.x)))  # a step that is larger than the rounding of x
+        self.visible = 64 * math.ulp(abs(self.x))  # a step that is larger than the rounding of x
 
     def rise(self, step: float) -> tuple[float, float]:
         """The step as it was made, rounded, and how much L has grown."""
@@ -141,10 +141,8 @@ class Line:
     def slopes(self, h: float) -> Slopes:
         """The slopes for a step h."""
         (right, up), (left, down) = self.rise(h), self.rise(-h)
-        with np.errstate(all="ignore"):
-            central = np.float64(up - down) / (right - left)
-            return Slopes(h, float(np.float64(down) / left), float(np.float64(up) / right), float(central),
-                          1e-14 * self.biggest / h)  # fmt: skip
+        behind, ahead, central = np.array([down, up, up - down]) / np.array([left, right, right - left])
+        return Slopes(h, float(behind), float(ahead), float(central), 1e-14 * self.biggest / h)
 
     def settle(self, expected: float, report: Report) -> tuple[Slopes, float]:
         """The slopes for a step that is small enough, and their size for the first one. Notes a kink, and that they do
@@ -159,11 +157,12 @@ class Line:
                 break
             finer = self.slopes(h)
             scale = scale if np.isfinite(scale) else finer.scale
-            near = 0.1 * self.point.rtol * abs(at.central) + at.noise + finer.noise + 1e-7 * scale
-            is_less = finer.bend <= 0.3 * at.bend or finer.bend <= 1e-3 * finer.scale + 4 * finer.noise
-            if is_less and abs(finer.central - at.central) <= near:
+            near = 0.1 * self.point.rtol * abs(at.central) + at.noise + finer.noise
+            is_same = abs(finer.central - at.central) <= near or abs(at.central) <= 1e-7 * scale  # x · |x| at 0
+            if is_same and (finer.bend <= 0.3 * at.bend or finer.bend <= 1e-3 * finer.scale + 4 * finer.noise):
                 return at, scale
-            if not is_smooth and (place := self.kink_within(at.h)) is not None:
+            is_bent = np.isfinite(at.bend) and not is_smooth
+            if is_bent and (place := self.kink_within(at.h)) is not None:
                 self.note_kink(place, at, finer, report)
                 return at, scale
             if finer.noise > 0.1 * finer.scale:
@@ -189,9 +188,8 @@ class Line:
         while h >= self.visible and len(bends) < 30:
             steps = [center + t * h for t in (-1.0, -0.5, 0.0, 0.5, 1.0)]
             known |= {t: self.rise(t) if t else (0.0, 0.0) for t in steps if t not in known}
-            with np.errstate(all="ignore"):
-                x, z = np.array([known[t] for t in steps]).T
-                changes = np.abs(np.diff(np.diff(z) / np.diff(x)))
+            x, z = np.array([known[t] for t in steps]).T
+            changes = np.abs(np.diff(np.diff(z) / np.diff(x)))
             j = int(np.argmax(changes))
             if not 2e-14 * self.biggest / h < 0.1 * changes[j]:  # false for NaN
                 break
@@ -229,6 +227,7 @@ class Numeric(NamedTuple):
     exact: float | None  # by an imaginary step: not to be trusted
 
 
+@np.errstate(all="ignore")
 def difference_at(
     point: Point, k: int, place: tuple[int, ...], analytic: Any, values: list[Array], weights: list[Array],
     report: Report,
@@ -248,19 +247,17 @@ def difference_at(
 
 def shift_entry(point: Point, k: int, place: tuple[int, ...], step: complex) -> list[Array]:
     """The results with one entry of one input moved."""
-    xs = list(point.xs)
-    xs[k] = xs[k].copy() if isinstance(step, float) or xs[k].dtype.kind == "c" else xs[k].astype(complex)
+    xs = [x.copy() for x in point.xs]
+    xs[k] = xs[k] if isinstance(step, float) else xs[k].astype(complex)
     xs[k][place] += step
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return point.values(xs)
 
 
 def weighted_difference(weights: list[Array], a: list[Array], b: list[Array]) -> float:
     """L(a) - L(b), subtracted before summing, which rounds less."""
-    with np.errstate(all="ignore"):
-        parts = [np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]
-    return float(sum(parts))
+    return float(sum([np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]))
 
 
 def complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Array]) -> float | None:
@@ -492,17 +489,16 @@ def overlaps_itself(x: Array) -> bool:
 
 def compare(point: Point, report: Report, order: int) -> None:
     """Check the derivative of the function at the point, entry by entry, and note the problems."""
-    before = [x.copy() for x in point.xs]
-    written = [x.copy() for x in point.xs]
-    values = [np.array(value_of(z)) for z in pytree.tree_leaves(point.f(*written))]
-    for name, x, old in zip(point.names, written, before, strict=True):
+    written, again = [[x.copy() for x in point.xs] for _ in range(2)]
+    values = point.values(written)
+    for name, x, old in zip(point.names, written, point.xs, strict=True):
         if not np.array_equal(x, old, equal_nan=True):
             report.found.append(f"the function writes into its input {name}: work on a copy, x = x.copy()")
     problems = [too_few_digits("the result", z) for z in values]
     report.found += [f"{x}: check a function that computes in double precision" for x in problems if x][:1]
     if not values:
         report.found.append("the function returns no numbers, so there is nothing to compare")
-    if not same(values, point.values(before)):
+    if not same(values, point.values(again)):
         report.found.append("the function gives another result each time: fix the seed of its random numbers")
     if report.found:
         return
@@ -550,6 +546,7 @@ def judge_entry(
 
 def is_hidden(g: Any, found: Numeric, scale: float) -> bool:
     """May a derivative that agrees with the differences be wrong, because they are nothing but rounding? One of zero
-    may not be, unless an imaginary step says that it is another."""
-    is_zero = abs(g) <= found.least and (found.exact is None or abs(found.exact) <= 10 * found.least)
+    may not be, unless an imaginary step says that it is another, which may be so."""
+    exact = 0.0 if found.exact is None or abs(found.exact - found.slope) > found.noise else found.exact
+    is_zero = max(abs(g), 0.1 * abs(exact)) <= found.least
     return bool(found.noise > 1e-2 * max(scale, abs(g)) and not is_zero)

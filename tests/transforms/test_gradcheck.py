@@ -173,11 +173,13 @@ def test_slopes_that_rounding_hides_are_no_proof():
             gradcheck(f, V)
     assert gradcheck(lambda x: np.maximum(x, 0.0) * 1e6 + 1e6, np.array([1.0, -2.0]))
     assert gradcheck(lambda x: np.sum(af.special.softmax(x)), V)
+    assert gradcheck(np.sign, V)
     assert gradcheck(lambda x: 1e8 * np.abs(x) + x, V)
 
 
 def test_where_there_is_no_derivative():
     for f, x, said in (
+        (np.exp, np.inf, "not finite on both sides of x = inf"), (np.exp, np.array([1.0, np.nan]), "not finite on"),
         (np.sqrt, 0.0, "not finite on both sides of x = 0"), (lambda x: x**1.5, 0.0, "not finite on both sides"),
         (np.cbrt, 0.0, "the slope at x = 0 changes with the step"), (np.floor, 2.0, "the slope at x = 2 changes"),
         (lambda x: 1e-9 * np.abs(x), 0.0, "a kink at x = 0: the slope is -1e-09 to the left and 1e-09 to the right"),
