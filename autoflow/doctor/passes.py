@@ -15,6 +15,7 @@ from ..backprop.anomaly import first_bad
 from ..backprop.engine import Opened, OpenRecord, Pair
 from ..base.modes import switched
 from ..base.numbering import now
+from ..extending.joint import Parts
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming
@@ -140,7 +141,7 @@ def watching(begin: Callable[[], Chart]) -> switched:
             g, vjps, saved, kept = open_record(pair)
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
-            made.is_recorded |= came is not g
+            made.is_recorded |= any([isinstance(part, NodeRole) for part in parts_of(g)])
             made.flows.append(flow := GradientFlow(record, Size.of(came)))
             return g, [vjp and watched(made, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
@@ -163,7 +164,15 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
     return pulling
 
 
+def parts_of(g: Any) -> list[Any]:
+    """The gradients of several results; of one result its own."""
+    return [*g.grads.values()] if isinstance(g, Parts) else [g]
+
+
 def numbers(g: Any) -> Any:
-    """A gradient as NumPy's own array or number; None if it is of another library, or of a batch."""
-    g = value_of(g) if isinstance(g, NodeRole) else g
-    return g if type(g) is np.ndarray or isinstance(g, np.generic) else None
+    """A gradient as NumPy's own array or number, those of several results in one vector; None if it is of another
+    library, or of a batch."""
+    parts = [value_of(part) if isinstance(part, NodeRole) else part for part in parts_of(g)]
+    if not all([type(part) is np.ndarray or isinstance(part, np.generic) for part in parts]):
+        return None
+    return np.concatenate([np.zeros(0), *map(np.ravel, parts)]) if isinstance(g, Parts) else parts[0]

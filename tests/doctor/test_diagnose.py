@@ -406,6 +406,29 @@ def test_numbers_that_are_large_infinite_or_complex() -> None:
         assert re.search(said, found), found
 
 
+CALLS = {
+    "plain": lambda f: f, "a result": lambda f: lambda w: af.checkpoint(lambda w: f(w)[0])(w).reshape(1),
+    "several results": af.checkpoint, "a result in a result": lambda f: af.checkpoint(af.checkpoint(f)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_that_come_out_of_a_checkpoint(name: str) -> None:
+    w = af.Variable([1.0, 2.0], name="w")
+
+    def loss() -> Any:
+        made = CALLS[name](lambda w: (np.sum(w**2), w * 0.0))(w)
+        return made[0]
+
+    def step() -> None:
+        loss().backward()
+        with af.no_grad():
+            w.value = w.value - 0.01 * w.grad
+
+    assert "gradients of 3.16 (root mean square)" in loss().diagnose().examined
+    assert af.diagnose(step).kinds == ("accumulated",)
+
+
 def test_a_pass_that_starts_at_a_variable() -> None:
     w = af.Variable([1.0, 2.0], name="w")
 
