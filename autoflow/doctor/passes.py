@@ -15,7 +15,6 @@ from ..backprop.anomaly import first_bad
 from ..backprop.engine import Opened, OpenRecord, Pair
 from ..base.modes import switched
 from ..base.numbering import now
-from ..extending.joint import Parts
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.records import Record, ancestors
 from ..program.names import Naming
@@ -166,7 +165,7 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
 
 def parts_of(g: Any) -> list[Any]:
     """The gradients of several results; of one result its own."""
-    return [*g.grads.values()] if isinstance(g, Parts) else [g]
+    return [*getattr(g, "grads", {0: g}).values()]
 
 
 def numbers(g: Any) -> Any:
@@ -175,4 +174,4 @@ def numbers(g: Any) -> Any:
     parts = [value_of(part) if isinstance(part, NodeRole) else part for part in parts_of(g)]
     if not all([type(part) is np.ndarray or isinstance(part, np.generic) for part in parts]):
         return None
-    return np.concatenate([np.zeros(0), *map(np.ravel, parts)]) if isinstance(g, Parts) else parts[0]
+    return np.concatenate([np.zeros(0), *map(np.ravel, parts)]) if hasattr(g, "grads") else parts[0]
