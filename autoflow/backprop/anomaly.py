@@ -24,7 +24,7 @@ from ..base.errors import AnomalyError
 from ..base.modes import listening, modes, switched
 from ..nodes.nodes import VariableRole, current_record
 from ..nodes.records import Record, extend, holder_name
-from ..nodes.versions import caller, user_frame
+from ..nodes.versions import FreedArray, caller, user_frame
 from ..table.shapes import sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP, conjugate_vjp, vjp_by_position
@@ -66,7 +66,7 @@ def check_operation(node: Any) -> None:
         return
     names = []
     for operand, value in zip(record.operands, record.saved, strict=False):
-        if first_bad(value) is not None:
+        if first_bad(value.reference() if isinstance(value, FreedArray) else value) is not None:
             names.append(getattr(operand, "node_name", None) or getattr(operand, "name", None) or "a plain operand")
     cause = f"{' and '.join(names)} already had such entries" if names else "its operands are finite"
     raise AnomalyError(

@@ -21,11 +21,10 @@ import numpy as np
 from ..base.errors import LostGradientError, StaleValueError
 from ..base.modes import MODES, listening, modes
 from ..base.numbering import now
-from ..base.pytree import tree_leaves, tree_map
+from ..base.pytree import tree_leaves, tree_map, tree_unflatten
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import Gathered, Parts, joined, joint_row, own_result, record_results
 from ..nodes import versions
-from ..nodes.coercion import plain_array
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, extend, holder_name
@@ -45,11 +44,12 @@ IN_A_ROW = 12  # after this many operations without a kept value one is kept, el
 def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F:
     """``f`` as one operation that keeps nothing but its operands, and runs ``f`` again in backward.
 
-    f : any function of nodes, arrays and other things that returns a node or a tuple of them. Nodes that it uses
-        without taking them as arguments (the weights of a layer) get their gradients too. It runs twice, and must do
-        the same both times. For that, the second run gets the modes of the first, the state of every random generator
-        that f reaches (np.random, random, and those in arguments, closures, globals and attributes), and lists and
-        dicts among the arguments as they were. The running statistics of ``nn.BatchNorm`` are updated once.
+    f : any function of nodes, arrays and other things that returns a node, or containers with nodes and anything else
+        in them. Nodes that it uses without taking them as arguments (the weights of a layer) get their gradients too.
+        It runs twice, and must do the same both times. For that, the second run gets the modes of the first, the state
+        of every random generator that f reaches (np.random, random, and those in arguments, closures, globals and
+        attributes), and lists and dicts among the arguments as they were. The running statistics of ``nn.BatchNorm``
+        are updated once. The nodes of the result have memory of their own, also where f returns an argument or a view.
     generators : other random generators of NumPy or Python that f draws from, which cannot be found that way.
     policy : a strategy of :func:`checkpointing`: then f is not run again as a whole, but its operations keep their
         values or not, as the strategy says. ``policy="products"`` keeps the results of matrix products, which are
@@ -80,40 +80,41 @@ class CheckpointedFunction(FunctionOfFunction):
         """Call ``f`` and record only its operands."""
         if not modes().recording:
             return self.f(*args, **options)
-        return Segment(self.f, args, options, self.how["generators"]).run()
+        return Segment(self.f, args, options, self.how["generators"]).run(args, options)
 
 
 class Segment:
     """One call of a checkpointed function: what is needed to repeat it and to compare the runs."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], options: dict[str, Any], generators: Sequence[Any]) -> None:
-        self.f, self.first = f, (args, options)
+        self.f = f
         self.args, self.options = _copy_argument(args), _copy_argument(options)
         self.states = [(x, state_of(x)) for x in reachable_generators(*generators, f, args, options)]
         self.modes, self.start = modes(), now()
         self.fingerprint: Fingerprint = None  # type: ignore[assignment]
 
-    def run(self) -> Any:
+    def run(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """The first run. Its graph is used to find out what the function reads, and then dropped."""
-        args, options = self.first
-        del self.first
         answer = self.f(*args, **options)
         self.states = [pair for pair in self.states if not is_at(*pair)]
-        several = isinstance(answer, (tuple, list))
-        results = list(answer) if several else [answer]
-        roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
+        results, roots = tree_leaves(answer), roots_of(answer)
         sources, _ = sources_and_made(roots, self.start)
         if not sources:
             return answer
-        flows = [gradient_target(z) is not None for z in results]
+        self.fingerprint = Fingerprint(roots, self.start, answer)
         values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
-        arrays = [own_result(value_of(z), [*values, *tree_leaves([args, options])]) for z in results]
-        self.fingerprint = Fingerprint(roots, self.start, arrays)
+        inputs = [*values, *tree_leaves([args, options])]
+        live = [k for k, root in enumerate(roots) if root is not None]
+        arrays = [own_result(value_of(results[k]), inputs) for k in live]
         operands: Gathered = (values, list(sources), {}, [])
-        return record_results(_row(len(sources)), operands, [self], arrays, several, flows.__getitem__)
+        several = len(live) > 1
+        nodes = record_results(_row(len(sources)), operands, [self], arrays, several)
+        for k, node in zip(live, nodes if several else [nodes], strict=True):
+            results[k] = node
+        return tree_unflatten(answer, results)
 
     def again(self, record: Record) -> list[Any]:
-        """The results once more, with their graph. An error if it differs from the first. ``record``: our own."""
+        """The records of the results once more. An error if this run differs from the first. ``record``: our own."""
         self.check_sources(record)
         start, before = now(), [(x, state_of(x)) for x, _ in self.states]
         token = MODES.set(replace(self.modes, recording=True, repeating=True))
@@ -125,11 +126,9 @@ class Segment:
             MODES.reset(token)
             for pair in before:
                 put_state(*pair)
-        results = list(answer) if isinstance(answer, (tuple, list)) else [answer]
-        roots = [gradient_target(z) for z in results if isinstance(z, NodeRole)]
-        second = Fingerprint(roots, start, [plain_array(value_of(z)) for z in results])
-        self.compare(record, second)
-        return results
+        roots = roots_of(answer)
+        self.compare(record, Fingerprint(roots, start, answer))
+        return roots
 
     def check_sources(self, record: Record) -> None:
         """Refuse if a node that ``f`` reads has been written into since; then ``f`` need not run again."""
@@ -173,12 +172,8 @@ class Segment:
         """The gradients of the sources: run ``f`` again, and go back through that graph as far as the sources."""
         record = saved[-1]
         arrived = g.grads if isinstance(g, Parts) else {0: g}
-        roots, seeds = [], []
-        for j, z in enumerate(self.again(record)):
-            if j in arrived and gradient_target(z) is not None:
-                roots.append(gradient_target(z))
-                seeds.append(arrived[j])
-        root = joined(roots, seeds)
+        roots = [root for root in self.again(record) if root is not None]
+        root = joined([roots[j] for j in arrived], list(arrived.values()))
         open_record = wrap_by_modes((on_nodes if modes().recording else on_arrays)(-1))
         pairs = dict(engine.pull_back(root, Parts({}), open_record, add=add_gradients, stop=set(record.parents)))
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
@@ -192,6 +187,11 @@ def _row(n: int) -> Rule:
             "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
         )
     return _ROWS[n]
+
+
+def roots_of(answer: Any) -> list[Any]:
+    """For each leaf of what ``f`` returned the record, or Variable, that a gradient flows to; None for all others."""
+    return [gradient_target(z) if isinstance(z, NodeRole) else None for z in tree_leaves(answer)]
 
 
 def _copy_argument(tree: Any) -> Any:

@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 
 from ..base.numbering import Kind
+from ..base.pytree import tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, VariableRole
+from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
 from ..program.places import Activation
@@ -291,6 +292,7 @@ def checksum(array: Array) -> int:
 
 def mark(x: Any) -> Any:
     """The key under which a value is compared: equal for equal values of one type. Values on a device are not read."""
+    x = value_of(x) if isinstance(x, NodeRole) else x
     if type(x) is np.ndarray:
         return x.shape, x.dtype.str, checksum(x)
     if isinstance(x, (tuple, list)):
@@ -303,15 +305,16 @@ def mark(x: Any) -> Any:
 class Fingerprint:
     """The sources and operations of one run."""
 
-    def __init__(self, roots: Sequence[Any], start: int, results: Sequence[Array]) -> None:
-        """``start``: the creation number before the run, so that the sources are what is older."""
+    def __init__(self, roots: Sequence[Any], start: int, results: Any) -> None:
+        """``start``: the creation number before the run, so that the sources are what is older. ``results``: a tree."""
         self.sources, made = sources_and_made(roots, start)
         made.sort(key=lambda record: record.number)
         self.steps: list[int] = []  # of each operation, with its operands and options from outside
         self.fleeting: list[int | None] = []  # of large operands that no derivative needs: None if they are gone
         for record in made:
             self.add(record)
-        self.results = [mark(z) for z in results]
+        self.paths, self.results = tree_paths(results), [mark(z) for z in tree_leaves(results)]
+        self.flows = [root is not None for root in roots]
 
     def add(self, record: Any) -> None:
         """One operation, or a Variable that the run has made."""
@@ -333,16 +336,18 @@ class Fingerprint:
         """What differs in ``other``, the fingerprint of the second run; the empty string if nothing does."""
         if len(self.results) != len(other.results):
             return f"it returned {len(other.results)} results, and {len(self.results)} the first time"
+        if self.paths != other.paths:
+            return f"it returned the results {', '.join(other.paths)}, and {', '.join(self.paths)} the first time"
         for j, (first, second) in enumerate(zip(self.results, other.results, strict=True)):
             which = f"result {j}" if len(self.results) > 1 else "its result"
-            if first[:2] != second[:2]:
+            if _kind(first) != _kind(second):
                 return f"{which} was {_kind(first)} the first time, and is {_kind(second)} now"
             if first != second:
                 return f"the values of {which} ({_kind(first)}) differ"
         if len(self.steps) != len(other.steps):
             return f"the results are the same, but it took {len(other.steps)} operations instead of {len(self.steps)}"
         fleeting = any([a != b for a, b in zip(self.fleeting, other.fleeting, strict=False) if a is not None is not b])
-        if self.steps != other.steps or fleeting:
+        if self.steps != other.steps or self.flows != other.flows or fleeting:
             return "the results are the same, but not what they were computed from, so the slopes may differ"
         return ""
 
@@ -364,5 +369,6 @@ def sources_and_made(roots: Sequence[Any], start: int) -> tuple[list[Any], list[
 
 
 def _kind(mark: Any) -> str:
-    shape, dtype, *_ = mark
-    return f"{np.dtype(dtype)} of shape {shape}"
+    """What a result is, by its mark: an array, or something else."""
+    is_array = type(mark) is tuple and len(mark) == 3 and type(mark[0]) is tuple
+    return f"{np.dtype(mark[1])} of shape {mark[0]}" if is_array else "no array"

@@ -195,7 +195,7 @@ def states_of(flow: GradientFlow) -> Iterator[tuple[str, int | None]]:
     saved, others = flow.record.saved, TIES.get(flow.record.rule.name)
     if others is not None and isinstance(saved[0], (np.ndarray, np.generic)):
         limits = [saved[k] for k in others] or [0.0]
-        if any([np.any(np.equal(saved[0], x)) for x in limits if type(x) in PLAIN]):
+        if any([np.any(np.equal(saved[0], x)) for x in limits if type(x) in PLAIN or isinstance(x, np.generic)]):
             yield "kink", None
 
 

@@ -21,6 +21,7 @@ from ..base.modes import switched
 from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
+from ..nodes.versions import FreedArray, writer_since
 from ..program.names import Naming, expression_of
 from ..program.source import READERS, Place, code_of, is_path, numbers_read, taken_out
 from ..rules.arithmetic import zero
@@ -73,7 +74,8 @@ def diagnose_node(node: Any, *wanted: Any) -> Diagnosis:
         return diagnosis([no_history(node)], "")
     chart, value, stopped = Chart(gradient_target(node)), value_of(node), []
     try:
-        with switched(anomaly=False), watching(lambda: chart):  # what that mode would raise is said
+        outer = iter([chart])  # passes inside of this one, as of a checkpoint, are a part of it
+        with switched(anomaly=False), watching(lambda: next(outer, None) or Chart()):  # what that mode raises is said
             run_pass(node, np.ones_like(value) if value.dtype.kind == "c" else None)
     except StaleValueError as error:
         stopped = [Finding("overwritten", str(error))]
@@ -141,10 +143,9 @@ def bad_value(chart: Chart, r: Record) -> Finding:
     if r.dtype == np.float16:
         advice = f"{r.dtype} ends at {np.finfo(r.dtype).max:.3g}: compute in a wider dtype"
     for k in range(len(r.parents)):
-        operand = np.asarray(value_of_saved(r, k), float)
-        if wrong := first_bad(operand):
+        if wrong := first_bad(operand := value_of_saved(r, k)):
             text, advice = f"{chart.operand(r, k)} is already {wrong}, before {r.rule.name}", ""
-            found = operand[~np.isfinite(operand)][0]
+            found = np.ravel(operand)[~np.isfinite(np.ravel(operand))][0]
     return chart.finding("nan value" if np.isnan(found) else "infinite value", r, text, advice, index=list(index))
 
 
@@ -161,9 +162,11 @@ def bad_slope(chart: Chart, flow: GradientFlow) -> Finding:
 
 
 def value_of_saved(record: Record, k: int) -> Any:
-    """The value of an operand, if it was kept."""
+    """The value of an operand, if it is still in memory and unchanged."""
     value = record.saved[k]
-    return value if isinstance(value, (np.ndarray, np.generic, int, float, complex)) else getattr(value, "value", None)
+    value = value.reference() if isinstance(value, FreedArray) else value
+    is_here = isinstance(value, (np.ndarray, np.generic, int, float, complex))
+    return value if is_here and not writer_since(value, record.number) else None
 
 
 def indexed(name: str, index: str) -> str:
@@ -176,13 +179,13 @@ def entry(chart: Chart, record: Record, k: int, index: tuple[int, ...]) -> str:
     value = value_of_saved(record, k)
     if value is None:
         return chart.operand(record, k)
-    value, name = np.asarray(value), chart.operand(record, k)
-    if record.rule.elementwise and value.ndim:
-        n = value.ndim
-        own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
-        return f"{indexed(name, ', '.join(map(str, own)))} = {value[own]:.6g}"
-    is_literal = record.parents[k] is None and name == record.rule.names[k]
-    return name if value.ndim else f"{'' if is_literal else f'{name} = '}{value[()]:.6g}"
+    value, name = np.asarray(value), chart.operand(record, k, "")
+    if value.ndim and not record.rule.elementwise:
+        return chart.operand(record, k)
+    n = value.ndim
+    own = tuple([i if size > 1 else 0 for i, size in zip(index[len(index) - n :], value.shape, strict=True)])
+    name = indexed(name, ", ".join(map(str, own))) if n and name else name
+    return f"{name} = {value[own]:.6g}" if name else f"{value[own]:.6g}"
 
 
 # ---------------------------------------------------------------- zeros
@@ -210,26 +213,28 @@ def examine_zeros(chart: Chart) -> Iterator[Finding]:
 def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding:
     """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
-    rule, operand = r.rule, chart.operand(r, k)
+    rule, operand, limits = r.rule, chart.operand(r, k), np.finfo(r.dtype)
+    is_product = rule.name in PRODUCTS and len(r.parents) == 2
+    factors = np.abs(value_of_saved(r, 1 - k)) if is_product else np.sqrt(limits.tiny)
     for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)}"
     if rule.derivatives.get(rule.names[k]) is zero or rule.name == "sign":
         kind, advice = "step", "Use a smooth function in its place"
         text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
     elif rule.name in GATES:
         kind, text, advice = "dead", f"{rule.name} passes 0 of {n} entries of {operand}", GATES[rule.name]
-    elif r.dtype == np.float16 or flow.came.rms < 1e-200:
+    elif np.any(factors) and flow.came.rms * np.max(factors) < limits.tiny:
         kind, advice = "underflow", "Scale the loss: af.GradScaler"
         text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
     elif rule.name in BOUNDS or rule.name == "exp":
         kind, advice = "saturated", SMALLER
         text = f"{rule.name} is flat at {operand}, its derivative is 0"
     else:
-        kind, is_product = "zero factor", rule.name in PRODUCTS and len(r.parents) == 2
-        is_weight = is_product and isinstance(r.parents[1 - k], VariableRole)
+        kind, is_zero = "zero factor", is_product and not np.any(factors)
+        is_weight = is_zero and isinstance(r.parents[1 - k], VariableRole)
         advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
-        factor = chart.operand(r, 1 - k) if is_product else f"the slope of {rule.name}"
-        factor = "a factor" if factor in rule.names else factor
-        text = f"{factor} is 0 {'everywhere' if is_product else 'here'}, so nothing comes to {operand}"
+        factor = chart.operand(r, 1 - k, "a factor") if is_product else f"the slope of {rule.name}"
+        where = "everywhere" if is_zero else "where a gradient arrives" if is_product else "here"
+        text = f"{factor} is 0 {where}, so nothing comes to {operand}"
     return chart.finding(kind, r, f"{text}: {for_whom} no gradient", advice, variables=names)
 
 
@@ -244,7 +249,7 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
         elif r.rule.name in BOUNDS and math.prod(r.shape) >= LEAST_EXAMPLES and (y := r.value) is not None:
             low, high = BOUNDS[r.rule.name]
-            flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000)
+            flat = np.mean(np.minimum(y - low, high - y) < (high - low) / 1000) if y.dtype.kind == "f" else 0.0
             if flat > 0.9:
                 text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
                 yield chart.finding("saturated", r, text, SMALLER)
@@ -317,8 +322,9 @@ def examine_scores(chart: Chart) -> Iterator[Finding]:
         x = through(r, "getitem", "log")
         if r.rule.name == "getitem" and x is not None and "softmax" in squashing(x) and len(x.shape) > 1:
             below = x.parents[1] if x.rule.name == "divide" else x  # the sum, where it is written out
-            index, axis = r.saved[1], below.saved[1] % len(x.shape)
-            chosen = index[axis] if type(index) is tuple and len(index) == len(x.shape) else None
+            index, axis = r.saved[1], below.saved[1]
+            is_each = isinstance(axis, int) and type(index) is tuple and len(index) == len(x.shape)
+            chosen = index[axis] if is_each else None
             is_pairs = chosen is not None and all([np.array_equal(i, chosen) for i in index])  # each with its own
             if isinstance(chosen, np.ndarray) and not is_pairs and np.array_equal(chosen.ravel(), range(x.shape[axis])):
                 text = f"{squashing(x)} makes {chart.name(x)} add up to 1 along axis {axis}, that of the examples"
@@ -347,9 +353,9 @@ def examine_losses(chart: Chart) -> Iterator[Finding]:
 def examine_targets(chart: Chart) -> Iterator[Finding]:
     """Targets that are out of the reach of the function before the loss."""
     for r in [r for r in chart.records if r.rule.name == "subtract"]:
-        for x, other, target in zip(r.parents, r.parents[::-1], r.saved[1::-1], strict=True):
-            bounds = BOUNDS.get(x.rule.name) if isinstance(x, Record) and other is None else None
-            if bounds and isinstance(target, np.ndarray):
+        for k, x in enumerate(r.parents):
+            bounds = BOUNDS.get(x.rule.name) if isinstance(x, Record) and r.parents[1 - k] is None else None
+            if bounds and isinstance(target := value_of_saved(r, 1 - k), np.ndarray):
                 outside = np.count_nonzero((target < bounds[0]) | (target > bounds[1]))
                 if 2 * outside > target.size >= LEAST_EXAMPLES:
                     span = "{:.3g} to {:.3g}".format(*bounds)
@@ -371,7 +377,7 @@ def examine_chains(chart: Chart) -> Iterator[Finding]:
         begin = next((k for k, s in enumerate(sizes) if abs(math.log(s / sizes[0])) > math.log(RANGE)), len(sizes))
         text = (
             f"on the way back the gradient {verb} by a factor of {factor:.2g} in each of {len(sizes)} steps, "
-            f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from the {begin}th on"
+            f"from {sizes[0]:.1e} to {sizes[-1]:.1e}, beyond {RANGE:.0e} from step {begin} on"
         )
         clip = "Clip gradients (af.optim.clip_grad_norm), or make" if factor > 1 else "Make"
         advice = f"{clip} the factor nearer to 1: other weights, gates, shortcuts"
@@ -401,7 +407,8 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
     And a mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
-            advice = f"If pairs are not meant, write {indexed(chart.operand(r, column), ':, 0')} for the column"
+            name = chart.operand(r, column, r.rule.names[column])
+            advice = f"If pairs are not meant, write {indexed(name, ':, 0')} for the column"
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: every entry met every other", advice)
         mask = r.saved[1] if r.rule.name == "getitem" and isinstance(r.saved[1], np.ndarray) else np.zeros(0, int)
         fits = mask.size >= LEAST_EXAMPLES and mask.shape == r.saved[0].shape[: mask.ndim]

@@ -31,6 +31,7 @@ class Size(NamedTuple):
     sign: float
 
     @classmethod
+    @np.errstate(all="ignore")
     def of(cls, g: Any) -> Size:
         """Measure an array or number."""
         a = np.abs(np.asarray(g, dtype=np.complex128 if np.asarray(g).dtype.kind == "c" else np.float64))
@@ -59,11 +60,19 @@ class GradientFlow:
         g, sent = np.asarray(g), np.asarray(sent)
         if size.bad is not None and self.bad is None:
             index = tuple(map(int, np.argwhere(~np.isfinite(sent))[0]))
-            self.bad = k, index, g.shape == sent.shape and g[index] == 0
+            self.bad = k, index, not np.any(self.arrived_for(index, g, sent.shape))
         if sent.ndim > 1 and g.shape == sent.shape:
             axes = tuple(range(sent.ndim - 1))
             came = np.any(g != 0, axis=axes)
             self.dead = int(np.sum(came & ~np.any(sent != 0, axis=axes))), int(np.sum(came))
+
+    def arrived_for(self, index: tuple[int, ...], g: Any, shape: tuple[int, ...]) -> Any:
+        """The entries of ``g`` of which an entry of what is sent, an array of this shape, was computed."""
+        if g.shape != shape and not self.record.rule.elementwise:
+            return g
+        more = g.ndim - len(shape)  # axes along which the operand was broadcast
+        sizes = zip((0,) * more + index, g.shape, (1,) * more + shape, strict=True)
+        return g[tuple([i if n == own else slice(None) for i, n, own in sizes])]
 
 
 class Chart:
@@ -100,11 +109,11 @@ class Chart:
         found = own or self.program.name(x) or (self.program.text(x) if isinstance(x, Record) else None)
         return str(found or (x.node_name if isinstance(x, Record) else x.name))
 
-    def operand(self, record: Record, k: int) -> str:
-        """The name of a record's k-th operand."""
+    def operand(self, record: Record, k: int, otherwise: str | None = None) -> str:
+        """The name of a record's k-th operand. ``otherwise``: of a plain one that the program gives no name."""
         x = record.parents[k]
-        shown = self.program.operand(record, k)
-        return str(shown or (self.name(x) if x is not None else record.rule.names[k]))
+        shown = self.program.operand(record, k) or (self.name(x) if x is not None else otherwise)
+        return f"its operand {record.rule.names[k]}" if shown is None else str(shown)
 
     def finding(self, kind: str, record: Any, text: str, advice: str = "", **numbers: Any) -> Finding:
         """A finding at a record."""
@@ -131,7 +140,7 @@ def watching(begin: Callable[[], Chart]) -> switched:
             g, vjps, saved, kept = open_record(pair)
             if (came := numbers(g)) is None:
                 return g, vjps, saved, kept
-            made.is_recorded |= came is not g
+            made.is_recorded |= any([isinstance(part, NodeRole) for part in parts_of(g)])
             made.flows.append(flow := GradientFlow(record, Size.of(came)))
             return g, [vjp and watched(made, flow, k, vjp) for k, vjp in enumerate(vjps)], saved, kept
 
@@ -154,7 +163,15 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
     return pulling
 
 
+def parts_of(g: Any) -> list[Any]:
+    """The gradients of several results; of one result its own."""
+    return [*getattr(g, "grads", {0: g}).values()]
+
+
 def numbers(g: Any) -> Any:
-    """A gradient as NumPy's own array or number; None if it is of another library, or of a batch."""
-    g = value_of(g) if isinstance(g, NodeRole) else g
-    return g if type(g) is np.ndarray or isinstance(g, np.generic) else None
+    """A gradient as NumPy's own array or number, those of several results in one vector; None if it is of another
+    library, or of a batch."""
+    parts = [value_of(part) if isinstance(part, NodeRole) else part for part in parts_of(g)]
+    if not all([type(part) is np.ndarray or isinstance(part, np.generic) for part in parts]):
+        return None
+    return np.concatenate([np.zeros(0), *map(np.ravel, parts)]) if hasattr(g, "grads") else parts[0]

@@ -19,7 +19,6 @@ from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.linalg import norm
 
 from ..backprop.second_runs import codes_of, reachable
 from ..backprop.snapshots import Snapshot
@@ -40,7 +39,7 @@ from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
 from .notebook import users_frames
-from .passes import Chart, watching
+from .passes import Chart, Size, watching
 
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
@@ -141,8 +140,10 @@ class Turn:
             self.result = error.obj  # a number, which has left the graph
         finally:
             self.after = {key: state_of(x) for key, x in self.variables.items()}
-            changes = {key: value - self.before[key][0] for key, (value, _) in self.after.items()}
-            self.steps = {key: change for key, change in changes.items() if np.any(change)}
+            pairs = {key: (value, self.before[key][0]) for key, (value, _) in self.after.items()}
+            moved = {key: ab for key, ab in pairs.items() if not np.array_equal(*ab, equal_nan=True)}
+            with np.errstate(all="ignore"):
+                self.steps = {key: np.where(a == b, 0, a - b) for key, (a, b) in moved.items()}
             self.gives_arrays = any([np.size(x) > 1 for x in tree_leaves(self.result)])
             for history in self.histories.values():
                 history.note_write()
@@ -166,13 +167,17 @@ def state_of(x: Any) -> State:
 
 
 def measure(g: Any) -> Any:
-    """Two numbers that tell a gradient from others, and need no memory."""
-    return None if g is None else np.array([np.sum(value_of(g)), norm(np.ravel(value_of(g)))])
+    """Some numbers that tell a gradient from others, and need no memory; the last is its size."""
+    if g is None:
+        return None
+    with np.errstate(all="ignore"):
+        total = np.sum(value_of(g), dtype=np.complex128)
+    return np.array([total.real, total.imag, Size.of(value_of(g)).rms])
 
 
 def alike(a: Any, b: Any) -> bool:
     """Are two measures those of the same gradient, which is not 0?"""
-    return a is not None and b is not None and bool(b[1] > 0) and np.allclose(a, b)
+    return a is not None and b is not None and bool(b[-1] > 0) and np.allclose(a, b)
 
 
 def diagnose(f: Any, *args: Any, **options: Any) -> Diagnosis:
@@ -329,7 +334,8 @@ RULES = (
     Rule("repeated", "S[^BZ]*S", lambda b, s: alike(s[0].size, s[-1].size),
          "opt.step() runs twice with the same gradients of {names}",
          "Call it once for each backward()"),
-    Rule("accumulated", "W[^BZ]*B[^Z]*W", lambda b, s: not np.allclose(b[0].size, b[0].new),
+    Rule("accumulated", "W[^BZ]*B[^Z]*W",
+         lambda b, s: b[0].new is not None and not np.allclose(b[0].size, b[0].new),
          "gradients of {names} add up over several steps: nothing clears them",
          "Call opt.zero_grad() (or x.zero_grad()) before backward()"),
     Rule("cleared", "(?:B[^BSWZ]*Z){2,}B[^BWZ]*S",
@@ -402,7 +408,7 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
     for flow in chart.flows if data and LOSS.search(chart.name(start)) else ():
         r, below = flow.record, list(ancestors(flow.record))
         leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
-        grows = len(leaves) == 1 and np.sum(moved.get(leaves[0], 0) * chart.sums[leaves[0]]) < 0
+        grows = len(leaves) == 1 and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0
         if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign and {x.name for x in rules if x} <= PENALTY:
             text = f"{chart.name(r)} is subtracted from the loss, so steps make it grow"
             yield chart.finding("uphill", r, text, "Add it")
@@ -443,7 +449,7 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
     names = {p.name for o in used for p in o.parameters if id(p) not in last.variables}
     lasting = {k: x for k, x in last.variables.items() if all([k in t.variables for t in turns]) or x.name in names}
     still = [x for k, x in lasting.items() if k not in moved and any([np.any(t.sums.get(k, 0)) for t in turns])]
-    least = 1e-12 * max([norm(np.ravel(g)) for t in turns for g in t.sums.values()], default=0)  # left by what cancels
+    least = 1e-12 * max([Size.of(g).rms for t in turns for g in t.sums.values()], default=0)  # left by what cancels
     is_training = moved or any([last.after[k][1] is None for k in lasting])  # or it only computes gradients
     writes = is_training or (not last.gives_arrays and any(map(computes_with_gradient, codes_of(*roots))))
     optimisers = used or [x for x in gc.get_objects() if still and not moved and issubclass(type(x), Optimiser)]
@@ -452,9 +458,11 @@ def unmoved(turns: list[Turn], used: list[Any], roots: tuple[Any, ...]) -> Itera
         own = [o for o in optimisers if any([p is x for p in o.parameters])]
         history = last.histories.get(k, History(x))
         if writer_since(value_of(x), turns[0].since):
-            sizes = [e.size[1] for e in history.events if e.letter == "S" and e.size is not None]
-            rounded = ROUNDED if max(sizes, default=np.inf) > least else None
-            reason = rounded if np.any(last.after[k][1]) else NO_GRADIENT
+            pairs = pairwise([e for e in history.events if e.letter in "BSZ"])
+            sizes = [(a.new, b.size[-1]) for a, b in pairs if b.letter == "S" and b.size is not None]
+            largest = max([size for _, size in sizes], default=np.inf)
+            is_cut = any([new is not None and new[-1] > 0 == size for new, size in sizes])
+            reason = ROUNDED if largest > least else NO_GRADIENT if is_cut and not largest else None
             reason = NO_RATE if any([o.lr == 0 for o in own]) else reason
         elif own and used and np.any(last.before[k][1]) and "Z" not in history.letters:
             reason = None  # gradients of several runs are collected for one step
@@ -524,7 +532,10 @@ def growing_loss(turns: list[Turn], chart: Chart) -> Iterator[Finding]:
     if not keys or not losses[0] < losses[1] < losses[2]:
         return
     s, g, h = [np.concatenate([np.ravel(x[k]) for k in keys]) for x in (steps, first, second)]
-    along, rate, curvature = np.dot(s, g) / (norm(s) * norm(g)), norm(s) / norm(g), np.dot(s, h - g) / np.dot(s, s)
+    long, steep = Size.of(s).rms, Size.of(g).rms
+    s, g, h = [np.concatenate([x.real, x.imag]) for x in (s / long, g / steep, h / steep)]
+    rate, n = long / steep, np.dot(s, s)
+    along, curvature = np.dot(s, g) / n, np.dot(s, h - g) / n / rate
     shown = f"the loss grows ({', '.join([f'{x:.3g}' for x in losses])})"
     # An attack on a frozen model does the same, and means it.
     constants = [cut_of(c) for r in chart.records if r.extra is not None for c in r.extra.constants.values()]

@@ -558,8 +558,8 @@ def is_module(node: Any, imported: set[str]) -> bool:
 
 
 def flat(args: list[Any]) -> list[Any]:
-    """The arguments; of one list of arrays its entries: ``np.concatenate([x, h])``."""
-    if args and isinstance(args[0], (ast.List, ast.Tuple)):
+    """The arguments; of one list of arrays its entries: ``np.concatenate([x, h])``. A list of numbers is an operand."""
+    if args and isinstance(args[0], (ast.List, ast.Tuple)) and any([type(x) is ast.Name for x in ast.walk(args[0])]):
         return [*args[0].elts, *args[1:]]
     return args
 

@@ -6,10 +6,11 @@ or mixes up two places, would go unnoticed with equal ones. Then each entry of e
 * by an imaginary step ih with h = 1e-30: Im L(x + ih)/h is exact to rounding, because nothing is subtracted (W. Squire
   and G. Trapp, SIAM Review 40, 1998). It needs functions that continue into the complex plane, which abs and max do
   not; so it is trusted only where it agrees with
-* the central difference (L(x + h) - L(x - h)) / 2h.
+* the central difference (L(x + h) - L(x - h)) / 2h. Where that is another one for a smaller step, h is made smaller
+  until it is not: of log(x) at 1e-6 the first step leads to the other side of 0.
 
-If the slopes to the left and to the right differ, and still differ for a smaller step, there is a kink at x: then no
-number can be right, and the report says so.
+If the slopes to the left and to the right differ, and differ as much close to where they do, there is a kink: then no
+number can be right, and the report says so. It also says where rounding hides slopes: 1e12 + x² tells nothing of x².
 
 The file goes from a single difference to the report, which is text, or a table in a notebook, and then to the functions
 that users call.
@@ -18,10 +19,11 @@ that users call.
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,17 +48,17 @@ class Point:
     """A function, the point at which it is checked, and the tolerances."""
 
     def __init__(
-        self, f: Callable[..., Any], xs: list[Array], names: list[str], eps: float | None, rtol: float, atol: float
-    ) -> None:
+        self, f: Callable[..., Any], xs: list[Array], names: list[str], eps: float | None, rtol: float,
+        atol: float | None,
+    ) -> None:  # fmt: skip
         self.f, self.xs, self.names = f, xs, names
         self.eps = 6e-6 if eps is None else eps
         self.rtol, self.atol = rtol, atol
         self.analytic_continuation = True
 
     def values(self, xs: list[Array]) -> list[Array]:
-        """The results at ``xs``, as plain arrays. f gets copies: it may write into them."""
-        z = self.f(*[x.copy() for x in xs])
-        return [np.array(value_of(part)) for part in pytree.tree_leaves(z)]
+        """The results at ``xs``, as plain arrays. f may write into these."""
+        return [np.array(value_of(part)) for part in pytree.tree_leaves(self.f(*xs))]
 
     def weights(self, values: list[Array]) -> list[Array]:
         """Fixed numbers between 0.5 and 1.5, no two alike, of either sign; for complex results complex ones."""
@@ -75,7 +77,7 @@ class Point:
 
     def gradient(self) -> Point:
         """The gradient of L as a function of its own, to be checked in turn."""
-        weights = self.weights(self.values(self.xs))
+        weights = self.weights(self.values([x.copy() for x in self.xs]))
         f = self.f
 
         def number(*xs: Any) -> Any:
@@ -98,71 +100,164 @@ def only_weight(weights: list[Array]) -> float:
     return float(weights[0].item()) if single else 1.0
 
 
+class Slopes(NamedTuple):
+    """The slopes of L to the left and to the right for a step h, and that from end to end. ``noise``: how far rounding
+    may have moved them."""
+
+    h: float
+    behind: float
+    ahead: float
+    central: float
+    noise: float
+
+    @property
+    def bend(self) -> float:
+        """How much those to the left and to the right differ."""
+        return abs(self.ahead - self.behind)
+
+    @property
+    def scale(self) -> float:
+        """The larger of them."""
+        return max(abs(self.ahead), abs(self.behind))
+
+
+class Line:
+    """L along the direction of one entry of one input; of a complex one also along i times that. ``values``: the
+    results at the point."""
+
+    def __init__(self, point: Point, k: int, place: tuple[int, ...], unit: complex, values: Any, weights: Any) -> None:
+        self.point, self.k, self.place, self.unit, self.values, self.weights = point, k, place, unit, values, weights
+        self.x = point.xs[k][place]
+        self.biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(weights, values, strict=True)])
+        self.where = f"{point.names[k]}{list(place) if place else ''} = {self.x:.6g}"
+        self.visible = 64 * math.ulp(abs(self.x))  # a step that is larger than the rounding of x
+
+    def rise(self, step: float) -> tuple[float, float]:
+        """The step as it was made, rounded, and how much L has grown."""
+        moved = shift_entry(self.point, self.k, self.place, self.unit * step)
+        made = ((self.x + self.unit * step) - self.x) / self.unit
+        return float(np.real(made)), weighted_difference(self.weights, moved, self.values)
+
+    def slopes(self, h: float) -> Slopes:
+        """The slopes for a step h."""
+        (right, up), (left, down) = self.rise(h), self.rise(-h)
+        behind, ahead, central = np.array([down, up, up - down]) / np.array([left, right, right - left])
+        return Slopes(h, float(behind), float(ahead), float(central), 1e-14 * self.biggest / h)
+
+    def settle(self, expected: float, report: Report) -> tuple[Slopes, float]:
+        """The slopes for a step that is small enough, and their size for the first one. Notes a kink, and that they do
+        not settle. ``expected`` decides about nothing but whether the first step is looked at closely."""
+        at = self.slopes(self.point.eps * max(1.0, abs(self.x)))
+        scale = at.scale
+        for _ in range(LEVELS):
+            is_smooth = at.bend <= 1e-3 * at.scale + 4 * at.noise
+            if is_smooth and abs(at.central - expected) <= self.point.rtol * abs(at.central) + at.noise:
+                return at, scale
+            if (h := max(at.h / 100, self.visible)) > at.h / 4:
+                break
+            finer = self.slopes(h)
+            scale = scale if np.isfinite(scale) else finer.scale
+            near = 0.1 * self.point.rtol * abs(at.central) + at.noise + finer.noise
+            is_same = abs(finer.central - at.central) <= near or abs(at.central) <= 1e-7 * scale  # x · |x| at 0
+            if is_same and (finer.bend <= 0.3 * at.bend or finer.bend <= 1e-3 * finer.scale + 4 * finer.noise):
+                return at, scale
+            is_bent = np.isfinite(at.bend) and not is_smooth
+            if is_bent and (place := self.kink_within(at.h)) is not None:
+                self.note_kink(place, at, finer, report)
+                return at, scale
+            if finer.noise > 0.1 * finer.scale:
+                return at, scale
+            at = finer
+        if not np.isfinite(at.central):
+            report.found.append(f"the function is not finite on both sides of {self.where}: check elsewhere.")
+        else:
+            slope = at.central / only_weight(self.weights)
+            report.found.append(
+                f"the slope at {self.where} changes with the step, however small that is ({slope:.4g} for {at.h:.1g}): "
+                f"a jump, a pole, or a vertical tangent? Check elsewhere."
+            )
+        return at, scale
+
+    def kink_within(self, h: float) -> float | None:
+        """How far from x the slope jumps, at most h; None if it does not.
+
+        Half of the interval is left at each turn, that in which the slope changes most. By curvature it changes less
+        and less, at a kink by the same amount, and more and more at a jump or a pole.
+        """
+        center, bends, known = 0.0, list[float](), dict[float, tuple[float, float]]()
+        while h >= self.visible and len(bends) < 30:
+            steps = [center + t * h for t in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+            known |= {t: self.rise(t) if t else (0.0, 0.0) for t in steps if t not in known}
+            x, z = np.array([known[t] for t in steps]).T
+            changes = np.abs(np.diff(np.diff(z) / np.diff(x)))
+            j = int(np.argmax(changes))
+            if not 2e-14 * self.biggest / h < 0.1 * changes[j]:  # false for NaN
+                break
+            center, h = steps[j + 1], h / 2
+            bends.append(changes[j])
+        last = bends[-8:]
+        return center if len(last) >= 4 and max(last) < 2.5 * min(last) else None
+
+    def note_kink(self, place: float, at: Slopes, finer: Slopes, report: Report) -> None:
+        """Add to the report that there is a kink."""
+        shown = finer if abs(place) <= finer.h else at
+        left, right = [x / only_weight(self.weights) for x in (shown.behind, shown.ahead)]
+        if shown is finer:
+            report.found.append(
+                f"a kink at {self.where}: the slope is {left:.4g} to the left and {right:.4g} to the right, so there "
+                f"is no derivative. Check elsewhere."
+            )
+        else:
+            report.found.append(
+                f"a kink within {at.h:.1g} of {self.where}: the slopes there are {left:.4g} and {right:.4g}. Check "
+                f"elsewhere, or with a smaller eps."
+            )
+
+
+LEVELS = 8  # steps that are tried, each a hundredth of the one before
+
+
+class Numeric(NamedTuple):
+    """dL/dx at one entry by differences; of complex x dL/da + i dL/db."""
+
+    slope: Any
+    noise: float  # how far rounding may have moved it
+    scale: float  # the slope to the left or to the right for the first step, the larger one
+    least: float  # smaller slopes are lost in the rounding of L, whatever the step
+    exact: float | None  # by an imaginary step: not to be trusted
+
+
+@np.errstate(all="ignore")
 def difference_at(
-    point: Point, k: int, place: tuple[int, ...], values: list[Array], weights: list[Array], report: Report
-) -> tuple[Any, float]:
-    """dL/dx at one entry by differences, and how far rounding may have moved that. Complex x: dL/da + i dL/db."""
-    total: Any = 0.0
-    noise = 0.0
+    point: Point, k: int, place: tuple[int, ...], analytic: Any, values: list[Array], weights: list[Array],
+    report: Report,
+) -> Numeric:  # fmt: skip
+    """The slope at one entry by differences."""
+    total, noise, scale = 0.0 + 0j if point.xs[k].dtype.kind == "c" else 0.0, 0.0, 0.0
+    exact = complex_step(point, k, place, weights)
     for unit in (1.0, 1j) if point.xs[k].dtype.kind == "c" else (1.0,):
-        h = point.eps * max(1.0, abs(point.xs[k][place]))
-        right, left = [shift_entry(point, k, place, unit * step) for step in (h, -h)]
-        slope = weighted_difference(weights, right, left) / (2 * h)
-        biggest = sum([float(np.sum(np.abs(w * z))) for w, z in zip(weights, values, strict=True)])
-        rounding = 1e-14 * biggest / h
-        ahead, behind = (
-            weighted_difference(weights, right, values) / h,
-            weighted_difference(weights, values, left) / h,
-        )
-        if abs(ahead - behind) > 1e-3 * (1e-3 + max(abs(ahead), abs(behind))) + 4 * rounding:
-            note_kink(point, k, place, unit, values, weights, (behind, ahead), report)
-        exact = complex_step(point, k, place, weights) if unit == 1.0 else None
-        if exact is not None and abs(exact - slope) <= 1e-4 * abs(slope) + 1e-6 + rounding:
-            slope, rounding = exact, 1e-14 * biggest
-        total, noise = total + unit * slope, noise + rounding
-    return total, noise
+        line = Line(point, k, place, unit, values, weights)
+        at, size = line.settle(float(np.real(analytic) if unit == 1.0 else np.imag(analytic)), report)
+        slope, rounding, least = at.central, at.noise, 1e-14 * line.biggest / max(1.0, abs(line.x))
+        if exact is not None and abs(exact - slope) <= 1e-4 * abs(slope) + rounding and rounding <= 1e-2 * abs(slope):
+            slope, rounding = exact, least
+        total, noise, scale = total + unit * slope, noise + rounding, max(scale, size)
+    return Numeric(total, noise, scale, least, exact)
 
 
 def shift_entry(point: Point, k: int, place: tuple[int, ...], step: complex) -> list[Array]:
     """The results with one entry of one input moved."""
-    xs = list(point.xs)
-    xs[k] = xs[k].copy() if isinstance(step, float) or xs[k].dtype.kind == "c" else xs[k].astype(complex)
+    xs = [x.copy() for x in point.xs]
+    xs[k] = xs[k] if isinstance(step, float) else xs[k].astype(complex)
     xs[k][place] += step
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return point.values(xs)
 
 
 def weighted_difference(weights: list[Array], a: list[Array], b: list[Array]) -> float:
     """L(a) - L(b), subtracted before summing, which rounds less."""
-    with np.errstate(all="ignore"):
-        parts = [np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]
-    return float(sum(parts))
-
-
-def note_kink(
-    point: Point, k: int, place: tuple[int, ...], unit: complex, values: list[Array], weights: list[Array],
-    slopes: tuple[float, float], report: Report,
-) -> None:  # fmt: skip
-    """Curvature also makes the two slopes differ, but a hundredth of it for a hundredth of the step.
-
-    If they agree for the small step, but on another slope than before, the kink is between the two.
-    """
-    h = point.eps * max(1.0, abs(point.xs[k][place])) / 100
-    right, left = [shift_entry(point, k, place, unit * step) for step in (h, -h)]
-    ahead, behind = weighted_difference(weights, right, values) / h, weighted_difference(weights, values, left) / h
-    where = f"{point.names[k]}{list(place) if place else ''} = {point.xs[k][place]:.6g}"
-    now_left, now_right, left_then, right_then = [x / only_weight(weights) for x in (behind, ahead, *slopes)]
-    if not abs(ahead - behind) < 0.3 * abs(slopes[1] - slopes[0]):
-        report.found.append(
-            f"a kink at {where}: the slope is {now_left:.4g} to the left and {now_right:.4g} to the right, so there is "
-            f"no derivative. Check elsewhere."
-        )
-    elif abs(sum(slopes) - ahead - behind) > 0.1 * abs(slopes[1] - slopes[0]):
-        report.found.append(
-            f"a kink within {100 * h:.1g} of {where}: the slopes there are {left_then:.4g} and {right_then:.4g}. "
-            f"Check elsewhere, or with a smaller eps."
-        )
+    return float(sum([np.sum(np.real(np.conjugate(w) * (x - y))) for w, x, y in zip(weights, a, b, strict=True)]))
 
 
 def complex_step(point: Point, k: int, place: tuple[int, ...], weights: list[Array]) -> float | None:
@@ -270,7 +365,7 @@ class Report:
 
 def gradcheck(
     f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
-    atol: float = 1e-7,
+    atol: float | None = None,
 ) -> bool:  # fmt: skip
     """Compare the gradients of ``f`` at ``inputs`` with differences: True, or a GradcheckError with a table.
 
@@ -278,10 +373,13 @@ def gradcheck(
     inputs : float64 or complex128 arrays, numbers, or nested containers of them. Integers are passed on as they are.
     order : 2 also compares the derivatives of the gradient (3 of those, ...).
     eps : step of the differences, relative to max(1, abs(x)); by default 6e-6, the cube root of the rounding error.
-    rtol, atol : the allowed difference: ``atol + rtol * abs(numeric)``.
+        Where the function changes faster than that, a smaller one is used.
+    rtol, atol : the allowed difference: ``atol + rtol * abs(numeric)``. By default atol is 1e-7, or 1e-7 times the
+        largest slope, if that is below 1.
 
-    Also reported: functions that give different results each time; kinks at the point; inputs that are written into,
-    share memory, or have too few digits; and, if a gradient is wrong, whether NumPy has read numbers of nodes without
+    Also reported: functions that give different results each time; kinks at the point, and points at the edge of where
+    the function is defined; slopes that rounding hides; inputs that are written into or share memory, and inputs and
+    results that have too few digits; and, if a gradient is wrong, whether NumPy has read numbers of nodes without
     asking them.
 
     >>> gradcheck(lambda x, y: np.sin(x) * y, np.array([0.5, 1.0]), 2.0)
@@ -295,7 +393,7 @@ def gradcheck(
 
 def check(
     f: Callable[..., Any], *inputs: Any, order: int = 1, eps: float | None = None, rtol: float = 1e-5,
-    atol: float = 1e-7,
+    atol: float | None = None,
 ) -> Report:  # fmt: skip
     """As :func:`gradcheck`, but returns a report: a table in notebooks, text elsewhere, true if all is well.
 
@@ -304,6 +402,8 @@ def check(
       input      entry        analytic         numeric  rel. error
       x          ()                  6               6     ...
     """
+    if order < 1:
+        raise ValueError(f"order={order} checks nothing: it is 1, or 2 for the derivatives of the gradient as well")
     report = Report(getattr(f, "__name__", type(f).__name__))
     names = _input_names(f, inputs)
     checked = [k for k, x in enumerate(pytree.tree_leaves(inputs)) if pytree.is_number(x) and _kind(x) in "fc"]
@@ -317,11 +417,12 @@ def check(
         return report
 
     def flat(*leaves: Any) -> Any:
-        """``f`` as a function of the leaves that are checked. On another device it computes there: moving arrays is
-        differentiable, so everything else here needs only NumPy."""
+        """The numbers that ``f`` returns, as a function of the leaves that are checked. On another device it computes
+        there: moving arrays is differentiable, so everything else here needs only NumPy."""
         given = dict(zip(checked, leaves, strict=True))
         everything = [given.get(k, x) for k, x in enumerate(copies)]
-        return to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
+        z = to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
+        return [part for part in pytree.tree_leaves(z) if pytree.is_number(part)]
 
     point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], eps, rtol, atol)
     for k in range(order):
@@ -357,11 +458,9 @@ def problems_of_inputs(leaves: list[Any], names: list[str], checked: list[int]) 
     found = []
     arrays = [(names[k], np.asarray(value_of(leaves[k]))) for k in checked]
     for name, x in arrays:
-        if x.dtype.itemsize < (16 if x.dtype.kind == "c" else 8):
-            found.append(
-                f"{name} is {x.dtype}, which has too few digits to tell a wrong derivative from rounding: "
-                f"check with {name}.astype(np.{'complex128' if x.dtype.kind == 'c' else 'float64'})"
-            )
+        if problem := too_few_digits(name, x):
+            double = "complex128" if x.dtype.kind == "c" else "float64"
+            found.append(f"{problem}: check with {name}.astype(np.{double})")
         if overlaps_itself(x):
             found.append(f"entries of {name} share memory (np.broadcast_to?): to move one moves others; give a copy")
     for i, (name, x) in enumerate(arrays):
@@ -369,6 +468,12 @@ def problems_of_inputs(leaves: list[Any], names: list[str], checked: list[int]) 
             if np.may_share_memory(x, y) and np.shares_memory(x, y):
                 found.append(f"{name} and {other} share memory: to move one moves the other; give a copy of one")
     return found
+
+
+def too_few_digits(name: str, x: Array) -> str:
+    """What is wrong with the dtype of ``x``, or ""."""
+    is_short = x.dtype.kind in "fc" and x.dtype.itemsize < (16 if x.dtype.kind == "c" else 8)
+    return f"{name} is {x.dtype}, which has too few digits to tell a wrong derivative from rounding" * is_short
 
 
 def overlaps_itself(x: Array) -> bool:
@@ -384,13 +489,16 @@ def overlaps_itself(x: Array) -> bool:
 
 def compare(point: Point, report: Report, order: int) -> None:
     """Check the derivative of the function at the point, entry by entry, and note the problems."""
-    before = [x.copy() for x in point.xs]
-    written = [x.copy() for x in point.xs]
-    values = [np.array(value_of(z)) for z in pytree.tree_leaves(point.f(*written))]
-    for name, x, old in zip(point.names, written, before, strict=True):
+    written, again = [[x.copy() for x in point.xs] for _ in range(2)]
+    values = point.values(written)
+    for name, x, old in zip(point.names, written, point.xs, strict=True):
         if not np.array_equal(x, old, equal_nan=True):
             report.found.append(f"the function writes into its input {name}: work on a copy, x = x.copy()")
-    if not same(values, point.values(before)):
+    problems = [too_few_digits("the result", z) for z in values]
+    report.found += [f"{x}: check a function that computes in double precision" for x in problems if x][:1]
+    if not values:
+        report.found.append("the function returns no numbers, so there is nothing to compare")
+    if not same(values, point.values(again)):
         report.found.append("the function gives another result each time: fix the seed of its random numbers")
     if report.found:
         return
@@ -404,22 +512,41 @@ def compare(point: Point, report: Report, order: int) -> None:
     if not same(analytic, again):
         report.found.append("the gradient is another one each time: a rule that uses random numbers?")
         return
-    for k, name in enumerate(point.names):
-        for place in np.ndindex(point.xs[k].shape):
-            numeric, noise = difference_at(point, k, place, values, weights, report)
-            report.rows.append(judge_entry(point, (name, place), (analytic[k][place], numeric, noise), weights, order))
+    found = [
+        ((name, place), analytic[k][place], difference_at(point, k, place, analytic[k][place], values, weights, report))
+        for k, name in enumerate(point.names) for place in np.ndindex(point.xs[k].shape)
+    ]  # fmt: skip
+    scale = max([x.scale for *_, x in found if np.isfinite(x.scale)], default=0.0)
+    atol = 1e-7 * min(1.0, scale) if point.atol is None else point.atol
+    rows = [judge_entry(*entry, only_weight(weights), (point.rtol, atol), order) for entry in found]
+    report.rows += rows
+    hidden = [row for row, (_, g, x) in zip(rows, found, strict=True) if row.right and is_hidden(g, x, scale)]
+    if hidden:
+        report.found.append(
+            f"rounding hides the slopes at {hidden[0].input}{list(hidden[0].entry) if hidden[0].entry else ''}: the "
+            f"results are too large beside them. Leave out of the results what does not depend on the inputs."
+        )
     if any([not row.right for row in report.rows]) and not any([np.any(g) for g in analytic]):
         report.found.append(f"every gradient is zero: did the result leave the graph?\n{LOST}")
 
 
 def judge_entry(
-    point: Point, entry: tuple[str, tuple[int, ...]], numbers: tuple[Any, Any, float], weights: list[Array], order: int
-) -> Row:
+    entry: tuple[str, tuple[int, ...]], g: Any, found: Numeric, weight: float, tolerances: tuple[float, float],
+    order: int,
+) -> Row:  # fmt: skip
     """One line of the table; of a function with a single result what its derivative is, without the weight."""
-    weight = only_weight(weights)
-    analytic, numeric, noise = numbers[0] / weight, numbers[1] / weight, numbers[2] / abs(weight)
+    rtol, atol = tolerances
+    analytic, numeric, noise = g / weight, found.slope / weight, found.noise / abs(weight)
     with np.errstate(all="ignore"):
         error = abs(analytic - numeric)
         size = max(abs(analytic), abs(numeric))
-        right = bool(error <= point.atol + point.rtol * abs(numeric) + noise) or bool(analytic == numeric)
+        right = bool(error <= atol + rtol * abs(numeric) + noise) or bool(analytic == numeric)
         return Row(*entry, analytic, numeric, float(error / size) if size else 0.0, right, order)
+
+
+def is_hidden(g: Any, found: Numeric, scale: float) -> bool:
+    """May a derivative that agrees with the differences be wrong, because they are nothing but rounding? One of zero
+    may not be, unless an imaginary step says that it is another, which may be so."""
+    exact = 0.0 if found.exact is None or abs(found.exact - found.slope) > found.noise else found.exact
+    is_zero = max(abs(g), 0.1 * abs(exact)) <= found.least
+    return bool(found.noise > 1e-2 * max(scale, abs(g)) and not is_zero)

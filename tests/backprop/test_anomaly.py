@@ -42,6 +42,8 @@ def test_line_and_cause():
     )
     with detect_anomaly(), pytest.raises(AnomalyError, match="a plain operand already had such entries"):
         af.Variable(1.0) * np.inf
+    with detect_anomaly(), pytest.raises(AnomalyError, match="a plain operand already had such entries"):
+        af.Variable(np.ones(5000)) + np.full(5000, np.nan)  # which no derivative needs
     with detect_anomaly(), pytest.raises(AnomalyError, match=r"became inf; .*its operands are finite"):
         np.exp(af.Variable(1000.0))
 

@@ -120,6 +120,9 @@ def test_the_message_says_what_differs():
     for f, g, said in (
         (first, other, r"the values of result 1 \(float64 of shape \(3,\)\) differ"),
         (first, lambda x: x * 2.0, "it returned 1 results, and 2 the first time"),
+        (first, lambda x: {"a": x * 2.0, "b": x + 1.0}, r"the results \['a'\], \['b'\], and \[0\], \[1\] the first"),
+        (lambda x: (x * 1.0, 2), lambda x: (x * 1.0, 3), r"the values of result 1 \(no array\) differ"),
+        (lambda x: (x * 1.0, x.detach()), lambda x: (x.detach(), x * 1.0), "not what they were computed from"),
         (np.exp, lambda x: np.exp(x)[1:], r"its result was float64 of shape \(3,\) the first time, and is float64 of"),
         (np.exp, lambda x: np.exp(x).astype("f4"), r"and is float32 of shape \(3,\) now"),
         (lambda x: x * 1.0, lambda x: x * 1.0 + 0.0, "the results are the same, but it took 2 operations instead of 1"),

@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import autoflow as af
@@ -351,3 +352,12 @@ def test_a_bound_and_a_page(program: Path, capsys: pytest.CaptureFixture[str]) -
     assert '<span class="zero">0 a gradient came, and nothing was sent on to one of the operands</span>' in text
     assert "http" not in text
     capsys.readouterr()
+
+
+def test_a_kink_in_single_precision(tmp_path: Path) -> None:
+    file = tmp_path / "kink.py"
+    file.write_text("x = af.Variable(np.float32([1.0, 0.0]))\nnp.sum(np.maximum(x, np.float32(0.0))).backward()\n")
+    seen = Coverage()
+    with seen.watch():
+        exec(compile(file.read_text(), str(file), "exec"), {"af": af, "np": np})
+    assert seen.state((str(file), 2)) == "kink"

@@ -327,6 +327,121 @@ def test_advice_fits_what_is_there() -> None:
     assert "Clip" in str(af.diagnose(PROGRAMS["exploding"][0][0]()))
 
 
+ONES, HALVES = np.ones(3, np.float32), np.ones(3, np.float16)
+x, z = af.Variable([0.0, 1.0], name="x"), af.Variable([1e308 + 1e308j], name="z")
+big = af.Variable(np.full(3000, 1e308), name="b")
+NAMED = {  # a result, and what is said of it
+    "complex": (lambda: np.sum(np.abs(z * z)), r"multiply of z\[0\] = 1e\+308\+1e\+308j and .* is "),
+    "large and plain": (lambda: np.sum(big + np.full(3000, 1e308)), r"add of big\[0\] = 1e\+308 and 1e\+308 is inf"),
+    "plain": (lambda: np.sum(np.where([False, True], x, np.array([np.nan, 1.0]))), "its operand y is already nan at"),
+    "plain array": (lambda: np.sum(np.array([3.0, 1.0]) / x), r"divide of 3 and x\[0\] = 0 is inf"),
+    "broadcast": (
+        lambda: np.sum(np.where([[False, True]] * 2, np.array([[1.0, 1.0]] * 2) / x, 0.0)),
+        r"divide sends NaN to x\[0\] = 0: the gradient that arrived was 0",
+    ),
+    "single precision": (
+        lambda: np.sum(af.Variable(ONES, name="w") * np.float32(1e-30) * np.float32(1e-30)),
+        "too small for float32",
+    ),
+    "half precision": (
+        lambda: np.sum(af.Variable(HALVES, name="w") * af.Variable(0 * HALVES, name="v")),
+        "v is 0 everywhere, so",
+    ),
+    "two masks": (lambda: np.sum(x * np.array([1.0, 0.0]) * np.array([0.0, 1.0])), "a factor is 0 where a gradient"),
+    "two steep ones": (lambda: chain(6, 1e7), r"beyond 1e\+06 from step 1 on"),
+    "large targets": (lambda: np.mean((np.tanh(big * 1e-308) - np.full(3000, 7.0)) ** 2), "3000 of 3000 targets"),
+    "softmax of everything": (lambda: -np.mean(np.log(all_of(SCORES))[np.arange(4), [0, 1, 2, 0]]), "Nothing found"),
+}
+SCORES = af.Variable(np.random.default_rng(0).normal(size=(4, 3)), name="s")
+
+
+def chain(n: int, factor: float) -> Any:
+    """Of sines."""
+    y = af.Variable(1.0, name="y")
+    for _ in range(n):
+        y = np.sin(y * factor)
+    return y
+
+
+def all_of(s: Any) -> Any:
+    """A softmax along all axes."""
+    e = np.exp(s)
+    return e / np.sum(e)
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_said_of_a_result_is_so(name: str) -> None:
+    result, said = NAMED[name]
+    node = result()
+    assert re.search(said, str(node.diagnose())), str(node.diagnose())
+
+
+def training_step(w: Any, loss: Any, lr: float, *, passes: int = 1) -> Any:
+    """A step by hand."""
+
+    def step() -> None:
+        z = loss(w)
+        for _ in range(passes):
+            z.backward()
+        with af.no_grad():
+            w.value = w.value - lr * w.grad
+        w.zero_grad()
+
+    return step
+
+
+def test_numbers_that_are_large_infinite_or_complex() -> None:
+    """No warning, no error, no other finding than with others."""
+    grows = "steps are too long for its curvature"
+    for values, loss, lr, passes, said in (
+        ([1.0, np.inf], lambda w: np.sum(w[:1] ** 2), 0.1, 1, "Nothing found"),
+        ([1.0, 2.0], lambda w: np.sum(1e200 * w**2), 3e-200, 1, f"{grows} .*3e-200 is too large"),
+        ([1.0 + 1.0j, 2.0], lambda w: np.sum(np.abs(w) ** 2), 0.1, 1, "Nothing found"),
+        ([1.0 + 1.0j, 2.0], lambda w: np.sum(np.abs(w) ** 2), 3.0, 1, f"{grows} .*of 3 is too large"),
+        ([1.0 + 1.0j, 2.0], lambda w: np.sum(np.abs(w) ** 2), 0.1, 2, "runs twice from"),
+        ([1.0, 2.0], lambda w: np.sum(w * 2.0), 1e-30, 1, "what a step adds is too small"),
+    ):  # fmt: skip
+        found = str(af.diagnose(training_step(af.Variable(values, name="w"), loss, lr, passes=passes)))
+        assert re.search(said, found), found
+
+
+CALLS = {
+    "plain": lambda f: f, "a result": lambda f: lambda w: af.checkpoint(lambda w: f(w)[0])(w).reshape(1),
+    "several results": af.checkpoint, "a result in a result": lambda f: af.checkpoint(af.checkpoint(f)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_that_come_out_of_a_checkpoint(name: str) -> None:
+    w = af.Variable([1.0, 2.0], name="w")
+
+    def loss() -> Any:
+        made = CALLS[name](lambda w: (np.sum(w**2), w * 0.0))(w)
+        return made[0]
+
+    def step() -> None:
+        loss().backward()
+        with af.no_grad():
+            w.value = w.value - 0.01 * w.grad
+
+    assert "gradients of 3.16 (root mean square)" in loss().diagnose().examined
+    assert af.diagnose(step).kinds == ("accumulated",)
+
+
+def test_a_pass_that_starts_at_a_variable() -> None:
+    w = af.Variable([1.0, 2.0], name="w")
+
+    def step() -> None:
+        w.zero_grad()
+        w.backward()
+        np.sum(w**2).backward()
+        with af.no_grad():
+            w.value = w.value - 0.1 * w.grad
+
+    assert not af.diagnose(step)
+
+
 def test_what_advice_names_is_there() -> None:
     for path in (Path(inspect.getfile(Diagnosis)).parent).glob("*.py"):
         for name in re.findall(r"\baf\.((?:\w+\.)*\w+)", path.read_text(encoding="utf-8")):

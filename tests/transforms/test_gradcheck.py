@@ -130,6 +130,66 @@ def test_a_second_derivative_that_is_wrong():
         gradcheck(f, V, order=2)
 
 
+# -- scales ----------------------------------------------------------------------------------------------------------
+
+
+def scaled(name, size, speed, factor):
+    """size · f(speed · x), whose rule is wrong by a factor."""
+    value, slope = {
+        "sin": (np.sin, np.cos), "log": (np.log, lambda x: 1 / x), "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+        "1/x": (lambda x: 1 / x, lambda x: -1 / x**2), "x|x|": (lambda x: x * abs(x), lambda x: 2 * abs(x)),
+    }[name]  # fmt: skip
+    return with_rule(lambda x: size * value(speed * x), lambda g, x: factor * g * size * speed * slope(speed * x))
+
+
+@pytest.mark.parametrize("speed", [1e-12, 1.0, 1e8])
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e20])
+@pytest.mark.parametrize("name", ["sin", "log", "sqrt", "1/x", "x|x|"])
+def test_at_every_scale_what_is_right_passes_and_what_is_wrong_does_not(name, size, speed):
+    x = np.array([0.3, 1.1]) / speed
+    assert gradcheck(scaled(name, size, speed, 1.0), x)
+    for factor in (0.999, 0.0):
+        with pytest.raises(GradcheckError, match="wrong of"):
+            gradcheck(scaled(name, size, speed, factor), x)
+
+
+def test_functions_that_change_within_the_first_step():
+    for f, x in (
+        (np.sin, 1e8), (np.cos, np.array([1e10, -1e9])), (np.arcsin, 1 - 1e-9), (np.tanh, 1e150),
+        (np.log, np.array([1e-8 + 1e-8j])), (np.std, np.array([1.0, 1 + 1e-6, 1 - 1e-6])), (lambda x: x**2, 1e150),
+        (lambda x: x * np.abs(x), 0.0), (lambda x: (x - 1) ** 2, 1.0), (lambda x: np.tanh(1e5 * x), 1e-6),
+    ):  # fmt: skip
+        assert gradcheck(f, x)
+
+
+def test_slopes_that_rounding_hides_are_no_proof():
+    for f in (
+        with_rule(lambda x: 1e12 + x * abs(x), lambda g, x: g * 3 * abs(x)),
+        with_rule(lambda x: 1e12 + x**2, lambda g, x: g * 3 * x),
+        with_rule(lambda x: 1e12 + x**2, lambda g, x: g * 0 * x),
+        lambda x: 1e12 + x * np.abs(x),
+    ):
+        with pytest.raises(GradcheckError, match=r"rounding hides the slopes at (x|input 0)\[0\]"):
+            gradcheck(f, V)
+    assert gradcheck(lambda x: np.maximum(x, 0.0) * 1e6 + 1e6, np.array([1.0, -2.0]))
+    assert gradcheck(lambda x: np.sum(af.special.softmax(x)), V)
+    assert gradcheck(np.sign, V)
+    assert gradcheck(lambda x: 1e8 * np.abs(x) + x, V)
+
+
+def test_where_there_is_no_derivative():
+    for f, x, said in (
+        (np.exp, np.inf, "not finite on both sides of x = inf"), (np.exp, np.array([1.0, np.nan]), "not finite on"),
+        (np.sqrt, 0.0, "not finite on both sides of x = 0"), (lambda x: x**1.5, 0.0, "not finite on both sides"),
+        (np.cbrt, 0.0, "the slope at x = 0 changes with the step"), (np.floor, 2.0, "the slope at x = 2 changes"),
+        (lambda x: 1e-9 * np.abs(x), 0.0, "a kink at x = 0: the slope is -1e-09 to the left and 1e-09 to the right"),
+        (lambda x: np.maximum(x, 1.0), 1 + 1e-7, "a kink within 6e-06 of x = 1"),
+        (np.abs, np.array([0j]), r"a kink at x\[0\] = 0"), (lambda x: np.abs(x - 1e9), 1e9, "a kink at x = 1e"),
+    ):  # fmt: skip
+        with pytest.raises(GradcheckError, match=said):
+            gradcheck(f, x)
+
+
 # -- other findings --------------------------------------------------------------------------------------------------
 
 
@@ -188,6 +248,20 @@ def test_too_few_digits():
         gradcheck(np.exp, np.ones(2, np.complex64))
     with pytest.raises(TypeError, match="nothing to check"):
         gradcheck(lambda x: x * 2, np.arange(3))
+    for dtype in ("float32", "float16", "complex64"):
+        with pytest.raises(GradcheckError, match=f"the result is {dtype}, which has too few digits"):
+            gradcheck(lambda x, dtype=dtype: (x * x).astype(dtype), V)
+
+
+def test_results_that_are_no_numbers():
+    assert gradcheck(lambda x: {"y": x * x, "n": 3, "text": "a", "none": None, "flag": True}, V)
+    assert gradcheck(lambda x: (x * x, np.any(np.greater(x, 1.0)), np.argmax(x)), V, order=2)
+    with pytest.raises(GradcheckError, match="1 wrong of"):
+        gradcheck(lambda x: (with_rule(np.square, lambda g, x: g * x)(x), None), 2.0)
+    with pytest.raises(GradcheckError, match="returns no numbers"):
+        gradcheck(lambda x: None, V)
+    with pytest.raises(ValueError, match="order=0 checks nothing"):
+        gradcheck(np.sin, V, order=0)
 
 
 def no_rule(x):
