@@ -25,6 +25,7 @@ import types
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,8 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
     to find what its objects refer to."""
     referents_of = REFERENTS if referents_of is None else referents_of
-    queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
+    context = [x.getcontext() for x in (sys.modules.get("decimal"),) if x]
+    queue: list[Any] = [*OWN, *context, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
@@ -135,8 +137,12 @@ def referents_by_type(kind: type) -> Referents:
     """How to find what an object of that type refers to, as far as generators may be behind it."""
     if issubclass(kind, (weakref.ref, np.void)):
         return lambda x: (x() if isinstance(x, weakref.ref) else x.base,)
-    if issubclass(kind, CONSTANTS):
+    if issubclass(kind, CONSTANTS) and not kind.__dictoffset__:
         return constant
+    if kind is ContextVar:
+        return lambda x: (x.get(None), *gc.get_referents(x))
+    if issubclass(kind, random.Random) and kind.__module__ != "random":
+        return lambda x: (kind, vars(x))
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
@@ -178,7 +184,7 @@ def of_functions(always: bool) -> Referents:
         has_own = always or own or STORE in code.co_code[::2] or "setattr" in code.co_names
         found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
         if is_users(x):
-            for names in named_objects(x.__globals__, names_in(code)):
+            for names in named_by(x):
                 found.append(names)
                 found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
         return found
@@ -233,6 +239,13 @@ def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             yield from named_objects(vars(value), names - {name})
+
+
+def named_by(f: types.FunctionType) -> Iterator[Globals]:
+    """The same of a function: in its globals, and in modules of the user's that its closure holds."""
+    held = [x for x in gc.get_referents(*(f.__closure__ or ())) if isinstance(x, types.ModuleType)]
+    for scope in (f.__globals__, *[vars(x) for x in held if not is_foreign(x.__name__)]):
+        yield from named_objects(scope, names_in(f.__code__))
 
 
 def codes_of(*roots: Any) -> list[types.CodeType]:

@@ -14,12 +14,14 @@ The call itself comes first, and its result is handed out. The second run begins
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import sys
 import time
 import types
 import warnings
 import weakref
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
 from operator import attrgetter
@@ -28,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import on_host
-from ..backprop.second_runs import is_users, mark, named_objects, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence
+from ..backprop.second_runs import is_users, mark, named_by, reachable
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched
@@ -53,6 +55,10 @@ Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read wha
 # held, and what is named.
 PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
 WORDS = (str, bool, type(None))
+CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
+GROWING = (list, dict, deque, OrderedDict, defaultdict)
+OPEN = ("types", "collections", "weakref", "_thread", "_contextvars")  # modules of Python's whose objects hold others
+LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
@@ -148,8 +154,9 @@ def mark_of(x: Any) -> Any:
 
 def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     """The code of a function and of those that it may call, and texts, flags and classes that may decide about its way:
-    in its closure, defaults and globals that it names, in containers, attributes and methods of the user's objects and
-    classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to ``named``.
+    in its closure, defaults, attributes and globals, in containers, attributes, slots and methods of the user's objects
+    and classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to
+    ``named``.
     """
     found: list[Any] = []
     methods: Named = []
@@ -160,61 +167,114 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
         found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
-            decides = type(there) in WORDS or callable(there) or holds(there)
             if isinstance(x, type):
                 v = next((getattr(there, key) for key in WRAPPED if hasattr(there, key)), there)
             if isinstance(x, type) and type(v) is types.FunctionType:
                 methods.append((read, place, there))
-            elif decides and read is not same_object and there is not f:
+            elif (decides(there) or there is MISSING) and read is not same_object and there is not f:
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
-            elif (callable(v) or holds(v)) and id(v) not in seen and not isinstance(v, NodeRole):
+            elif decides(v) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
-        parts = x if type(x) in (list, dict) else getattr(x, "__dict__", None) if holds(x) else None
-        if parts is not None and len(parts) <= MANY and (parts is not x or len(named) > before):
-            named.append((len, parts, len(parts)))  # there may be more of them later
-    # Methods that are called, and code that is replaced in its function, as by IPython's autoreload.
+        if type(x) is set and (not x or any(map(decides, x))):
+            named.append((frozenset(x).__eq__, x, True))
+        for parts in parts_of(x):
+            if len(parts) <= MANY and (parts is not x or not parts or len(named) > before):
+                named.append((len, parts, len(parts)))  # there may be more of them later
+    # Methods that are called, by Python as well, and code that is replaced in its function, as by IPython's autoreload.
     called = [x for x in queue if type(x) is types.FunctionType]
-    names = {"__call__"}.union(*[names_in(x.__code__) for x in called])
-    named += [note for note in methods if note[1] in names]
+    names = frozenset().union(*[names_in(x.__code__) for x in called])
+    named += [note for note in methods if note[1] in names or note[1][:2] == "__"]
     named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
     return tuple(found)
 
 
+def decides(x: Any) -> bool:
+    """May it decide what a function does, or hold what does?"""
+    return type(x) in WORDS or callable(x) or holds(x)
+
+
 def holds(x: Any) -> bool:
     """Is it a container or an object of the user's, in which functions may be?"""
-    kind = type(x)
-    return kind in (list, tuple, dict, types.SimpleNamespace) or (hasattr(x, "__dict__") and is_users(kind))
+    return isinstance(x, CONTAINERS) or type(x).__module__ in OPEN or is_users(type(x))
+
+
+def parts_of(x: Any) -> list[Any]:
+    """What may have more entries later: a list or a dict itself, the attributes of an object of the user's, or of a
+    class."""
+    own = getattr(x, "__dict__", None) if (is_users(x) if isinstance(x, type) else holds(x)) else None
+    return [*([x] if type(x) in GROWING else []), *([] if own is None else [own])]
 
 
 def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     """Where functions may be in an object: how to read, and where."""
     kind = type(x)
     if kind is types.FunctionType:
-        places: list[Any] = [(same_object, v) for v in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
+        given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+        names = ("__defaults__", "__kwdefaults__") if any(map(decides, given)) else ()
+        places: list[Any] = [(value_at, (weak(x), name)) for name in names]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
-        for each in named_objects(x.__globals__, names_in(x.__code__)) if is_users(x) else ():
-            places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+        if is_users(x):
+            for each in named_by(x):
+                places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+            # Globals that are not there yet, or are Python's own until the user has others.
+            places += [(x.__globals__.get, name) for name in globals_in(x.__code__) - x.__globals__.keys()]
+            places += [(vars(x).get, name) for name in vars(x)]
         return places
-    if kind is types.MethodType:
-        return [(same_object, x.__func__), (same_object, x.__self__)]
+    if kind in (types.MethodType, types.BuiltinMethodType):
+        return [(same_object, getattr(x, "__func__", None)), (same_object, x.__self__)]
     if kind is functools.partial:
         return [(same_object, v) for v in (x.func, *x.args, *x.keywords.values())]
     if isinstance(x, FunctionOfFunction):
         return [(same_object, type(x)), (same_object, x.f)]
-    if kind in (list, tuple):
-        return [(functools.partial(item_of, x), k) for k in range(min(len(x), MANY))]
-    if kind is dict:
-        return [(x.get, key) for key in list(x)[:MANY]]
+    if isinstance(x, weakref.ref):
+        return [(same_object, x())]
+    if kind is ContextVar:
+        return [(x.get, None)]
     if isinstance(x, type):
         own = [
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
         ]
-        return [*own, *[(same_object, base) for base in x.__bases__]] if is_users(x) else []
-    attributes = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
-    return [(same_object, kind), *attributes] if is_users(kind) or kind is types.SimpleNamespace else attributes
+        return [*own, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
+    places = []
+    if isinstance(x, (list, tuple, deque)):
+        base: Any = next(base for base in (list, tuple, deque) if isinstance(x, base))
+        places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
+    elif isinstance(x, (dict, types.MappingProxyType)):
+        get = functools.partial(dict.get, x) if isinstance(x, dict) else x.get
+        places += [(get, key) for key in [*(dict.keys(x) if isinstance(x, dict) else x)][:MANY]]
+    elif isinstance(x, (set, frozenset)):
+        places += [(same_object, v) for v in [*x][:MANY]]
+    places += [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
+    return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
+
+
+def weak(x: Any) -> Any:
+    """``x``, without keeping it alive where that is possible."""
+    with contextlib.suppress(TypeError):
+        return weakref.proxy(x)
+    return x
+
+
+def value_at(place: tuple[Any, str]) -> Any:
+    """What is in a slot of an object; MISSING if nothing is, or if the object is gone."""
+    with contextlib.suppress(ReferenceError):
+        return getattr(*place, MISSING)
+    return MISSING
+
+
+@functools.lru_cache(maxsize=4096)
+def globals_in(code: types.CodeType) -> frozenset[str]:
+    """The names that code, and the functions in it, look up among globals, and then among Python's own."""
+    names, n = set(), 0
+    for instruction, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        n = n << 8 | argument
+        if instruction == LOAD_GLOBAL:
+            names.add(code.co_names[n >> 1])
+        n = n if instruction == EXTENDED else 0
+    return frozenset(names).union(*[globals_in(part) for part in code.co_consts if isinstance(part, types.CodeType)])
 
 
 def same_object(x: Any) -> Any:
@@ -222,9 +282,9 @@ def same_object(x: Any) -> Any:
     return x
 
 
-def item_of(x: Any, k: int) -> Any:
-    """``x[k]``, if it is still there."""
-    return x[k] if k < len(x) else MISSING
+def item_of(base: Any, x: Any, k: int) -> Any:
+    """``x[k]``, if it is still there, as lists, tuples and deques find it."""
+    return base.__getitem__(x, k) if k < base.__len__(x) else MISSING
 
 
 def checked_run(run: Run, *roots: Any) -> Any:
