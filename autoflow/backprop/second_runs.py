@@ -24,7 +24,7 @@ import threading
 import types
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -97,8 +97,7 @@ def reachable(*roots: Any, referents_of: ByType | None = None, limit: int = LIMI
     except immutable objects. The globals of a function appear as :class:`Globals`. ``referents_of``: for each type, how
     to find what its objects refer to."""
     referents_of = REFERENTS if referents_of is None else referents_of
-    context = [x.getcontext() for x in (sys.modules.get("decimal"),) if x]
-    queue: list[Any] = [*OWN, *context, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
+    queue: list[Any] = [*OWN, *map(holder_of_state, [x for x in roots if not isinstance(x, CONSTANTS)])]
     seen = {id(x) for x in queue}
     for x in queue:
         for child in referents_of[type(x)](x):
@@ -232,20 +231,24 @@ def is_users(x: Any) -> bool:
     return (module is None or type(module) is str) and not is_foreign(module)
 
 
-def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:
+def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Globals]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
-    yield Globals(namespace, names)
+    found = [Globals(namespace, names)]
     for name in names & namespace.keys():
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
-            yield from named_objects(vars(value), names - {name})
+            found += named_objects(vars(value), names - {name})
+    return found
 
 
-def named_by(f: types.FunctionType) -> Iterator[Globals]:
+def named_by(f: types.FunctionType) -> list[Globals]:
     """The same of a function: in its globals, and in modules of the user's that its closure holds."""
-    held = [x for x in gc.get_referents(*(f.__closure__ or ())) if isinstance(x, types.ModuleType)]
-    for scope in (f.__globals__, *[vars(x) for x in held if not is_foreign(x.__name__)]):
-        yield from named_objects(scope, names_in(f.__code__))
+    names = names_in(f.__code__)
+    found = named_objects(f.__globals__, names)
+    for x in gc.get_referents(*f.__closure__) if f.__closure__ else ():
+        if type(x) is types.ModuleType and not is_foreign(x.__name__):
+            found += named_objects(vars(x), names)
+    return found
 
 
 def codes_of(*roots: Any) -> list[types.CodeType]:

@@ -58,6 +58,7 @@ SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
+OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
@@ -82,6 +83,8 @@ class Snapshot:
         for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
+        if (decimal := sys.modules.get("decimal")) is not None:
+            self.keep(DECIMAL, decimal.getcontext())
         alive = [ref() for ref in KINDS.valuerefs()]  # a list: other threads may make new kinds meanwhile
         self.kinds = {x: x.tick.__self__.__length_hint__() for x in alive if x and hasattr(x.tick, "__self__")}
 
@@ -108,11 +111,12 @@ class Snapshot:
 
     def note_array(self, x: Array) -> None:
         """Note the numbers of an array, or that it is too large for a copy."""
-        if isinstance(x, np.ndarray):
-            self.keep(FLAG, x)
+        is_small = is_locked(x) or self.has_room(x)
+        if isinstance(x, np.ndarray) and is_small:
+            self.notes.append((FLAG, x, x.flags.writeable))
         if is_locked(x):
             return
-        if self.has_room(x):
+        if is_small:
             self.notes.append((ARRAY, x, x.copy(order="K")))
         elif isinstance(x, np.ndarray):
             self.large.append(x)
@@ -239,7 +243,7 @@ class Trial(Snapshot):
         if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found if draws else found[len(second_runs.OWN) :]:
-            if (note := NOTES[type(x)]) is not None:
+            if type(x) is not types.FunctionType and (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
 
@@ -409,14 +413,10 @@ def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> N
     refill_mapping(*state)
 
 
-def refill_function(f: types.FunctionType, state: Any) -> None:
-    """Restore a function's code and defaults."""
-    f.__code__, f.__defaults__, f.__kwdefaults__ = state
-
-
-def refill_exception(x: BaseException, state: Any) -> None:
-    """Restore the arguments of an exception."""
-    x.args = state
+def refill_named(names: tuple[str, ...], x: Any, state: tuple[Any, ...]) -> None:
+    """Restore the attributes of these names."""
+    for name, value in zip(names, state, strict=True):
+        setattr(x, name, value)
 
 
 def content_of(x: Any) -> Any:
@@ -454,7 +454,7 @@ ATTRIBUTES = Kind(
     lambda a, b: a[0] is b[0] and same_objects(a[1], b[1]),
 )  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
-DECIMAL = Kind(lambda x: x.__reduce__()[1], lambda x, state: x.__init__(*state), operator.eq)
+DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(
@@ -473,10 +473,8 @@ KINDS_OF: list[tuple[Any, Kind]] = [
     (types.CellType, Kind(
         lambda x: [cell_value(x)], lambda x, s: refill_slot((x, "cell_contents"), s), same_objects
     )),
-    (types.FunctionType, Kind(
-        operator.attrgetter("__code__", "__defaults__", "__kwdefaults__"), refill_function, same_objects
-    )),
-    (BaseException, Kind(operator.attrgetter("args"), refill_exception, operator.is_)),
+    *[(kind, Kind(operator.attrgetter(*names), functools.partial(refill_named, names), same_objects))
+      for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],
     *[(base, Kind(content_of, functools.partial(refill_file, base), operator.eq))
       for base in (io.StringIO, io.BytesIO)],
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),

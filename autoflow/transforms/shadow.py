@@ -48,7 +48,14 @@ LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there 
 NEAR = (19, 30)  # for ``modes().shadow``
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
-Proofs = dict[Any, set[int | None]]
+
+
+class Proofs(dict[Any, "set[int | None]"]):
+    """What is proved of a function: kind of arguments -> numbers of operations; None among them: look again."""
+
+    __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
+
+
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
 # The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
@@ -90,7 +97,7 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result, None
     given = (args, options) if options else args
-    proofs, kind = ({}, None) if always else (proofs_of(f, memory), pytree.kind_of(given))
+    proofs, kind = (Proofs(), None) if always else (proofs_of(f, memory), pytree.kind_of(given, kind_of_object))
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
@@ -104,8 +111,8 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
 
 
 def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
-    """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
-    None among them: look again. ``memory`` gets what ``evaluation.py:known_counts`` compares."""
+    """What is proved of a function, or of another one with the same code. ``memory`` gets what
+    ``evaluation.py:known_counts`` compares."""
     beside: Any = None
     cells = (type(f) is types.FunctionType and f.__closure__) or ()
     held, holder = [*map(cell_value, cells)], f
@@ -131,11 +138,16 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     for kept in (OF_CODE, PROVED):
         if len(kept) > MOST:
             kept.clear()
-    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
+    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, Proofs()))
     forget = PROVED.pop
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
         PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
     return proofs
+
+
+def kind_of_object(x: Any) -> Any:
+    """What two arguments that are functions, objects, sets ... must have in common to be proved by one of them."""
+    return x if isinstance(x, types.ModuleType) else proofs_of(x) if decides(x) else type(x)
 
 
 def mark_of(x: Any) -> Any:
@@ -163,8 +175,7 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     queue, seen = [f], {id(f)}
     for x in queue:
         before = len(named)
-        is_kind = isinstance(x, type) or not holds(x)
-        found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
+        found.append(code_of(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
             if isinstance(x, type):
@@ -189,6 +200,17 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     named += [note for note in methods if note[1] in names or note[1][:2] == "__"]
     named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
     return tuple(found)
+
+
+def code_of(x: Any) -> Any:
+    """What stands for an object, but for what is found in it: the code of a function, a class or a function in C
+    itself, of others the class."""
+    if type(x) is types.FunctionType:
+        return x.__code__
+    if type(x) is types.BuiltinMethodType and not isinstance(x.__self__, types.ModuleType):
+        return x.__qualname__
+    is_one = isinstance(x, type) or (hasattr(x, "__name__") and not holds(x) and type(x) is not types.MethodType)
+    return x if is_one and not isinstance(x, FunctionOfFunction) else type(x)
 
 
 def decides(x: Any) -> bool:
@@ -377,7 +399,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options)))
+    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options), kind_of_object))
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 

@@ -7,7 +7,9 @@ import array
 import collections
 import contextvars
 import ctypes
+import dataclasses
 import decimal
+import enum
 import functools
 import io
 import itertools
@@ -396,9 +398,9 @@ def counting(f: Any) -> tuple[Any, Any]:
     """``f``, and a count of its runs that no snapshot puts back."""
     total = Kept(0)
 
-    def counted(v: Any) -> Any:
+    def counted(*args: Any, **options: Any) -> Any:
         total[0] += 1
-        return f(v)
+        return f(*args, **options)
 
     return counted, total
 
@@ -660,6 +662,66 @@ def test_a_text_or_a_flag_may_choose(healthy: Any, sick: Any) -> None:
         af.grad(f)(V, healthy)
     with pytest.raises(LostGradientError):
         af.grad(f)(V, sick)
+
+
+class Choice(enum.Enum):
+    """A choice that has a name."""
+
+    HEALTHY = 1
+    SICK = 2
+
+
+@dataclasses.dataclass
+class Settings:
+    """A choice in a field."""
+
+    how: Any
+
+
+def healthy(v: Any) -> Any:
+    return np.sin(v)
+
+
+def sick(v: Any) -> Any:
+    return np.asarray(np.sin(v))
+
+
+# Arguments: how a function of one argument is given, and how it is found there.
+GIVEN: dict[str, Any] = {
+    "itself": (lambda f: f, lambda a: a),
+    "a closure": (lambda f: lambda v: f(v), lambda a: a),
+    "a default": (lambda f: lambda v, f=f: f(v), lambda a: a),
+    "a partial": (functools.partial, lambda a: a),
+    "an object": (Holder, lambda a: a),
+    "an attribute": (Holder, lambda a: a.f),
+    "a method": (lambda f: Holder(f).__call__, lambda a: a),
+    "a namespace": (lambda f: types.SimpleNamespace(f=f), lambda a: a.f),
+    "a dataclass": (Settings, lambda a: a.how),
+    "a list": (lambda f: [f], lambda a: a[0]),
+    "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
+    "a set": (lambda f: {f}, lambda a: next(iter(a))),
+    "a mapping proxy": (lambda f: types.MappingProxyType({"f": f}), lambda a: a["f"]),
+    "a class": (functools.cache(lambda f: type("Made", (), {"f": staticmethod(f)})), lambda a: a.f),
+    "an enumeration": (
+        lambda f: Choice.SICK if f is sick else Choice.HEALTHY, lambda a: sick if a is Choice.SICK else healthy,
+    ),
+    "bytes": (lambda f: f.__name__.encode(), lambda a: {b"sick": sick}.get(a, healthy)),
+    "a flag of NumPy's": (lambda f: np.bool_(f is sick), lambda a: sick if a else healthy),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_another_function_among_the_arguments_is_looked_at(name: str) -> None:
+    give, find = GIVEN[name]
+    f, runs = counting(lambda v, how: np.sum(find(how)(v)) + np.sum(v))
+    g = af.grad(f)
+    for k in range(3):
+        g(V, give(healthy))
+        assert runs[0] == k + 2  # one that is made anew is the same
+    with pytest.raises(LostGradientError):
+        g(V, give(sick))
+    with pytest.raises(LostGradientError):
+        g(V, how=give(sick))
 
 
 def test_another_number_of_operations_is_looked_at_again() -> None:
