@@ -34,7 +34,8 @@ from ..backprop.second_runs import is_users, mark, named_by, reachable
 from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
-from ..base.modes import OTHER, TRUE, modes, switched
+from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
+from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
@@ -350,7 +351,13 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore(shared)
-        result, found = context.copy().run(switched(**{"listeners": (), **changes}, shadow=shadow).call, gathered, run)
+        # Nodes that other threads make meanwhile: those that were there before see no shadow.
+        others, start = list[Any](), now()
+        with switched_elsewhere(0 if shared else shadow, (others.append,) if shared else ()):
+            run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
+            result, found = context.copy().run(run_again, gathered, run)
+        if any([r.number > start for r in records_of(others) & records_of(result)]):
+            raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
@@ -380,7 +387,8 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     finally:
         after.restore(shared)
     if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
-        unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
+        unproved(roots, "cannot run twice, computes in a thread that was there before, or compares numbers that it "
+                        "reads without asking the node")  # fmt: skip
     return result, True
 
 
@@ -511,10 +519,14 @@ def numbers_with_gradient(z: Any) -> list[Any]:
     return [np.array(on_host(value_of(x))) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 
 
+def records_of(z: Any) -> set[Any]:
+    """The records from which the results were computed."""
+    return {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
+
+
 def size_of_graph(z: Any) -> int:
     """The bytes that are kept for the way back from the results; views and data count in full."""
-    records = {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
-    saved = {id(x): x for r in records for x in getattr(r, "saved", ())}
+    saved = {id(x): x for r in records_of(z) for x in getattr(r, "saved", ())}
     return sum([getattr(x, "nbytes", 0) for x in saved.values() if not isinstance(x, type)])
 
 
