@@ -162,7 +162,8 @@ def mark_of(x: Any) -> Any:
     if kind in (list, tuple) and len(x) <= MANY:
         marks = [*map(mark_of, x)]
         return None if None in marks else (kind, marks)
-    return x.__code__ if type(x) is types.FunctionType and not (x.__closure__ or x.__defaults__) else None
+    is_alone = kind is types.FunctionType and not (x.__closure__ or x.__defaults__ or x.__kwdefaults__)
+    return x.__code__ if is_alone else None
 
 
 def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
