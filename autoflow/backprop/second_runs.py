@@ -24,7 +24,8 @@ import threading
 import types
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,12 @@ def referents_by_type(kind: type) -> Referents:
     """How to find what an object of that type refers to, as far as generators may be behind it."""
     if issubclass(kind, (weakref.ref, np.void)):
         return lambda x: (x() if isinstance(x, weakref.ref) else x.base,)
-    if issubclass(kind, CONSTANTS):
+    if issubclass(kind, CONSTANTS) and not kind.__dictoffset__:
         return constant
+    if kind is ContextVar:
+        return lambda x: (x.get(None), *gc.get_referents(x))
+    if issubclass(kind, random.Random) and kind.__module__ != "random":
+        return lambda x: (kind, vars(x))
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
@@ -179,7 +184,7 @@ def of_functions(always: bool) -> Referents:
         has_own = always or own or STORE in code.co_code[::2] or "setattr" in code.co_names
         found = [x.__closure__, x.__defaults__, x.__kwdefaults__, own if has_own else None]
         if is_users(x):
-            for names in named_objects(x.__globals__, names_in(code)):
+            for names in named_by(x):
                 found.append(names)
                 found += [v for v in names.values().values() if not isinstance(v, types.ModuleType)]
         return found
@@ -227,13 +232,24 @@ def is_users(x: Any) -> bool:
     return (module is None or type(module) is str) and not is_foreign(module)
 
 
-def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> Iterator[Globals]:
+def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Globals]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
-    yield Globals(namespace, names)
+    found = [Globals(namespace, names)]
     for name in names & namespace.keys():
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
-            yield from named_objects(vars(value), names - {name})
+            found += named_objects(vars(value), names - {name})
+    return found
+
+
+def named_by(f: types.FunctionType) -> list[Globals]:
+    """The same of a function: in its globals, and in modules of the user's that its closure holds."""
+    names = names_in(f.__code__)
+    found = named_objects(f.__globals__, names)
+    for x in gc.get_referents(*f.__closure__) if f.__closure__ else ():
+        if type(x) is types.ModuleType and not is_foreign(x.__name__):
+            found += named_objects(vars(x), names)
+    return found
 
 
 def codes_of(*roots: Any) -> list[types.CodeType]:

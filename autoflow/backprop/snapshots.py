@@ -6,17 +6,18 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
                         (on a device, where nothing is read-only, ``is_whole`` is False then)
     nodes from outside  their numbers, gradient and name, and the log of writes into their memory
-    lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures and the globals that are named
-    random generators   their states
+    lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures, defaults and code of
+                        functions, and the globals that are named
+    random generators   their states; so, too, texts and bytes in memory (``io.StringIO``), and decimal contexts
     default names       the running numbers in ``add_0``, ``add_1``
 
 Objects of Python's library, of NumPy and of other packages count like the user's; what other threads use (threads,
 pools, loggers) is left alone. An iterator, an open file and a queue cannot be put back: :meth:`Snapshot.has_moved`
 says that one has moved on, or that its position cannot be seen. What is not seen: files that the function opens,
-sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, the defaults of a function,
-``globals()["n"]``, an array that is read-only before and after or has another size, the state of libraries written in
-C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one) are put
-back by ``transforms/shadow.py``, where the second run has the context of the first.
+sockets, ``os.environ`` and other settings of the whole process, hits of an ``lru_cache``, ``globals()["n"]``, the name
+and the bases of a class, an array that is read-only before and after or has another size, the state of libraries
+written in C, memory that is shared with nothing that the function reaches. Context variables (``np.errstate`` is one)
+are put back by ``transforms/shadow.py``, where the second run has the context of the first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import array
 import ctypes
 import functools
 import gc
+import io
 import logging
 import operator
 import os
@@ -51,11 +53,12 @@ from ..table import blocks
 from . import second_runs
 
 # Of themselves they have nothing to note.
-SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *second_runs.IN_C)
+SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
+OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
 
@@ -80,6 +83,8 @@ class Snapshot:
         for x in found:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
+        if (decimal := sys.modules.get("decimal")) is not None:
+            self.keep(DECIMAL, decimal.getcontext())
         alive = [ref() for ref in KINDS.valuerefs()]  # a list: other threads may make new kinds meanwhile
         self.kinds = {x: x.tick.__self__.__length_hint__() for x in alive if x and hasattr(x.tick, "__self__")}
 
@@ -90,10 +95,15 @@ class Snapshot:
 
     def note_attributes(self, x: Any, slots: list[str]) -> None:
         """Note the attributes of any other object."""
-        if type(attributes := getattr(x, "__dict__", None)) is dict:
-            self.keep(DICT, attributes)
+        if type(getattr(x, "__dict__", None)) is dict:
+            self.keep(ATTRIBUTES, x)
         for slot in slots:
             self.keep(SLOT, (x, slot))
+
+    def note_with_attributes(self, x: Any, how: Kind, slots: list[str]) -> None:
+        """Note an object of a class that is derived from a kind of container, generator ..."""
+        self.keep(how, x)
+        self.note_attributes(x, slots)
 
     def keep(self, kind: Kind, place: Any) -> None:
         """Note the state of a place."""
@@ -101,9 +111,12 @@ class Snapshot:
 
     def note_array(self, x: Array) -> None:
         """Note the numbers of an array, or that it is too large for a copy."""
+        is_small = is_locked(x) or self.has_room(x)
+        if isinstance(x, np.ndarray) and is_small:
+            self.notes.append((FLAG, x, x.flags.writeable))
         if is_locked(x):
             return
-        if self.has_room(x):
+        if is_small:
             self.notes.append((ARRAY, x, x.copy(order="K")))
         elif isinstance(x, np.ndarray):
             self.large.append(x)
@@ -167,10 +180,12 @@ class Snapshot:
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
     """How a snapshot notes objects of a type; None if they have nothing to note."""
-    for types_, how in KINDS_OF:
+    for types_, how in [*KINDS_OF, (getattr(sys.modules.get("decimal"), "Context", ()), DECIMAL)]:
         if issubclass(kind, types_):
-            read = dict.copy if kind is dict else how.read
-            return lambda s, x: s.notes.append((how, x, read(x)))
+            read, slots = dict.copy if kind is dict else how.read, slots_of(kind)
+            if kind is types_ or (type(types_) is tuple and kind in types_) or not (slots or kind.__dictoffset__):
+                return lambda s, x: s.notes.append((how, x, read(x)))
+            return functools.partial(Snapshot.note_with_attributes, how=how, slots=slots)
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
     if issubclass(kind, np.ndarray) or is_array(kind):
@@ -179,7 +194,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
         return lambda s, x: s.keep(CLASS, x) if second_runs.is_users(x) else None
     if is_iterator(kind):  # type: ignore[arg-type]  # classes can be hashed
         return Snapshot.note_iterator
-    if issubclass(kind, SILENT) or second_runs.is_busy(kind):
+    if kind is tuple or issubclass(kind, SILENT) or second_runs.is_busy(kind):
         return None
     return functools.partial(Snapshot.note_attributes, slots=slots_of(kind))
 
@@ -228,7 +243,7 @@ class Trial(Snapshot):
         if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found if draws else found[len(second_runs.OWN) :]:
-            if (note := NOTES[type(x)]) is not None:
+            if type(x) is not types.FunctionType and (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
 
@@ -305,19 +320,27 @@ def memory_of(bits: Any) -> Any:
 
 
 def refill_array(x: Array, state: Array) -> None:
-    """Restore shape and numbers."""
+    """Restore dtype, shape and numbers."""
     locked = is_locked(x)
     with suppress(ValueError):  # memory that is not ours to write
         if locked:
             x.flags.writeable = True
-        if x.size == state.size and x.shape != state.shape:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # NumPy 2.5 would rather have a view, but this is the user's array
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy 2.5 would rather have a view, but this is the user's array
+            if x.dtype != state.dtype:
+                x.dtype = state.dtype
+            if x.size == state.size and x.shape != state.shape:
                 x.shape = state.shape
         if x.shape == state.shape and x.dtype == state.dtype:
             np.copyto(x, state)
         if locked:
             x.flags.writeable = False
+
+
+def refill_flag(x: np.ndarray, state: bool) -> None:
+    """Let an array be read-only again, or no longer."""
+    with suppress(ValueError):
+        x.flags.writeable = state
 
 
 def is_array(kind: type) -> bool:
@@ -383,6 +406,32 @@ def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     return False
 
 
+def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """Restore the dict of an object's attributes, which may have been replaced, and what is in it."""
+    if x.__dict__ is not state[0]:
+        x.__dict__ = state[0]
+    refill_mapping(*state)
+
+
+def refill_named(names: tuple[str, ...], x: Any, state: tuple[Any, ...]) -> None:
+    """Restore the attributes of these names."""
+    for name, value in zip(names, state, strict=True):
+        setattr(x, name, value)
+
+
+def content_of(x: Any) -> Any:
+    """The text or bytes in a file in memory, and its position; None if it is closed."""
+    return None if x.closed else x.__getstate__()[:-1]
+
+
+def refill_file(base: Any, x: Any, state: Any) -> bool:
+    """Restore a file in memory, unless it has been closed, or others look into it."""
+    with suppress(BufferError, ValueError, TypeError):
+        base.__setstate__(x, (*state, None))
+        return True
+    return False
+
+
 def same_objects(a: Any, b: Any) -> bool:
     """Are these dicts or lists of the same objects in the same order?"""
     if type(a) is dict:
@@ -397,9 +446,15 @@ def same_numbers(x: Array, state: Array) -> bool:
     return bool(np.array_equal(x, state, equal_nan=x.dtype.kind in "fc"))
 
 
+FLAG = Kind(lambda x: x.flags.writeable, refill_flag, operator.is_)
 ARRAY = Kind(lambda x: x, refill_array, same_numbers)
 DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
+ATTRIBUTES = Kind(
+    lambda x: (vars(x), dict(vars(x))), refill_attributes,
+    lambda a, b: a[0] is b[0] and same_objects(a[1], b[1]),
+)  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
+DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(
@@ -418,6 +473,10 @@ KINDS_OF: list[tuple[Any, Kind]] = [
     (types.CellType, Kind(
         lambda x: [cell_value(x)], lambda x, s: refill_slot((x, "cell_contents"), s), same_objects
     )),
+    *[(kind, Kind(operator.attrgetter(*names), functools.partial(refill_named, names), same_objects))
+      for kind, names in ((types.FunctionType, OF_FUNCTIONS), (BaseException, ("args", "__traceback__")))],
+    *[(base, Kind(content_of, functools.partial(refill_file, base), operator.eq))
+      for base in (io.StringIO, io.BytesIO)],
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
     (second_runs.GENERATORS, Kind(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
     (np.random.SeedSequence, Kind(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),

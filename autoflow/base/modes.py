@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -86,8 +87,23 @@ def replace(before: Modes, **changes: Any) -> Modes:
     return made
 
 
-MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=Modes())  # noqa: B039 - it is frozen
+DEFAULT = Modes()  # what threads begin with
+MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=DEFAULT)
 modes = MODES.get
+
+
+@contextmanager
+def switched_elsewhere(shadow: int, listeners: tuple[Callable[[Any], None], ...]) -> Iterator[None]:
+    """In the block, threads without switches of their own have these, with more listeners; this one has its own."""
+    try:
+        SETTERS["shadow"](DEFAULT, shadow)
+        SETTERS["listeners"](DEFAULT, (*DEFAULT.listeners, *listeners))
+        DEFAULT.__post_init__()
+        yield
+    finally:
+        SETTERS["shadow"](DEFAULT, 0)
+        SETTERS["listeners"](DEFAULT, tuple([x for x in DEFAULT.listeners if x not in listeners]))
+        DEFAULT.__post_init__()
 
 
 def announce(event: str, who: Any, variables: Any) -> None:

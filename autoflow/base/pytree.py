@@ -41,17 +41,21 @@ def is_number(x: Any) -> bool:
     return kind in ("i", "u", "f", "c")
 
 
-def kind_of(x: Any) -> Any:
-    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags."""
+def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
+    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags.
+    ``of_object``: the same of what is none of these, such as a function."""
     kind = type(x)
-    if kind is str or kind is bool:
+    if kind in (str, bool, bytes, np.bool_):
         return x
     if kind is tuple or kind is list:
-        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v) for v in x])
+        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v, of_object) for v in x])
     if kind is dict:
-        return tuple([(k, kind_of(v)) for k, v in x.items()])
-    dtype = getattr(x, "dtype", None)
-    return kind if dtype is None else (x.shape, dtype)
+        return tuple([(k, kind_of(v, of_object)) for k, v in x.items()])
+    if kind in (float, int, complex, type(None)):
+        return kind
+    if (dtype := getattr(x, "dtype", None)) is not None:
+        return x.shape, dtype
+    return (kind, *[kind_of(v, of_object) for v in branches(x)]) if is_container(x) else of_object(x)
 
 
 def children(tree: Any) -> list[tuple[str, Any]]:

@@ -32,6 +32,7 @@ from ..rules.structure import astype, cast, flatten
 from ..table.indexing import getitem
 from ..table.table import Rule
 from . import node_methods
+from .callers import is_users
 from .node_methods import NodeMethods
 from .recording import apply, compute_one
 
@@ -361,7 +362,9 @@ def plain_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if any(map(advise, options)):
             refuse_keywords(name, options)
-        x = plain_view(self) if modes().shadow == TAKEN else value_of(self)
+        shadow = modes().shadow  # in a proof the numbers are those of the memory, where a library takes them
+        taken = shadow == TAKEN or (shadow and name in ("item", "tolist") and not is_users(sys._getframe(1)))
+        x = plain_view(self) if taken else value_of(self)
         return getattr(x, name)(*value_of(args), **{k: value_of(v) for k, v in options.items()})
 
     method.__name__, method.__doc__ = name, f"ndarray.{name} of the numbers: a plain result, without a gradient."

@@ -32,11 +32,12 @@ from ..nodes.nodes import (
     NodeRole,
     Variable,
     VariableRole,
+    memory_of,
     named_as,
     plain_view,
     value_of,
 )
-from .callers import check_taker
+from .callers import check_taker, is_users
 
 if TYPE_CHECKING:
     from ..backprop.hooks import Handle, Hook
@@ -74,7 +75,8 @@ def number(x: Any, kind: Any) -> Any:
     switches = modes()
     if switches.recording and getattr(x, "requires_grad", False):
         on_purpose = check_taker(x, kind, switches.strict)
-        if switches.shadow == TAKEN or (switches.shadow and not on_purpose):  # by a function in C, which computes
+        # By a function in C, which computes, or by a library, of which one cannot say what it does.
+        if switches.shadow and not (on_purpose and switches.shadow != TAKEN and is_users(sys._getframe(2))):
             return kind(plain_view(x))
     return kind(value_of(x))
 
@@ -89,7 +91,7 @@ def copy_node(x: Any, frame: Any) -> Any:
     own = isinstance(x, VariableRole) and getattr(x, "_live", None) is not ARGUMENT
     if x.requires_grad and (carries_nodes(who) or not (own or wants_numbers(who))):
         return np.copy(x)
-    return restore(*state(x))
+    return restore(*state(x)) if own else restore(False, memory_of(x), x.name)
 
 
 class Protocol:

@@ -71,7 +71,7 @@ def operand(x: Any) -> Operand:
     kind = type(x)
     if isinstance(x, NodeRole):
         if not hasattr(x, "_value"):
-            again = None if wants_numbers(versions.calling_module()) else as_reshape_of_base(x)
+            again = as_reshape_of_base(x)
             return Operand(orphan_numbers(x), None, None, True) if again is None else operand(again)
         if kind is Operation or (kind is View and x._record.number > versions.latest[0]):  # no write since
             is_mutable = kind is View and (x._value.nbytes <= versions.COPY_BYTES or is_lent(x))
@@ -109,9 +109,10 @@ def split_inputs(inputs: Sequence[Any]) -> Gathered:
 
 def as_reshape_of_base(x: Any) -> Any:
     """What NumPy made of a node in C, if it only put axes of length 1 before the node's own, as ``np.c_[x, y]`` and
-    ``np.r_`` do: that is a reshape. None for all other arrays made there."""
+    ``np.r_`` do: that is a reshape. None for all other arrays made there, and for a library that wants numbers."""
     base: Any = x.base
-    if isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value"):
+    is_of_node = isinstance(x, np.ndarray) and hasattr(base, "family") and hasattr(base, "_value")
+    if is_of_node and not wants_numbers(versions.calling_module()):
         new = x.ndim - base.ndim
         same_memory = x.__array_interface__["data"][0] == base.__array_interface__["data"][0]
         if x.shape == (1,) * new + base.shape and x.strides[new:] == base.strides and same_memory:
@@ -231,6 +232,8 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
             return apply_one(rule, x, x._record, inputs)
         if type(x) is Variable and getattr(x, "_live", False):
             return apply_one(rule, x, x, inputs)
+        if isinstance(x, NodeRole) and not hasattr(x, "_value") and (again := as_reshape_of_base(x)) is not None:
+            return apply(rule, (again, *inputs[1:]))
     if rule.variadic:
         arrays = tuple(inputs[0])
         inputs, rule = (*arrays, *inputs[1:]), rule.of_arity(len(arrays))

@@ -134,7 +134,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
     ):  # fmt: skip
         return None
     is_one = len(args) == 1 and not options and type(x := args[0]) is np.ndarray  # most often
-    counts = proofs.get(((x.shape, x.dtype),) if is_one else pytree.kind_of((args, options) if options else args))
+    given = (args, options) if options else args
+    counts = proofs.get(((x.shape, x.dtype),) if is_one else pytree.kind_of(given, prover("kind_of_object")))
     return None if counts is None or None in counts else counts
 
 

@@ -14,12 +14,14 @@ The call itself comes first, and its result is handed out. The second run begins
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import sys
 import time
 import types
 import warnings
 import weakref
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, copy_context
 from operator import attrgetter
@@ -28,11 +30,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import on_host
-from ..backprop.second_runs import is_users, mark, named_objects, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence
+from ..backprop.second_runs import is_users, mark, named_by, reachable
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
-from ..base.modes import OTHER, TRUE, modes, switched
+from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
+from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
@@ -46,13 +49,24 @@ LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there 
 NEAR = (19, 30)  # for ``modes().shadow``
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
-Proofs = dict[Any, set[int | None]]
+
+
+class Proofs(dict[Any, "set[int | None]"]):
+    """What is proved of a function: kind of arguments -> numbers of operations; None among them: look again."""
+
+    __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
+
+
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
 # The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
 # held, and what is named.
 PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
 WORDS = (str, bool, type(None))
+CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
+GROWING = (list, dict, deque, OrderedDict, defaultdict)
+OPEN = ("types", "collections", "weakref", "_thread", "_contextvars")  # modules of Python's whose objects hold others
+LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
 MANY = 100  # elements of a container that are looked at
@@ -84,7 +98,7 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
             found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result, None
     given = (args, options) if options else args
-    proofs, kind = ({}, None) if always else (proofs_of(f, memory), pytree.kind_of(given))
+    proofs, kind = (Proofs(), None) if always else (proofs_of(f, memory), pytree.kind_of(given, kind_of_object))
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
@@ -98,8 +112,8 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
 
 
 def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
-    """What is proved of a function, or of another one with the same code: kind of arguments -> numbers of operations;
-    None among them: look again. ``memory`` gets what ``evaluation.py:known_counts`` compares."""
+    """What is proved of a function, or of another one with the same code. ``memory`` gets what
+    ``evaluation.py:known_counts`` compares."""
     beside: Any = None
     cells = (type(f) is types.FunctionType and f.__closure__) or ()
     held, holder = [*map(cell_value, cells)], f
@@ -125,11 +139,16 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     for kept in (OF_CODE, PROVED):
         if len(kept) > MOST:
             kept.clear()
-    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, {}))
+    _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, Proofs()))
     forget = PROVED.pop
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
         PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
     return proofs
+
+
+def kind_of_object(x: Any) -> Any:
+    """What two arguments that are functions, objects, sets ... must have in common to be proved by one of them."""
+    return x if isinstance(x, types.ModuleType) else proofs_of(x) if decides(x) else type(x)
 
 
 def mark_of(x: Any) -> Any:
@@ -143,78 +162,143 @@ def mark_of(x: Any) -> Any:
     if kind in (list, tuple) and len(x) <= MANY:
         marks = [*map(mark_of, x)]
         return None if None in marks else (kind, marks)
-    return x.__code__ if type(x) is types.FunctionType and not (x.__closure__ or x.__defaults__) else None
+    is_alone = kind is types.FunctionType and not (x.__closure__ or x.__defaults__ or x.__kwdefaults__)
+    return x.__code__ if is_alone else None
 
 
 def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     """The code of a function and of those that it may call, and texts, flags and classes that may decide about its way:
-    in its closure, defaults and globals that it names, in containers, attributes and methods of the user's objects and
-    classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to ``named``.
+    in its closure, defaults, attributes and globals, in containers, attributes, slots and methods of the user's objects
+    and classes, in ``partial``. What can be another one later, in a notebook whose cells run again, is added to
+    ``named``.
     """
     found: list[Any] = []
     methods: Named = []
     queue, seen = [f], {id(f)}
     for x in queue:
         before = len(named)
-        is_kind = isinstance(x, type) or not holds(x)
-        found.append(x.__code__ if type(x) is types.FunctionType else x if is_kind else type(x))
+        found.append(code_of(x))
         for read, place in places_in(x) if len(queue) < HELD else ():
             v = there = read(place)
-            decides = type(there) in WORDS or callable(there) or holds(there)
             if isinstance(x, type):
                 v = next((getattr(there, key) for key in WRAPPED if hasattr(there, key)), there)
             if isinstance(x, type) and type(v) is types.FunctionType:
                 methods.append((read, place, there))
-            elif decides and read is not same_object and there is not f:
+            elif (decides(there) or there is MISSING) and read is not same_object and there is not f:
                 named.append((read, place, there))
             if type(v) in WORDS:
                 found.append(v)
-            elif (callable(v) or holds(v)) and id(v) not in seen and not isinstance(v, NodeRole):
+            elif decides(v) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
-        parts = x if type(x) in (list, dict) else getattr(x, "__dict__", None) if holds(x) else None
-        if parts is not None and len(parts) <= MANY and (parts is not x or len(named) > before):
-            named.append((len, parts, len(parts)))  # there may be more of them later
-    # Methods that are called, and code that is replaced in its function, as by IPython's autoreload.
+        if type(x) is set and (not x or any(map(decides, x))):
+            named.append((frozenset(x).__eq__, x, True))
+        for parts in parts_of(x):
+            if len(parts) <= MANY and (parts is not x or not parts or len(named) > before):
+                named.append((len, parts, len(parts)))  # there may be more of them later
+    # Methods that are called, by Python as well, and code that is replaced in its function, as by IPython's autoreload.
     called = [x for x in queue if type(x) is types.FunctionType]
-    names = {"__call__"}.union(*[names_in(x.__code__) for x in called])
-    named += [note for note in methods if note[1] in names]
+    names = frozenset().union(*[names_in(x.__code__) for x in called])
+    named += [note for note in methods if note[1] in names or note[1][:2] == "__"]
     named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
     return tuple(found)
 
 
+def code_of(x: Any) -> Any:
+    """What stands for an object, but for what is found in it: the code of a function, a class or a function in C
+    itself, of others the class."""
+    if type(x) is types.FunctionType:
+        return x.__code__
+    if type(x) is types.BuiltinMethodType and not isinstance(x.__self__, types.ModuleType):
+        return x.__qualname__
+    is_one = isinstance(x, type) or (hasattr(x, "__name__") and not holds(x) and type(x) is not types.MethodType)
+    return x if is_one and not isinstance(x, FunctionOfFunction) else type(x)
+
+
+def decides(x: Any) -> bool:
+    """May it decide what a function does, or hold what does?"""
+    return type(x) in WORDS or callable(x) or holds(x)
+
+
 def holds(x: Any) -> bool:
     """Is it a container or an object of the user's, in which functions may be?"""
-    kind = type(x)
-    return kind in (list, tuple, dict, types.SimpleNamespace) or (hasattr(x, "__dict__") and is_users(kind))
+    return isinstance(x, CONTAINERS) or type(x).__module__ in OPEN or is_users(type(x))
+
+
+def parts_of(x: Any) -> list[Any]:
+    """What may have more entries later: a list or a dict itself, the attributes of an object of the user's, or of a
+    class."""
+    own = getattr(x, "__dict__", None) if (is_users(x) if isinstance(x, type) else holds(x)) else None
+    return [*([x] if type(x) in GROWING else []), *([] if own is None else [own])]
 
 
 def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     """Where functions may be in an object: how to read, and where."""
     kind = type(x)
     if kind is types.FunctionType:
-        places: list[Any] = [(same_object, v) for v in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())]
+        given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+        names = ("__defaults__", "__kwdefaults__") if any(map(decides, given)) else ()
+        places: list[Any] = [(value_at, (weak(x), name)) for name in names]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
-        for each in named_objects(x.__globals__, names_in(x.__code__)) if is_users(x) else ():
-            places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+        if is_users(x):
+            for each in named_by(x):
+                places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+            # Globals that are not there yet, or are Python's own until the user has others.
+            places += [(x.__globals__.get, name) for name in globals_in(x.__code__) - x.__globals__.keys()]
+            places += [(vars(x).get, name) for name in vars(x)]
         return places
-    if kind is types.MethodType:
-        return [(same_object, x.__func__), (same_object, x.__self__)]
+    if kind in (types.MethodType, types.BuiltinMethodType):
+        return [(same_object, getattr(x, "__func__", None)), (same_object, x.__self__)]
     if kind is functools.partial:
         return [(same_object, v) for v in (x.func, *x.args, *x.keywords.values())]
     if isinstance(x, FunctionOfFunction):
         return [(same_object, type(x)), (same_object, x.f)]
-    if kind in (list, tuple):
-        return [(functools.partial(item_of, x), k) for k in range(min(len(x), MANY))]
-    if kind is dict:
-        return [(x.get, key) for key in list(x)[:MANY]]
+    if isinstance(x, weakref.ref):
+        return [(same_object, x())]
+    if kind is ContextVar:
+        return [(x.get, None)]
     if isinstance(x, type):
         own = [
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
         ]
-        return [*own, *[(same_object, base) for base in x.__bases__]] if is_users(x) else []
-    attributes = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
-    return [(same_object, kind), *attributes] if is_users(kind) or kind is types.SimpleNamespace else attributes
+        return [*own, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
+    places = []
+    if isinstance(x, (list, tuple, deque)):
+        base: Any = next(base for base in (list, tuple, deque) if isinstance(x, base))
+        places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
+    elif isinstance(x, (dict, types.MappingProxyType)):
+        get = functools.partial(dict.get, x) if isinstance(x, dict) else x.get
+        places += [(get, key) for key in [*(dict.keys(x) if isinstance(x, dict) else x)][:MANY]]
+    elif isinstance(x, (set, frozenset)):
+        places += [(same_object, v) for v in [*x][:MANY]]
+    places += [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
+    return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
+
+
+def weak(x: Any) -> Any:
+    """``x``, without keeping it alive where that is possible."""
+    with contextlib.suppress(TypeError):
+        return weakref.proxy(x)
+    return x
+
+
+def value_at(place: tuple[Any, str]) -> Any:
+    """What is in a slot of an object; MISSING if nothing is, or if the object is gone."""
+    with contextlib.suppress(ReferenceError):
+        return getattr(*place, MISSING)
+    return MISSING
+
+
+@functools.lru_cache(maxsize=4096)
+def globals_in(code: types.CodeType) -> frozenset[str]:
+    """The names that code, and the functions in it, look up among globals, and then among Python's own."""
+    names, n = set(), 0
+    for instruction, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        n = n << 8 | argument
+        if instruction == LOAD_GLOBAL:
+            names.add(code.co_names[n >> 1])
+        n = n if instruction == EXTENDED else 0
+    return frozenset(names).union(*[globals_in(part) for part in code.co_consts if isinstance(part, types.CodeType)])
 
 
 def same_object(x: Any) -> Any:
@@ -222,9 +306,9 @@ def same_object(x: Any) -> Any:
     return x
 
 
-def item_of(x: Any, k: int) -> Any:
-    """``x[k]``, if it is still there."""
-    return x[k] if k < len(x) else MISSING
+def item_of(base: Any, x: Any, k: int) -> Any:
+    """``x[k]``, if it is still there, as lists, tuples and deques find it."""
+    return base.__getitem__(x, k) if k < base.__len__(x) else MISSING
 
 
 def checked_run(run: Run, *roots: Any) -> Any:
@@ -268,7 +352,13 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
 
     def again(shadow: int, **changes: Any) -> list[Any]:
         before.restore(shared)
-        result, found = context.copy().run(switched(**{"listeners": (), **changes}, shadow=shadow).call, gathered, run)
+        # Nodes that other threads make meanwhile: those that were there before see no shadow.
+        others, start = list[Any](), now()
+        with switched_elsewhere(0 if shared else shadow, (others.append,) if shared else ()):
+            run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
+            result, found = context.copy().run(run_again, gathered, run)
+        if any([r.number > start for r in records_of(others) & records_of(result)]):
+            raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
@@ -298,7 +388,8 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     finally:
         after.restore(shared)
     if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
-        unproved(roots, "cannot run twice, or compares numbers that it reads without asking the node")
+        unproved(roots, "cannot run twice, computes in a thread that was there before, or compares numbers that it "
+                        "reads without asking the node")  # fmt: skip
     return result, True
 
 
@@ -317,7 +408,7 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options)))
+    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options), kind_of_object))
     if kind not in proofs:
         first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
 
@@ -429,10 +520,14 @@ def numbers_with_gradient(z: Any) -> list[Any]:
     return [np.array(on_host(value_of(x))) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
 
 
+def records_of(z: Any) -> set[Any]:
+    """The records from which the results were computed."""
+    return {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
+
+
 def size_of_graph(z: Any) -> int:
     """The bytes that are kept for the way back from the results; views and data count in full."""
-    records = {r for x in pytree.tree_leaves(z) if (root := gradient_target(x)) is not None for r in ancestors(root)}
-    saved = {id(x): x for r in records for x in getattr(r, "saved", ())}
+    saved = {id(x): x for r in records_of(z) for x in getattr(r, "saved", ())}
     return sum([getattr(x, "nbytes", 0) for x in saved.values() if not isinstance(x, type)])
 
 

@@ -209,6 +209,7 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "Python": {
         "math.sin(y[0])": lambda y: math.sin(y[0]),
         "math.fsum(y), statistics.fmean(y)": statistics.fmean,
+        "statistics.NormalDist(y[0], 1)": lambda y: statistics.NormalDist(y[0], 1).pdf(0.3),
         "abs(y[0]), round(y[0], 1), divmod(y[0], 1)": lambda y: divmod(abs(y[0]), 1.0)[1],
         "y[0] ** 2, pow(y[0], 2)": lambda y: pow(y[0], 2),
     },
@@ -245,7 +246,8 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "On purpose": {
         "y.value": lambda y: y.value if isinstance(y, af.Node) else y,
         "af.stop_gradient(y), y.detach()": af.stop_gradient,
-        "float(y[0]), int(y[0]), y[0].item()": lambda y: float(y[0]),
+        "float(y[0]), y[0].item()": lambda y: float(y[0]),
+        "complex(y[0]), int(y[0])": lambda y: complex(y[0]).real,
         "y.tolist(), json.dumps(y.tolist())": lambda y: np.array(json.loads(json.dumps(y.tolist()))),
         "y.tobytes()": lambda y: np.frombuffer(y.tobytes()),
         "np.save(file, y)": lambda y: through_file(np.save, np.load, y),

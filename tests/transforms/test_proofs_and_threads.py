@@ -7,12 +7,14 @@ import contextvars
 import functools
 import importlib
 import inspect
+import math
 import multiprocessing
 import multiprocessing.pool
 import os
 import sched
 import sys
 import threading
+import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -201,6 +203,60 @@ def test_numbers_read_by_workers_are_seen():
         parts = af.data_parallel(f, over="x", workers=pool, chunks=2)
         with pytest.raises(af.errors.LostGradientError):
             af.value_and_grad(parts)(X, np.ones((4, 3)))
+
+
+LOST_IN_THREADS = {
+    "memory of an argument": np.asarray, "memory of a result": lambda y: np.asarray(y * 2),
+    "a function in C": lambda y: math.sin(y[0]), "a number of a result": lambda y: np.float64(y[0] * 2),
+    "an array of numbers": lambda y: np.full(3, y[0]),
+}  # fmt: skip
+
+
+def loss_in(run, work):
+    """A function with a term that another thread computes, beside one that is recorded here."""
+    return lambda v: np.sum(np.sin(v)) + np.sum(run(work, v * 1.0))
+
+
+def in_new_pool(work, y):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work, y).result()
+
+
+@pytest.mark.parametrize("name", LOST_IN_THREADS)
+def test_what_threads_compute_is_proved(name):
+    """Threads that the function starts; of those that were there before one knows that they take part."""
+    work = LOST_IN_THREADS[name]
+    with pytest.raises(af.errors.LostGradientError):
+        af.grad(loss_in(in_new_pool, work))(X)
+    assert np.allclose(af.grad(loss_in(in_new_pool, lambda y: y * 2))(X), np.cos(X) + 2)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        for f in (lambda y: work(y * 1.0), lambda y: y * 2):
+            with (
+                af.options(prove="always"),
+                pytest.warns(af.errors.UnprovedWarning, match="in a thread that was there before"),
+            ):
+                af.grad(loss_in(lambda work, y: pool.submit(work, y).result(), f))(X)
+    y = af.Variable(X) * 2.0  # all is as before
+    assert np.array_equal(np.asarray(y), y.value)
+    assert np.array_equal(in_new_pool(lambda y: np.asarray(y * 1.0), y), y.value)
+
+
+def test_a_thread_that_computes_with_other_nodes_leaves_a_proof_alone():
+    weight, ended = af.Variable(X), threading.Event()
+
+    def other():
+        while not ended.is_set():
+            np.sum(weight * weight * 2.0)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        with warnings.catch_warnings(action="error"), pytest.raises(af.errors.LostGradientError):
+            af.grad(lambda v: np.sum(np.full(3, np.sum(v)) * weight) + np.sum(v))(X)
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_threads_that_train_one_model_do_not_disturb_each_other():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,13 @@ def filled(v: Any) -> Any:
     return np.array([z, z])
 
 
+def of_library(text: str, name: str = "library") -> Any:
+    """What an installed package makes of v, times v."""
+    scope: dict[str, Any] = {"__name__": name, "copy": copy}
+    exec(compile(f"def f(v): return {text}", "site-packages/library.py", "exec"), scope)
+    return lambda v: scope["f"](v * 1.0) * v
+
+
 # Functions of a vector in which numbers are read past us; each also lets a gradient through.
 READ = {
     "array of arrays": lambda v: np.array([v * 2, v]),
@@ -40,6 +49,12 @@ READ = {
     "default of select": lambda v: np.select([V > 2], [V], default=v[0]),
     "written first": filled,
     "an outer generator": lambda v: np.random.random(3) * np.array([v, v]).sum(),
+    "float in Python's library": lambda v: statistics.NormalDist(v[0] * 1.0, 2.0).pdf(0.3) * v,
+    **{
+        f"{name} in a library": of_library(text)
+        for name, text in (("float", "float(v[0])"), ("item", "v[0].item()"), ("tolist", "v.tolist()[0]"))
+    },
+    "a copy in a library that draws": of_library("copy.copy(v)", "matplotlib.lines"),
 }
 
 
@@ -58,6 +73,8 @@ KEPT = {
     "steps": lambda v: v * np.argmax(np.asarray(v)) + np.sort(v) + v[np.argsort(np.array(v))],
     "views and writes": lambda v: written(v * 1.0),
     "c_ and r_": lambda v: np.c_[v, v][0] @ np.r_[v[0], v[1:2]],
+    "c_ of operations": lambda v: np.c_[v * 2.0, v * v],
+    "texts in a library": of_library("len(f'{v[0]:.3f}' + '%.3f' % v[1] + str(v[2]))"),
     "random numbers": lambda v: v * np.random.default_rng().normal(size=3),
     "an outer generator": lambda v: v * np.random.random(3),
     "a gradient inside": lambda v: af.grad(lambda x: np.sum(np.sin(x * v)))(v * 2.0),
