@@ -26,6 +26,7 @@ from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
 Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
+SUMS = (np.sum, np.prod, np.cumsum, np.cumprod, np.trace, np.nansum, np.nanprod, np.nancumsum, np.nancumprod)
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
 
 
@@ -53,9 +54,9 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if "out" in options and (out := options.pop("out")) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
-        if function in RULES and not RULES[function].variadic:
+        if is_sum := function in SUMS:
             args, options = in_dtype_of(out, RULES[function].names, args, options)
-        return stored(layer, out, function(*args, **options), options)
+        return stored(layer, out, function(*args, **options), options, is_sum)
     form = FORMS.get(function)
     if form is not None:
         return settled(layer, function, form, args, options)
@@ -104,7 +105,7 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
         inputs, options = in_dtype_of(out, OF_METHODS.get(method, []), inputs, options)
         is_masked = method == "__call__" and options.get("where", True) is not True
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
-        return stored(layer, out, result, options)
+        return stored(layer, out, result, options, True)
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
     if method == "outer" and ufunc in METHODS["outer"]:
@@ -118,14 +119,19 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     return settled(layer, function, given, inputs, options)
 
 
-def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any]) -> Any:
-    """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype."""
+def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool) -> Any:
+    """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype.
+
+    is_cast : only the result is cast to that dtype. NumPy's means, quantiles, ... compute their parts in it.
+    """
     casting = options.get("casting", "same_kind")
 
     def store(x: Any, new: Any) -> None:
         if layer_of(x) is not layer:
             layer.doubt("a result written into an array that may be shared")
         dtype, shape = np.result_type(sample(new)), np.shape(new)
+        if not (is_cast or dtype.kind == "b") and (dtype != x.dtype or dtype == np.float16):
+            layer.doubt("out= of another dtype than the result's")
         if not np.can_cast(dtype, x.dtype, casting) or np.broadcast_shapes(shape, x.shape) != x.shape:
             raise TypeError("out=")
         x[...] = new

@@ -117,7 +117,7 @@ def in_dtype_of(out: Any, names: Sequence[str], args: Any, options: dict[str, An
         return args, options
     (out,), k = out if type(out) is tuple else (out,), names.index("dtype")
     given = args[k] if k < len(args) else options.get("dtype")
-    if given is not None or not hasattr(args[0], "dtype") or args[0].dtype.kind not in "fc":
+    if given is not None or not hasattr(args[0], "dtype"):
         return args, options
     if (dtype := np.result_type(args[0].dtype, out.dtype)) == args[0].dtype:
         return args, options
