@@ -285,7 +285,7 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
     if axis is None:
         if not mapped:
-            return inner
+            return np.copy(inner)
         numbers = value_of(inner)
         if type(numbers) is np.ndarray and len(numbers) and is_same(numbers, numbers[:1]):
             return inner[0, ...].copy()

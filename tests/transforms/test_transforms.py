@@ -678,7 +678,6 @@ def test_dtypes_of_jacobians(given, dtype, n, nested):
             assert sparse.dtype == expected
 
 
-
 def test_linearize():
     ran = []
 
