@@ -187,9 +187,9 @@ def check_size(outputs: list[Any], leaves: list[Any]) -> None:
 def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
     """The Jacobian of one result for each leaf."""
     if not trace.reaches(z):
-        dtype, shape = np.result_type(value_of(z)), np.shape(z)
-        dtype = dtype if mode == "forward" and dtype.kind in "fc" else None
-        return [np.zeros_like(value_of(x), dtype, shape=shape + x.shape) for x in trace.leaves]
+        dtype = np.result_type(value_of(z))
+        kept = dtype if mode == "forward" and dtype.kind in "fc" else None
+        return [np.zeros_like(value_of(x), kept, shape=np.shape(z) + x.shape) for x in trace.leaves]
     forward = mode == "forward" or (mode == "auto" and z.size > sum([x.size for x in trace.leaves]))
     complex_x = any([x.dtype.kind == "c" for x in trace.leaves])
     complex_z = z.dtype.kind == "c"
