@@ -19,14 +19,13 @@ from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.bodies import with_copies
 from ..table.facts import of_kind
-from ..table.shapes import OF_METHODS, in_dtype_of, name_out
+from ..table.shapes import name_out
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, run_one, settled, together
 
 Form = Callable[..., Any]
 ASKS, PLACES = of_kind("asks"), of_kind("places")
-SUMS = (np.sum, np.prod, np.cumsum, np.cumprod, np.trace, np.nansum, np.nanprod, np.nancumsum, np.nancumprod)
 FORMS: dict[Any, Form] = {}  # function -> form(layer, *arguments); NotImplemented: not for these arguments
 
 
@@ -54,9 +53,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if "out" in options and (out := options.pop("out")) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
-        if is_sum := function in SUMS:
-            args, options = in_dtype_of(out, RULES[function].names, args, options)
-        return stored(layer, out, function(*args, **options), options, is_sum)
+        return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)
     if form is not None:
         return settled(layer, function, form, args, options)
@@ -102,10 +99,9 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     if options and (out := options.pop("out", None)) is not None:
-        inputs, options = in_dtype_of(out, OF_METHODS.get(method, []), inputs, options)
         is_masked = method == "__call__" and options.get("where", True) is not True
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
-        return stored(layer, out, result, options, True)
+        return stored(layer, out, result, options, is_cast=method == "__call__")
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
     if method == "outer" and ufunc in METHODS["outer"]:
@@ -119,10 +115,10 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     return settled(layer, function, given, inputs, options)
 
 
-def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool) -> Any:
+def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool = False) -> Any:
     """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype.
 
-    is_cast : only the result is cast to that dtype. NumPy's means, quantiles, ... compute their parts in it.
+    is_cast : only the result is cast to that dtype. NumPy's sums, means, ... compute their parts in it.
     """
     casting = options.get("casting", "same_kind")
 

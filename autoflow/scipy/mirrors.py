@@ -245,8 +245,8 @@ def in_ours(x: Any) -> Any:
         made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
         if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
             made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
-        is_found = lambda v: callable(v) or isinstance(v, types.ModuleType)  # noqa: E731 - it may hold np.asarray, or np
-        return replaced(x, made, lambda v: COPIES.find(v) if is_found(v) else v)
+        # It may hold np.asarray, or np.
+        return replaced(x, made, lambda v: COPIES.find(v) if callable(v) or isinstance(v, types.ModuleType) else v)
     return x
 
 

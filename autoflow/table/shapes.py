@@ -83,10 +83,6 @@ def positional(function: Any) -> list[str]:
 
 
 _names = functools.cache(positional)
-OF_METHODS = {  # the arguments of methods of ufuncs
-    "reduce": ["array", "axis", "dtype"], "accumulate": ["array", "axis", "dtype"],
-    "reduceat": ["array", "indices", "axis", "dtype"],
-}  # fmt: skip
 
 
 def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -102,26 +98,6 @@ def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> t
     if named.get("out") is None:
         named.pop("out", None)
     return args[:k], {**named, **options}
-
-
-def in_dtype_of(out: Any, names: Sequence[str], args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments of a call that writes into ``out``: if its dtype is wider, and no other is given, NumPy adds and
-    multiplies in that.
-
-    names : those of the arguments.
-
-    >>> in_dtype_of(np.zeros(2), ["a", "axis", "dtype"], (np.ones((3, 2), np.float32), 0), {})[1]
-    {'dtype': dtype('float64')}
-    """
-    if "dtype" not in names:
-        return args, options
-    (out,), k = out if type(out) is tuple else (out,), names.index("dtype")
-    given = args[k] if k < len(args) else options.get("dtype")
-    if given is not None or not hasattr(args[0], "dtype"):
-        return args, options
-    if (dtype := np.result_type(args[0].dtype, out.dtype)) == args[0].dtype:
-        return args, options
-    return ((*args[:k], dtype, *args[k + 1 :]), options) if k < len(args) else (args, {**options, "dtype": dtype})
 
 
 def set_layout_of(x: Any, name: str, new: Any) -> None:
