@@ -135,7 +135,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             if is_one(args, options):
                 return answer(*args, **options)
         if function in RULES:
-            return apply(RULES[function], *name_out(function, args, options))  # rows do not name it
+            if len(args) > 1:  # perhaps out by position, which rows do not name
+                args, options = name_out(function, args, options)
+            return apply(RULES[function], args, options)
         return composed_function(function, args, options)
     except (NoRuleError, DataError, LostGradientError) as error:
         return numbers_unless_lost(error, self, function, args, options)

@@ -17,6 +17,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,19 +83,22 @@ def positional(function: Any) -> list[str]:
     return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-_names = functools.cache(positional)
+@functools.cache
+def _place_of_out(function: Any) -> int:
+    """How many arguments may be given by position before ``out``."""
+    names = positional(function)
+    return names.index("out") if "out" in names else sys.maxsize
 
 
 def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call with ``out``, and what follows it, by name: ``np.cumsum(x, 0, None, z)`` writes into z.
 
-    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {})
-    (((1, 0, None), {'out': 4}), ((1, 2), {}))
+    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {}), name_out(np.isposinf, (1, 2), {})
+    (((1, 0, None), {'out': 4}), ((1, 2), {}), ((1,), {'out': 2}))
     """
-    if len(args) < 3 or isinstance(function, np.ufunc) or "out" not in (names := _names(function)):
+    if len(args) < 2 or isinstance(function, np.ufunc) or len(args) <= (k := _place_of_out(function)):
         return args, options
-    k = names.index("out")
-    named = dict(zip(names[k:], args[k:], strict=False))
+    named = dict(zip(positional(function)[k:], args[k:], strict=False))
     if named.get("out") is None:
         named.pop("out", None)
     return args[:k], {**named, **options}
