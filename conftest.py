@@ -8,11 +8,12 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def names_of_examples(doctest_namespace: dict[str, Any]) -> None:
-    """As tests/test_docs.py gives them."""
-    import numpy as np
+def names_of_examples(request: Any) -> None:
+    """As tests/test_docs.py gives them; other tests import what they need."""
+    if request.config.getoption("doctestmodules", False):
+        import numpy as np
 
-    import autoflow as af
-    from autoflow import nn, optim
+        import autoflow as af
+        from autoflow import nn, optim
 
-    doctest_namespace.update(np=np, af=af, nn=nn, optim=optim)
+        request.getfixturevalue("doctest_namespace").update(np=np, af=af, nn=nn, optim=optim)
