@@ -35,6 +35,9 @@ MODULES = (
 )  # fmt: skip
 # What SciPy leaves open: signs, triangles, matrices beside the symmetric ones, iterations; a check of its first call.
 OPEN = {"linalg.cho_factor", "linalg.eigh", "sparse.linalg.cg", "sparse.linalg.minres", "sparse.linalg.factorized"}
+REFUSES = """*SciPy's own code* has a derivative with some arguments at least, and is a NoRuleError with others that
+take it to a part in C or to a solver: `stats.expectile` of numbers that are not all equal.
+"""
 KINDS = {"rule": "rule", "code": "SciPy's own code", "plain": "plain", "refused": "refused", "untried": "not tried"}
 RNG = np.random.default_rng(0)
 
@@ -339,7 +342,8 @@ def page() -> tuple[str, list[str]]:
         lines.append(f"| `{module}` | {' | '.join([str(len(found.get((module, k), ()))) for k in KINDS])} |")
     total = [sum([len(found.get((m, k), ())) for m in MODULES]) for k in KINDS]
     lines.append(f"| all | {' | '.join(map(str, total))} |")
-    lines.append("\n*Not tried*: no arguments that are tried fit. They are proved when they are called.\n")
+    lines.append("\n*Not tried*: no arguments that are tried fit. They are proved when they are called.")
+    lines.append(REFUSES)
     for module, (kind, title) in itertools.product(MODULES, KINDS.items()):
         if names := found.get((module, kind)):
             lines.append(f"* `{module}`, {title}: {', '.join([f'`{name}`' for name in sorted(names)])}")

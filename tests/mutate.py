@@ -22,15 +22,19 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-import cases
 import numpy as np
 import pytest
-from row_examples import examples_of
-from support import rows
 
-from autoflow.table.table import Rule
+TESTS = Path(__file__).resolve().parent
+sys.path[:0] = [str(path) for path in (TESTS.parent, TESTS / "support", TESTS / "rules")]
+import cases  # noqa: E402 - the tests' own modules, which pytest finds by its settings
+from row_examples import examples_of  # noqa: E402
+from support import rows  # noqa: E402
+
+from autoflow.table.table import Rule  # noqa: E402
 
 WANTED = 0.98
 Mutant = tuple[str, str]  # operand, what is done to its derivative

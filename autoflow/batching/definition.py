@@ -118,7 +118,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
                 )
-            return found[0]
+            return np.copy(found[0]) if is_stacked(found[0]) else found[0]
         kinds = [(np.shape(x), np.result_type(value_of(x))) for x in found]
         k = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), 0)
         if k:
@@ -137,9 +137,9 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Are these one object, or equal objects?"""
+    """Are these one object, or equal objects (NaN equals NaN)?"""
     try:
-        return a is b or bool(np.all(a == b))
+        return a is b or bool(np.all((a == b) | ((a != a) & (b != b))))
     except Exception:
         return False
 

@@ -19,7 +19,7 @@ from ..rules import RULES
 from ..rules.variants import METHODS
 from ..table.bodies import with_copies
 from ..table.facts import of_kind
-from ..table.shapes import OF_METHODS, in_dtype_of, name_out
+from ..table.shapes import name_out
 from ..table.table import COMPOSED, Rule
 from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, shares_memory, whose_turn, wrap_batched
 from .looping import announce_loop, loop_over_batch, run_one, settled, together
@@ -53,8 +53,6 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if "out" in options and (out := options.pop("out")) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
-        if function in RULES and not RULES[function].variadic:
-            args, options = in_dtype_of(out, RULES[function].names, args, options)
         return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)
     if form is not None:
@@ -101,10 +99,9 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     if options and (out := options.pop("out", None)) is not None:
-        inputs, options = in_dtype_of(out, OF_METHODS.get(method, []), inputs, options)
         is_masked = method == "__call__" and options.get("where", True) is not True
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
-        return stored(layer, out, result, options)
+        return stored(layer, out, result, options, is_cast=method == "__call__")
     if method == "__call__" and ufunc.signature is None:
         return elementwise(layer, ufunc, inputs, options)
     if method == "outer" and ufunc in METHODS["outer"]:
@@ -118,14 +115,19 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
     return settled(layer, function, given, inputs, options)
 
 
-def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any]) -> Any:
-    """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype."""
+def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast: bool = False) -> Any:
+    """Write a result into ``out=``, which must be an array of all examples of a fitting shape and dtype.
+
+    is_cast : only the result is cast to that dtype. NumPy's sums, means, ... compute their parts in it.
+    """
     casting = options.get("casting", "same_kind")
 
     def store(x: Any, new: Any) -> None:
         if layer_of(x) is not layer:
             layer.doubt("a result written into an array that may be shared")
         dtype, shape = np.result_type(sample(new)), np.shape(new)
+        if not (is_cast or dtype.kind == "b") and (dtype != x.dtype or dtype == np.float16):
+            layer.doubt("out= of another dtype than the result's")
         if not np.can_cast(dtype, x.dtype, casting) or np.broadcast_shapes(shape, x.shape) != x.shape:
             raise TypeError("out=")
         x[...] = new

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..base.types import Array
+from ..nodes.nodes import value_of
 from ..rules.linalg import dot_axes, explicit, summed_axes
 from ..table.facts import of_kind
 from .batched import Layer, open_layer, wrap_batched
@@ -148,6 +150,20 @@ def einsum(layer: Layer, *operands: Any, out: Any = None, optimize: Any = False,
 
 for function in of_kind("matrices"):
     FORMS[function] = stacked(function, 2)
+
+
+def eigenvalues(layer: Layer, a: Any, *, function: Any) -> Any:
+    """Those of an example are complex only if one of them is: others may not be in one array with them."""
+    found = stacked(function, 2)(layer, a)
+    w, is_mapped = open_layer(found[0] if function is np.linalg.eig else found, layer)
+    is_turned = is_mapped and w.dtype.kind == "c" != a.dtype.kind
+    if is_turned and np.any(np.all(np.imag(value_of(w)).reshape((layer.size, -1)) == 0, axis=1)):
+        layer.doubt("eigenvalues that are real for some examples and complex for others")
+    return found
+
+
+for function in (np.linalg.eig, np.linalg.eigvals):
+    FORMS[function] = partial(eigenvalues, function=function)
 FORMS[np.vecdot], FORMS[np.matvec], FORMS[np.vecmat] = [
     stacked(function, *cores) for function, *cores in ((np.vecdot, 1, 1), (np.matvec, 2, 1), (np.vecmat, 1, 2))
 ]

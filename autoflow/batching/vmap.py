@@ -109,7 +109,7 @@ class BatchFunction(FunctionOfFunction):
         if self.how["loop"] == "refuse" or not batch.size:
             raise BatchError(
                 f"af.vmap(loop='refuse'): {layer.reason} only one example can answer. Write np.where(condition, a, b) "
-                f"instead of an if and of x[mask], and np.zeros_like(x) for an array to be filled"
+                f"instead of an if and of x[mask], and af.zeros(...) for an array to be filled"
                 if batch.size
                 else f"{layer.reason}: an empty batch has no example to ask"
             )
@@ -285,7 +285,7 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
     if axis is None:
         if not mapped:
-            return inner
+            return np.copy(inner)
         numbers = value_of(inner)
         if type(numbers) is np.ndarray and len(numbers) and is_same(numbers, numbers[:1]):
             return inner[0, ...].copy()

@@ -24,8 +24,8 @@ from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_o
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..table.shapes import OF_METHODS, as_array, as_dtype, has_gradient, in_dtype_of
-from ..table.table import COMPOSED, LISTS, POSITIONAL_BEFORE_OUT
+from ..table.shapes import as_array, as_dtype, has_gradient, name_out
+from ..table.table import COMPOSED, LISTS
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply, orphan_numbers
 
@@ -73,8 +73,10 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
     if composed and method != "__call__":
         if "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
-        if "out" in options:
-            inputs, options = in_dtype_of(options["out"], OF_METHODS.get(method, []), inputs, options)
+        if options.get("out") is not None:
+            from .inplace import write_composed
+
+            return write_composed(getattr(ufunc, method), inputs, options, METHODS[method][ufunc])
         return METHODS[method][ufunc](*inputs, **options)
     if composed:
         inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
@@ -133,11 +135,9 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
             if is_one(args, options):
                 return answer(*args, **options)
         if function in RULES:
-            rule = RULES[function]
-            if len(args) > rule.positional_before_out:  # out by position: rows do not name it
-                options = {**options, "out": args[rule.positional_before_out]}
-                args = (*args[: rule.positional_before_out], *args[rule.positional_before_out + 1 :])
-            return apply(rule, args, options)
+            if len(args) > 1:  # perhaps out by position, which rows do not name
+                args, options = name_out(function, args, options)
+            return apply(RULES[function], args, options)
         return composed_function(function, args, options)
     except (NoRuleError, DataError, LostGradientError) as error:
         return numbers_unless_lost(error, self, function, args, options)
@@ -148,9 +148,7 @@ def composed_function(function: Any, args: Any, options: Any) -> Any:
     if function in COMPOSED:
         if (answer := numpys_answer(function, args, options)) is not None:
             return answer
-        place = POSITIONAL_BEFORE_OUT[function]
-        if len(args) > place and args[place] is not None:  # out by position
-            options, args = {**options, "out": args[place]}, (*args[:place], None, *args[place + 1 :])
+        args, options = name_out(function, args, options)
         args, options = LISTS[function].in_call(args, options)
         if options.get("out") is not None:
             from .inplace import write_composed

@@ -60,8 +60,8 @@ from ..table.shapes import (
     Array,
     as_array,
     as_dtype,
+    given_keywords,
     has_gradient,
-    in_dtype_of,
     is_numpys,
     like_argument,
     set_layout_of,
@@ -268,11 +268,12 @@ def assign(x: Any, value: Any) -> Any:
     return x
 
 
-def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
-    """A function composed of others, with ``out=``: an array, or a tuple of as many as there are results."""
+def write_composed(function: Any, args: Any, options: dict[str, Any], composed: Any = None) -> Any:
+    """A function composed of others (as ``composed``, if it is not called itself), with ``out=``: an array, or a tuple
+    of as many as there are results."""
     options = dict(options)
     out = options.pop("out")
-    z = function(*args, **options)
+    z = (composed or function)(*args, **options)
     results, targets = z if isinstance(z, tuple) else (z,), out if isinstance(out, tuple) else (out,)
     for result, target in zip(results, targets, strict=True):
         if isinstance(result, NodeRole) and target is not None and not isinstance(target, NodeRole):
@@ -282,7 +283,7 @@ def write_composed(function: Any, args: Any, options: dict[str, Any]) -> Any:
     written = []
     for result, target in zip(results, targets, strict=True):
         if target is not None:
-            np.copyto(target, result)
+            store(target, result, function if len(targets) == 1 else None, args, options)
         written.append(result if target is None else target)
     return tuple(written) if isinstance(z, tuple) else written[0]
 
@@ -295,14 +296,13 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     if isinstance(out, NodeRole) and isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
         inputs = rule.bind(args, {})
         return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
-    if not rule.variadic:
-        args, options = in_dtype_of(out, rule.names, args, options)
     augmented = args and out is args[0]
     plain = not (augmented or (modes().recording and has_gradient([*args, *options.values()])))
     if isinstance(out, NodeRole) or plain:
         z = recording.apply(rule, args, options)
-        into = copyto if isinstance(out, NodeRole) else np.copyto
-        into(out, value_of(z) if plain else z, casting=options.get("casting", "same_kind"))
+        k = len(args) if rule.variadic else rule.operands  # methods give all arguments by position, in the row's order
+        named = given_keywords(**dict(zip(rule.names[k:], args[k:], strict=False)), **options)
+        store(out, value_of(z) if plain else z, rule.function, args[:k], named)
         return out
     if not (augmented and out.base is None):
         raise LostGradientError(
@@ -329,11 +329,28 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
         raise
 
 
+def store(out: Any, z: Any, function: Any, args: Any, options: dict[str, Any]) -> None:
+    """Write the result z of ``function(*args, **options)`` into ``out``. If that has another dtype, NumPy computes in
+    it, so NumPy's own numbers are written then."""
+    is_alike = function is None or getattr(z, "dtype", out.dtype) == out.dtype != np.float16
+    casting, numbers = options.get("casting", "same_kind"), {k: value_of(v) for k, v in options.items()}
+
+    def run(memory: Any, _: Any, new: Any, *place: Any) -> None:
+        if is_alike:
+            np.copyto(memory, new, casting=casting)
+        else:
+            function(*value_of(args), out=memory, **numbers)
+
+    if isinstance(out, NodeRole):
+        write(out, RULES[setitem], (out, z, ...), run)
+    else:
+        run(out, None, value_of(z))
+
+
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``np.copyto(dst, src)``, recorded if ``dst`` is a node."""
-    if where is not True:
-        src = np.where(where, src, dst)
-    write(node(dst, "copyto"), RULES[setitem], (dst, src, ...), lambda m, a, b, i: np.copyto(m, b, casting=casting))  # type: ignore[arg-type]
+    src = src if where is True else np.where(where, src, dst)
+    store(node(dst, "copyto"), src, None, (), {"casting": casting})
 
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

@@ -181,7 +181,7 @@ rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, 
 
 rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z, precedence=4)
 rule(np.exp2,       "x",   "2^",      r"2^{$x}",                x=lambda g, z: g * (LN2 * z), precedence=4)
-rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, z: g * (z + 1), precedence=1)
+rule(np.expm1,      "x",   "expm1",   r"e^{$x} - 1",            x=lambda g, x: g * np.exp(x), precedence=1)
 rule(np.log,        "x",   "log",     r"\log $x",               x=lambda g, x: g / x, domain=(0.5, 2.0))
 rule(np.log2,       "x",   "log2",    r"\log_2 $x",             x=lambda g, x: g / (LN2 * x), domain=(0.5, 2.0))
 rule(np.log10,      "x",   "log10",   r"\log_{10} $x",          x=lambda g, x: g / (LN10 * x), domain=(0.5, 2.0))

@@ -15,6 +15,7 @@ from scipy import special
 
 from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, with_parameters
+from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
 from .arithmetic import near_zero, over
 
@@ -43,17 +44,19 @@ with_parameters(special.kv, "x | v", "K", x=between(special.kv, add, -2))
 
 # The same, scaled: i0e(x) = exp(-|x|) i0(x), k0e(x) = exp(x) k0(x).
 rule(special.i0e, "x", "e⁻ˣI₀", r"e^{-\left|$x\right|} I_0\left($x\right)",
-     x=lambda g, x, z: g * (special.i1e(x) - np.sign(x) * z))
+     x=lambda g, x, z: g * decay(x, 0, z, -1, lambda x: special.i1e(x) - np.sign(x) * z))
 rule(special.i1e, "x", "e⁻ˣI₁", r"e^{-\left|$x\right|} I_1\left($x\right)",
-     x=lambda g, x, z: g * ((special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
-rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",               x=lambda g, x, z: g * (z - special.k1e(x)),
-     domain=(0.5, 2.0))
+     x=lambda g, x, z: g * decay(x, 1, z, -1, lambda x: (special.i0e(x) + special.ive(2.0, x)) / 2 - np.sign(x) * z))
+rule(special.k0e, "x", "eˣK₀",  r"e^{$x} K_0\left($x\right)",
+     x=lambda g, x, z: g * decay(x, 0, z, 1, lambda x: z - special.k1e(x)), domain=(0.5, 2.0))
 rule(special.k1e, "x", "eˣK₁",  r"e^{$x} K_1\left($x\right)",
-     x=lambda g, x, z: g * (z - (special.k0e(x) + special.kve(2.0, x)) / 2),        domain=(0.5, 2.0))
+     x=lambda g, x, z: g * decay(x, 1, z, 1, lambda x: z - (special.k0e(x) + special.kve(2.0, x)) / 2),
+     domain=(0.5, 2.0))
 with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(check_real(x)) * z))
+     x=lambda g, x, v, z: g * decay(check_real(x), v, z, -1, lambda x: (
+         (special.ive(v - 1, x) + special.ive(v + 1, x)) / 2 - np.sign(x) * z)))
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * (z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2))
+     x=lambda g, x, v, z: g * decay(x, v, z, 1, lambda x: z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2))
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
      x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2))
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
@@ -67,9 +70,11 @@ with_parameters(special.kn, "x | n", "K",
 with_parameters(special.hankel1,  "x | v", "H¹", r"H^{(1)}_{$v}\left($x\right)", x=between(special.hankel1, sub))
 with_parameters(special.hankel2,  "x | v", "H²", r"H^{(2)}_{$v}\left($x\right)", x=between(special.hankel2, sub))
 with_parameters(special.hankel1e, "x | v", "H¹", r"e^{-i $x} H^{(1)}_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z))
+     x=lambda g, x, v, z: g * decay(x, v, z, 1j, lambda x: (
+         (special.hankel1e(v - 1, x) - special.hankel1e(v + 1, x)) / 2 - 1j * z)))
 with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($x\right)",
-     x=lambda g, x, v, z: g * ((special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z))
+     x=lambda g, x, v, z: g * decay(x, v, z, -1j, lambda x: (
+         (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z)))
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
 spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j",
@@ -101,6 +106,19 @@ rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g *
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
+
+
+def decay(x: Array, v: Any, z: Array, sign: complex, formula: Any) -> Array:
+    """The derivative of a scaled function z of order v, ``formula(x)``. Where x is large, so that it would subtract
+    equal numbers, z is as x^(−1/2) Σ cₖ (sign/x)ᵏ, with cₖ = cₖ₋₁ (4v² − (2k − 1)²)/8k (DLMF 10.17.5, 10.40.1)."""
+    far = np.absolute(numbers_of(x)) > 100 * (1 + np.square(v))
+    t = np.where(far, x, 100)
+    u = sign / (t if x.dtype.kind == "c" else np.absolute(t))
+    c, total, slope = 1.0, 1.0, 0.5
+    for k in range(1, 9):
+        c = c * u * ((4 * np.square(v) - (2 * k - 1) ** 2) / (8 * k))
+        total, slope = total + c, slope + (k + 0.5) * c
+    return np.where(far, -z / t * slope / total, formula(np.where(far, 1, x)))
 
 
 def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:

@@ -36,8 +36,8 @@ from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_
 from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, RULES, primitive, rule
 from . import (
-    bessel,  # noqa: F401 - they fill the table
-    distributions,  # noqa: F401 - they fill the table
+    bessel,  # noqa: F401 - it fills the table
+    distributions,
 )
 from .arithmetic import LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
 
@@ -56,9 +56,9 @@ def lambertw(x: Array, k: int = 0, tol: float = 1e-8) -> Array:
 # Error functions (DLMF 7.10) and the normal distribution; the derivative of an inverse is one over the derivative.
 rule(special.erf, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfc, "x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
-rule(special.erfcx, "x", x=lambda g, x, z: g * (2 * (x * z) - 2 / ROOT_PI), domain=(-1.0, 2.0))
+rule(special.erfcx, "x", x=lambda g, x, z: g * slope_of_erfcx(x, z), domain=(-1.0, 2.0))
 rule(special.erfi, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
-rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * (1 - 2 * (x * z)))
+rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * slope_of_dawsn(x, z))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
      x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
@@ -96,11 +96,10 @@ rule(special.loggamma, "x",   "log Γ",  r"\log \Gamma\left($x\right)",      x=l
 rule(special.psi,      "x",   "ψ",      r"\psi\left($x\right)",             x=lambda g, x: g * zeta(2.0, check_real(x)),
      domain=(0.7, 3.0))
 rule(special.beta,     "x y", "B",      r"B\left($x, $y\right)",
-     x=lambda g, x, y, z: g * (z * (special.psi(x) - special.psi(x + y))),
-     y=lambda g, x, y, z: g * (z * (special.psi(y) - special.psi(x + y))), domain=(0.7, 3.0))
+     x=lambda g, x, y, z: g * (-z * rise_of_psi(x, y)), y=lambda g, x, y, z: g * (-z * rise_of_psi(y, x)),
+     domain=(0.7, 3.0))
 rule(special.betaln,   "x y", "log B",  r"\log B\left($x, $y\right)",
-     x=lambda g, x, y: g * (special.psi(x) - special.psi(x + y)),
-     y=lambda g, x, y: g * (special.psi(y) - special.psi(x + y)),          domain=(0.7, 3.0))
+     x=lambda g, x, y: g * -rise_of_psi(x, y), y=lambda g, x, y: g * -rise_of_psi(y, x), domain=(0.7, 3.0))
 with_parameters(zeta, "x | s", "ζ", r"\zeta\left($s, $x\right)",
      x=lambda g, x, s: g * (-s * zeta(s + 1.0, check_real(x))),   domain=(0.7, 3.0), name="zeta")
 rule(special.rgamma,   "x",   "1/Γ",    r"\frac{1}{\Gamma\left($x\right)}", x=lambda g, x: g * slope_of_rgamma(x),
@@ -111,7 +110,7 @@ rule(special.poch,     "x y", "poch",   r"\frac{\Gamma\left($x + $y\right)}{\Gam
      y=lambda g, x, y, z: g * (z * special.psi(x + y)), domain=(0.7, 1.8))
 rule(special.binom,    "x y", "binom",  r"\binom{$x}{$y}",
      x=lambda g, x, y, z: g * slope_of_poch(x - y + 1, y, z, special.rgamma(y + 1)),
-     y=lambda g, x, y, z: g * (z * (special.psi(x - y + 1) - special.psi(y + 1))), domain=(0.2, 0.9))
+     y=lambda g, x, y, z: g * slope_of_choice(x, y, z), domain=(0.2, 0.9))
 
 # Powers and exponentials whose own form is more accurate than the obvious one; some are NumPy's with other last bits.
 for function in (special.cbrt, special.exp2, special.expm1, special.log1p):
@@ -122,7 +121,7 @@ rule(special.exp10,   "x",   "10^",   r"10^{$x}",                 x=lambda g, z:
 rule(special.cosm1,   "x",   "cosm1", r"\cos $x - 1",             x=lambda g, x: g * -np.sin(x), precedence=1)
 rule(special.exprel,  "x",   "exprel", r"\frac{e^{$x} - 1}{$x}",  x=lambda g, x: g * slope_of_exprel(x))
 rule(special.powm1,   "x y", "powm1", r"$x^{$y} - 1",             x=lambda g, x, y: g * slope_of_power(x, y),
-     y=lambda g, x, z: g * slope_in_exponent(x, z + 1), precedence=1, domain=(0.5, 2.0))
+     y=lambda g, x, y: g * slope_in_exponent(x, x**y), precedence=1, domain=(0.5, 2.0))
 rule(special.sindg,   "x",   "sin°",  r"\sin {$x}^\circ",         x=lambda g, x: g * (DEGREE * special.cosdg(x)),
      precedence=3, domain=(-80.0, 80.0))
 rule(special.cosdg,   "x",   "cos°",  r"\cos {$x}^\circ",         x=lambda g, x: g * (-DEGREE * special.sindg(x)),
@@ -161,7 +160,7 @@ COMPOSED[special._ufuncs._lambertw] = lambertw
 rule(special.wrightomega, "x", "ω", r"\omega\left($x\right)", x=lambda g, z: g * (z / (1 + z)))
 rule(special.spence,      "x", "Li₂", r"\operatorname{Li}_2\left(1 - $x\right)", x=lambda g, x: g * slope_of_spence(x),
      domain=(0.3, 2.0))
-rule(special.wofz,        "x", "w",  r"w\left($x\right)", x=lambda g, x, z: g * (-2 * (x * z) + 2j / ROOT_PI))
+rule(special.wofz,        "x", "w",  r"w\left($x\right)", x=lambda g, x, z: g * (-1j * slope_of_erfcx(-1j * x, z)))
 # fmt: on
 
 
@@ -205,16 +204,63 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
     top, at, number = x + y, numbers_of(x), numbers_of(y)
     both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
     pole = (at <= 0) & (at == np.floor(at)) & ~both
-    t, s = np.where(both, 1 - top, np.where(pole, 1, top)), np.where(both, 1 - x, np.where(pole, 1, x))
-    falling = special.gamma(np.where(pole, top, 1)) * slope_of_rgamma(np.where(pole, x, 1))
-    return np.where(pole, scale * falling, z * (special.psi(t) - special.psi(s)))
+    s, step = np.where(both, 1 - x, np.where(pole, 1, x)), np.where(both, -y, np.where(pole, 1, y))
+    top = np.where(pole, top, 1)
+    falling = special.gamma(top) * product_slope_of_rgamma(np.where(pole, x, 1), special.psi(top))
+    return np.where(pole, scale * falling, z * rise_of_psi(s, step))
+
+
+def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
+    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). For a whole y < 0 or x − y < 0, where z is 0, the pole is that of
+    the smaller one, y or x − y, and 1/Γ changes there."""
+    rest = x - y
+    is_first = numbers_of(y) < numbers_of(rest)
+    low = np.where(is_first, y, rest)
+    pole = (numbers_of(low) < 0) & (numbers_of(low) == np.floor(numbers_of(low)))
+    low, n = np.where(pole, low, -1), np.where(pole, x, 0)
+    crossing = product_slope_of_rgamma(low + 1, special.psi(n - low + 1)) / special.poch(n + 1, -low)
+    crossing = np.where(is_first, crossing, -crossing)
+    return np.where(pole, crossing, z * rise_of_psi(np.where(pole, 0, y) + 1, np.where(pole, 0, x - 2 * y)))
+
+
+def rise_of_psi(x: Array, y: Array) -> Array:
+    """ψ(x + y) − ψ(x), also where it is small."""
+    a, b = numbers_of(x), numbers_of(y)
+    usual = (a > 0) & (a + b > 0) & (a < np.inf) & (b < np.inf)
+    direct = special.psi(np.where(usual, 1, x + y)) - special.psi(np.where(usual, 1, x))
+    return np.where(usual, distributions.psi_difference(np.where(usual, x, 1), np.where(usual, y, 1)), direct)
+
+
+def far_out(x: Array, formula: Array, sign: int) -> Array:
+    """``formula``, that of a slope; where x is large, so that it would subtract equal numbers, the series
+    Σ (2k − 1)!! (± 2x²)⁻ᵏ over k > 0 (DLMF 7.12.1)."""
+    real, imaginary = np.real(numbers_of(x)), np.absolute(np.imag(numbers_of(x)))
+    inside = 2 * real > -imaginary if sign < 0 else 2 * imaginary < np.absolute(real)
+    far = inside & (np.absolute(numbers_of(x)) > 30)
+    u = 1 / np.where(far, x, 30)
+    return np.where(far, power_series(sign * u * u / 2, [0, 1, 3, 15, 105, 945, 10395, 135135, 2027025]), formula)
+
+
+def slope_of_erfcx(x: Array, z: Array) -> Array:
+    """2 x z − 2/√π; of the Faddeeva function, too: w(x) = erfcx(−ix)."""
+    return 2 / ROOT_PI * far_out(x, ROOT_PI * (x * z) - 1, -1)
+
+
+def slope_of_dawsn(x: Array, z: Array) -> Array:
+    """1 − 2 x z."""
+    return -far_out(x, 2 * (x * z) - 1, 1)
 
 
 def slope_of_spence(x: Array) -> Array:
     """log(x)/(1 − x); near x = 1 its power series Σ −(1 − x)ᵏ/(k + 1)."""
-    return near_zero(
-        1 - x, 0.05, lambda t: power_series(t, [-1 / (k + 1) for k in range(14)]), lambda t: np.log(1 - t) / t
-    )
+    near = np.absolute(x - 1) < 0.05
+    series = power_series(1 - np.where(near, x, 1), [-1 / (k + 1) for k in range(14)])
+    return np.where(near, series, np.log(x) / (1 - np.where(near, 0, x)))
+
+
+def product_slope_of_rgamma(x: Array, other: Array) -> Array:
+    """The derivative of f(x)/Γ(x), divided by f(x), where 1/Γ is 0. ``other`` is f'/f, which counts in second ones."""
+    return slope_of_rgamma(x) + other * special.rgamma(x)
 
 
 def slope_of_rgamma(x: Array) -> Array:
@@ -255,23 +301,27 @@ SMALL = 0.25  # of m: below it D is taken from its power series
 POWERS = [math.comb(2 * k, k) / 4**k for k in range(27)]  # of 1/√(1 − u)
 
 
-def complete_d(m: Array) -> Array:
-    """D(m) = (K − E)/m. Its power series: ∫ sin²θ (1 − m sin²θ)^(−1/2) from 0 to π/2, term by term.
+def complete_d(m: Array, k: Any = None) -> Array:
+    """D(m) = (K − E)/m. Its power series: ∫ sin²θ (1 − m sin²θ)^(−1/2) from 0 to π/2, term by term. ``k``: K(m), if it
+    is known, as near m = 1, where it depends on more digits than m has.
 
     >>> complete_d(np.array([0.0, 0.5])).round(6)
     array([0.785398, 1.006862])
     """
+    if k is not None:
+        m = np.where(numbers_of(m) == 1, 1 - np.finfo(m.dtype).epsneg, m)
     means = np.cumprod([(2 * k + 1) / (2 * k + 2) for k in range(len(POWERS))]) * (np.pi / 2)
     return near_zero(
         m, SMALL, lambda m: power_series(m, [p * s for p, s in zip(POWERS, means.tolist(), strict=True)]),
-        lambda m: (special.ellipk(m) - special.ellipe(m)) / m,
+        lambda m: ((special.ellipk(m) if k is None else k) - special.ellipe(m)) / m,
     )  # fmt: skip
 
 
 def slope_of_k(z: Array, m: Array, rest: Array) -> Array:
     """dK/dm = (K − D)/(2 (1 − m)) of z = K(m) and 1 − m; ∞ at the pole, where both are."""
     pole = numbers_of(rest) == 0
-    return np.where(pole, np.inf, (z - complete_d(np.where(pole, 0.5, m))) / (2 * np.where(pole, 1, rest)))
+    m, z = np.where(pole, 0.5, m), np.where(pole, 1, z)
+    return np.where(pole, np.inf, (z - complete_d(m, z)) / (2 * np.where(pole, 1, rest)))
 
 
 def incomplete_d(x: Array, m: Array) -> Array:
@@ -336,8 +386,8 @@ with_parameters(special.expn, "x | n", "E", x=lambda g, x, n: g * slope_of_expn(
 
 def share_of_mean(x: Array, y: Array) -> Array:
     """x ∂(log agm)/∂x = D/K at m = 1 − (y/x)²; that of y is the rest, since agm(2x, 2y) = 2 agm(x, y)."""
-    m = 1 - (y / x) ** 2
-    return complete_d(m) / special.ellipk(m)
+    k = special.ellipkm1((y / x) ** 2)
+    return complete_d(1 - (y / x) ** 2, k) / k
 
 
 def slope_of_expn(x: Array, n: Any) -> Array:

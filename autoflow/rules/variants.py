@@ -237,7 +237,7 @@ def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
             f"{name} of a node takes as axes= one tuple for each array and the result, of {[*cores, core]} axes: {axes}"
         )
     moved = [np.moveaxis(x, axes_of(a, x.ndim), range(-len(a), 0)) for x, a in zip(arrays, axes, strict=False)]
-    target = one_out(options).get("out")
+    (target,) = options.get("out", (None,))  # NumPy gives ufuncs a tuple
     if target is not None and core:
         options["out"] = np.moveaxis(target, axes[-1], range(-core, 0))
     z = ufunc(*moved, **options)
@@ -246,12 +246,6 @@ def along_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
     if target is not None:
         return target
     return np.moveaxis(z, range(-core, 0), axes[-1]) if core else z
-
-
-def one_out(options: dict[str, Any]) -> dict[str, Any]:
-    """``out=`` as functions want it: NumPy gives ufuncs and their methods a tuple."""
-    out = options.get("out")
-    return {**options, "out": out[0]} if isinstance(out, tuple) else options
 
 
 def core_axes(signature: str) -> list[int]:
@@ -309,7 +303,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def along_first(function: Any) -> Callable[..., Any]:
     """np.sum as np.add.reduce: along axis 0, if no axis is given."""
-    return lambda x, axis=0, **options: function(x, axis=axis, **one_out(options))
+    return lambda x, axis=0, **options: function(x, axis=axis, **options)
 
 
 def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ from ..nodes.nodes import Node
 from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
 from ..rules.solving import cholesky_x, solve_x, solve_y
-from ..table.shapes import Array, Shape, as_array, as_dtype, is_on_host, numbers_of, sum_to
+from ..table.shapes import Array, Shape, as_array, as_dtype, has_gradient, is_on_host, numbers_of, sum_to
 from ..table.vjps import adjoint, inverse_gaps, mask
 from .bodies import check_precision, is_ours
 from .mirrors import mirrored
@@ -398,8 +398,21 @@ def packed_x(g: Array, x: Array, z: Array) -> Array:
 rule(packed_lu, "x", "lu", holomorphic=False, x=packed_x)
 
 
+def rows_in_order(piv: Any, n: int) -> Array:
+    """The numbers of n rows after row k has changed places with row ``piv[k]``, for each k in turn."""
+    order = np.broadcast_to(np.arange(n), (*piv.shape[:-1], n)).copy()
+    for k in range(piv.shape[-1]):
+        here, there = order[..., k : k + 1].copy(), piv[..., k : k + 1]
+        order[..., k : k + 1] = np.take_along_axis(order, there, -1)
+        np.put_along_axis(order, there, here, -1)
+    return order
+
+
 def lu_factor(a: Any) -> tuple[Any, Any]:
     """The pair that :func:`lu_solve` takes: both factors in one matrix, and which rows were exchanged.
+
+    A rectangle is a part of a square: of [a, c] with unit vectors c, which leave the other columns as they are, or
+    [l u, l⁻¹ c] of [b, c].
 
     >>> from autoflow import linalg
     >>> linalg.lu_factor(np.array([[1.0, 2.0], [4.0, 4.0]]))[1]
@@ -407,15 +420,20 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
     """
     x = as_array(a)
     scipy, (plain,) = scipy_linalg(numbers_of(x))
-    return packed_lu(x), scipy.lu_factor(plain, check_finite=False)[1]
+    piv, (m, n) = scipy.lu_factor(plain, check_finite=False)[1], x.shape[-2:]
+    if m == n or not has_gradient([x]):
+        return packed_lu(x), piv
+    order, one = rows_in_order(piv, m), np.eye(m, dtype=x.dtype)
+    if m > n:
+        return packed_lu(np.concatenate([x, one[np.argsort(order, -1)][..., n:]], -1))[..., :n], piv
+    z = packed_lu(x[..., :m])
+    return np.concatenate([z, triangular(z, one[order] @ x[..., m:], 0, True, True)], -1), piv
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
     """a⁻¹ b by the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
     lu, piv = lu_and_piv
-    b, order = as_array(b), np.arange(lu.shape[-1])
-    for k, other in enumerate(piv):
-        order[[k, other]] = order[[other, k]]
+    b, order = as_array(b), rows_in_order(np.asarray(piv), lu.shape[-1])
     if trans == 0:
         return solve_triangular(lu, solve_triangular(lu, b[order], lower=True, unit_diagonal=True))
     return solve_triangular(lu, solve_triangular(lu, b, trans), trans, True, True)[np.argsort(order)]

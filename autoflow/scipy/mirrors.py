@@ -245,7 +245,10 @@ def in_ours(x: Any) -> Any:
         made = found if is_same else refusing(kind, f"{home}.{kind.__name__}")
         if found is None or made.__module__ not in sys.modules:  # pickle would not find it by its name
             made.__reduce__ = lambda x: (in_ours, (replaced(x, kind, lambda v: v),))
-        return replaced(x, made, lambda v: COPIES.find(v) if callable(v) else v)  # it may hold np.asarray
+        # It may hold np.asarray; and one of a class with rules np itself, which is to take nodes then.
+        held: Any = None if "mirrored" in vars(made) else types.ModuleType
+        found = {id(v): COPIES.find(v) for v in attributes(x).values() if callable(v) or type(v) is held}
+        return replaced(x, made, lambda v: found.get(id(v), v))
     return x
 
 

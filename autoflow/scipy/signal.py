@@ -180,6 +180,8 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Node | tuple[No
     sos, x = as_array(sos), as_array(x)
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError(f"sosfilt takes rows of six coefficients, not an array of shape {sos.shape}")
+    if not (numbers_of(sos)[:, 3] == 1).all():
+        raise ValueError("sosfilt takes rows with a₀ = 1, the fourth number: divide a row by it")
     states = []
     for k in range(sos.shape[0]):
         x = lfilter(sos[k, :3], sos[k, 3:], x, axis, None if zi is None else as_array(zi)[k])

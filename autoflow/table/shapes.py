@@ -17,6 +17,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,46 +83,25 @@ def positional(function: Any) -> list[str]:
     return [p.name for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-_names = functools.cache(positional)
-OF_METHODS = {  # the arguments of methods of ufuncs
-    "reduce": ["array", "axis", "dtype"], "accumulate": ["array", "axis", "dtype"],
-    "reduceat": ["array", "indices", "axis", "dtype"],
-}  # fmt: skip
+@functools.cache
+def _place_of_out(function: Any) -> int:
+    """How many arguments may be given by position before ``out``."""
+    names = positional(function)
+    return names.index("out") if "out" in names else sys.maxsize
 
 
 def name_out(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call with ``out``, and what follows it, by name: ``np.cumsum(x, 0, None, z)`` writes into z.
 
-    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {})
-    (((1, 0, None), {'out': 4}), ((1, 2), {}))
+    >>> name_out(np.cumsum, (1, 0, None, 4), {}), name_out(np.dot, (1, 2), {}), name_out(np.isposinf, (1, 2), {})
+    (((1, 0, None), {'out': 4}), ((1, 2), {}), ((1,), {'out': 2}))
     """
-    if len(args) < 3 or isinstance(function, np.ufunc) or "out" not in (names := _names(function)):
+    if len(args) < 2 or isinstance(function, np.ufunc) or len(args) <= (k := _place_of_out(function)):
         return args, options
-    k = names.index("out")
-    named = dict(zip(names[k:], args[k:], strict=False))
+    named = dict(zip(positional(function)[k:], args[k:], strict=False))
     if named.get("out") is None:
         named.pop("out", None)
     return args[:k], {**named, **options}
-
-
-def in_dtype_of(out: Any, names: Sequence[str], args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments of a call that writes into ``out``: if its dtype is wider, and no other is given, NumPy adds and
-    multiplies in that.
-
-    names : those of the arguments.
-
-    >>> in_dtype_of(np.zeros(2), ["a", "axis", "dtype"], (np.ones((3, 2), np.float32), 0), {})[1]
-    {'dtype': dtype('float64')}
-    """
-    if "dtype" not in names:
-        return args, options
-    (out,), k = out if type(out) is tuple else (out,), names.index("dtype")
-    given = args[k] if k < len(args) else options.get("dtype")
-    if given is not None or not hasattr(args[0], "dtype") or args[0].dtype.kind not in "fc":
-        return args, options
-    if (dtype := np.result_type(args[0].dtype, out.dtype)) == args[0].dtype:
-        return args, options
-    return ((*args[:k], dtype, *args[k + 1 :]), options) if k < len(args) else (args, {**options, "dtype": dtype})
 
 
 def set_layout_of(x: Any, name: str, new: Any) -> None:

@@ -20,7 +20,6 @@ import ast
 import functools
 import inspect
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -52,7 +51,6 @@ Residual = dict[str, Callable[..., Any]] | None
 F = TypeVar("F", bound=Callable[..., Any])
 RULES: dict[Any, Rule] = {}  # function -> its row
 COMPOSED: dict[Any, Callable[..., Any]] = {}  # function -> the same, written with functions that have rows
-POSITIONAL_BEFORE_OUT: dict[Any, int] = {}  # function of COMPOSED -> how many arguments precede a positional ``out``
 LISTS: dict[Any, Lists] = {}  # function of COMPOSED -> what a list means in each of its arguments
 MISSING: Any = inspect.Parameter.empty
 LONG = 16  # of longer sequences all contributions are computed together, so that n arrays cost n
@@ -88,7 +86,6 @@ class Rule(Kind):
     view: bool = False  # the result may share memory with the operand
     holomorphic: bool = True  # the derivative is g times something complex-differentiable: see complex_vjps
     required: int  # how many arguments have no default
-    positional_before_out: int  # how many may be given by position before NumPy's ``out``
     latex: str = ""
     precedence: int = 9
     _places: dict[str, int] | None = None
@@ -156,7 +153,7 @@ class Rule(Kind):
             (derivative,) = self.derivatives.values()
             row = self._variant()
             row.names, row.operands, row.defaults = names, n, (MISSING,) * n + self.defaults[1:]
-            row.required, row.positional_before_out, row.variadic = n, len(names), False
+            row.required, row.variadic = n, False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
             row.needs = (needs_of_sequence(derivative, n, self.names),) * n
@@ -322,19 +319,10 @@ def new_row(
         name=name, function=function, compute=compute or getattr(function, "compute", function), names=names,
         order=names, operands=operands, defaults=defaults, derivatives=derivatives, residual=residual,
         elementwise=elementwise, variadic=variadic, required=defaults.count(MISSING),
-        positional_before_out=_place_of_out(function, len(names)),
     )  # fmt: skip
     if not variadic:
         _compile(row, result)
     return row
-
-
-def _place_of_out(function: Any, otherwise: int) -> int:
-    """The number of arguments of a NumPy function that come before ``out`` by position."""
-    if isinstance(function, np.ufunc) or hasattr(function, "compute"):
-        return otherwise
-    names = positional(function)
-    return min(names.index("out"), otherwise) if "out" in names else otherwise
 
 
 def _compile(row: Rule, result: tuple[str, ...] = ("z",)) -> None:
@@ -379,7 +367,7 @@ def composed(
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         lists = Lists(function, sequences.split(), untouched.split())
         for key in functions:
-            COMPOSED[key], POSITIONAL_BEFORE_OUT[key], LISTS[key] = function, _place_of_out(key, sys.maxsize), lists
+            COMPOSED[key], LISTS[key] = function, lists
         return function
 
     return register

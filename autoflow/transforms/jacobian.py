@@ -77,7 +77,8 @@ def jacobian(
     """All derivatives ∂zᵢ/∂xⱼ of a function, as a function: an array of shape ``z.shape + x.shape``.
 
     argnum, argnums : as in :func:`autoflow.grad`; containers of arguments and of results give containers of Jacobians.
-    mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer).
+    mode : "reverse" (a pass per element of z), "forward" (per element of x), "auto" (the fewer). As in JAX, the
+        dtype of x is that of the Jacobian by "reverse", that of z by "forward". "auto" has that of x, if z is real.
     holomorphic : needed if argument and result are complex; the derivative is then f'.
     sparsity : where derivatives may be nonzero: a boolean or SciPy sparse array of shape (z.size, x.size), for
         one real array in and one out. Rows, or columns, that do not overlap share a pass, and the result is a SciPy
@@ -186,7 +187,9 @@ def check_size(outputs: list[Any], leaves: list[Any]) -> None:
 def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
     """The Jacobian of one result for each leaf."""
     if not trace.reaches(z):
-        return [zeros(z, x) for x in trace.leaves]
+        dtype = np.result_type(value_of(z))
+        kept = dtype if mode == "forward" and dtype.kind in "fc" else None
+        return [np.zeros_like(value_of(x), kept, shape=np.shape(z) + x.shape) for x in trace.leaves]
     forward = mode == "forward" or (mode == "auto" and z.size > sum([x.size for x in trace.leaves]))
     complex_x = any([x.dtype.kind == "c" for x in trace.leaves])
     complex_z = z.dtype.kind == "c"
@@ -197,7 +200,13 @@ def of_output(trace: Trace, z: Any, mode: str, holomorphic: bool) -> list[Any]:
     elif complex_x:
         forward = False  # the gradient dz/da + i dz/db of a real z is what a pass back gives
     conjugate = holomorphic and not forward  # a pass gives conj f': see Rule.complex_vjps
-    return by_columns(trace, z) if forward else by_rows(trace, z, conjugate)
+    if not forward:
+        return by_rows(trace, z, conjugate)
+    columns = by_columns(trace, z)
+    if mode == "forward" or complex_z:
+        return columns
+    with switched(recording=trace.nested):  # as if it had been computed by rows
+        return [cast_gradient(found, x.dtype) for found, x in zip(columns, trace.leaves, strict=True)]
 
 
 def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
@@ -275,11 +284,6 @@ class Table:
         if self.nested or type(whole) is not np.ndarray:
             return whole
         return np.ascontiguousarray(whole).reshape(self.along + self.across)
-
-
-def zeros(z: Any, x: Any) -> Array:
-    """The Jacobian of a result that does not depend on the leaf ``x``."""
-    return np.zeros_like(value_of(x), shape=np.shape(z) + x.shape)
 
 
 def show_progress(steps: range) -> Iterable[int]:
@@ -415,6 +419,7 @@ def sparse_jacobian(trace: Trace, sparsity: Any, mode: str) -> Any:
         forward = ForwardPass(trace, [z])
         found = quietly(products, lambda t: forward([t])[0], z, together(by_column, x.dtype), trace.stop(z), x, z)
         entries = found[by_column[columns], rows] if rows.size else np.zeros(0, z.dtype)
+        entries = entries.astype(x.dtype) if mode == "auto" else entries
     # SciPy has no float16.
     matrix = sparse.csr_array((entries, (rows, columns)), pattern.shape, np.promote_types(entries.dtype, np.float32))
     u, digits = weights(z.size), float(max(np.finfo(z.dtype).eps, np.finfo(x.dtype).eps))
@@ -442,9 +447,9 @@ def products(pullback: Callable[[Any], Any], root: Any, seeds: Array, stop: Any,
     found = []
     for _, end, (g,) in batched_passes(root, stop, like, lambda seed: [pullback(seed)], seeds):
         if g is None:  # a constant: all of its derivatives are zero
-            return np.zeros((len(seeds), to.size))
+            return np.zeros((len(seeds), to.size), to.dtype)
         found.append(value_of(g).reshape((1 if end is None else len(g), to.size)))
-    return np.concatenate(found) if found else np.zeros((0, to.size))
+    return np.concatenate(found) if found else np.zeros((0, to.size), to.dtype)
 
 
 def together(colour: Array, dtype: Any) -> Array:

@@ -133,6 +133,42 @@ def test_out_axes_none_is_for_what_all_share():
         af.vmap(lambda x: x, out_axes=None)(X)
 
 
+@pytest.mark.parametrize(
+    "f", [
+        np.linalg.eigvals, lambda a: np.linalg.eig(a)[0], lambda a: np.linalg.eig(a)[1] * 2,
+        lambda a: np.sum(np.linalg.eigvals(a)), lambda a: np.linalg.eigvals(np.stack([a, a.T])),
+        lambda a: np.roots(np.stack([a[0, 0] * 0 + 1, -np.trace(a), 1.0])),
+        lambda a: np.max(np.abs(np.linalg.eigvals(a))),
+        lambda a: np.real_if_close(np.linalg.eigvals(a)), lambda a: np.emath.sqrt(a[1]), np.poly,
+    ]
+)  # fmt: skip
+def test_eigenvalues_that_are_real_for_some_examples(f):
+    """A batch of both kinds comes after the form has been found right for one kind, too."""
+    kinds = np.array([[[2.0, 1.0], [1.0, 3.0]], [[0.0, 1.0], [-1.0, 0.0]]])
+    for order in ([0, 0], [0, 1], [1, 1], [1, 0], [0, 1]):
+        dtypes = [np.result_type(f(a)) for a in kinds[order]]
+        if dtypes[0] == dtypes[1]:
+            close(af.vmap(f, loop="allow")(kinds[order]), np.stack([f(a) for a in kinds[order]]))
+        else:
+            with pytest.raises(BatchError, match="cannot be one array"):
+                af.vmap(f, loop="allow")(kinds[order])
+
+
+@pytest.mark.parametrize(
+    "give", [
+        lambda x, c: 2.0, lambda x, c: 2, lambda x, c: True, lambda x, c: np.float32(2), lambda x, c: c,
+        lambda x, c: c[0], lambda x, c: x * 0 + np.nan, lambda x, c: np.full(2, np.nan), lambda x, c: x * 0 + c[1],
+    ]
+)  # fmt: skip
+def test_shared_results_are_new_arrays_however_they_were_computed(give):
+    c = np.array([1.0, 2.0])
+    at_once = af.vmap(lambda x: give(x, c), out_axes=None, loop="refuse")(np.arange(3.0))
+    one_by_one = af.vmap(lambda x: give(x, c * float(x > -1)), out_axes=None, loop="allow")(np.arange(3.0))
+    assert type(at_once) is np.ndarray
+    assert not np.shares_memory(at_once, c)
+    np.testing.assert_array_equal(one_by_one, at_once, strict=True)
+
+
 def test_results_share_no_memory_with_arguments():
     z = af.vmap(lambda x: x[1:])(X)
     assert not np.may_share_memory(z, X)

@@ -268,3 +268,42 @@ def test_functions_of_a_matrix_refuse_numbers_and_vectors(name, shape):
     """Of some of them SciPy's make matrices, whose derivatives would not fit."""
     with pytest.raises(NoRuleError, match=r"takes matrices: use np\.atleast_2d"):
         getattr(linalg, name)(af.Variable(np.full(shape, 0.7)))
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (3, 3), (2, 3, 5), (2, 5, 3), (2, 1, 3, 3), (0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_factors_of_rectangles_and_stacks(shape, dtype):
+    rng = np.random.default_rng(3)
+    x, w = rng.normal(size=shape).astype(dtype), rng.normal(size=shape)
+    x = x + 1j * rng.normal(size=shape) if dtype is complex else x
+    packed, exchanged = af.linalg.lu_factor(af.Variable(x))
+    for ours, theirs in zip((packed.value, exchanged), scipy.linalg.lu_factor(x), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    af.gradcheck(lambda x: np.sum(np.abs(af.linalg.lu_factor(x)[0]) ** 2 * w), x)
+
+
+@pytest.mark.parametrize("first", [1.0, 2.0, 0.0])
+def test_sosfilt_takes_what_scipy_takes(first):
+    sos, x = np.array([[1.0, 0.5, 0.2, first, 0.3, 0.1]]), np.arange(4.0)
+    if first == 1:
+        np.testing.assert_array_equal(af.signal.sosfilt(sos, af.Variable(x)).value, scipy.signal.sosfilt(sos, x))
+        return
+    for run in (scipy.signal.sosfilt, lambda sos, x: af.signal.sosfilt(sos, af.Variable(x))):
+        with pytest.raises(ValueError, match="sos"):
+            run(sos, x)
+
+
+@pytest.mark.parametrize("make", [
+    lambda m, x, y: m.make_interp_spline(x, y), lambda m, x, y: m.make_interp_spline(x, y, 2),
+    lambda m, x, y: m.make_lsq_spline(x, y, np.r_[(0,) * 4, 0.5, (1,) * 4]),
+    lambda m, x, y: m.make_smoothing_spline(x, y), lambda m, x, y: m.BSpline(*m.splrep(x, y)),
+    lambda m, x, y: m.CubicSpline(x, y).derivative(), lambda m, x, y: m.make_interp_spline(x, y).antiderivative(),
+    lambda m, x, y: m.PchipInterpolator(x, y), lambda m, x, y: m.interp1d(x, y, "cubic"),
+])  # fmt: skip
+def test_places_on_curves_through_plain_numbers(make):
+    """SciPy 1.18 keeps the module of arrays in them, too."""
+    x, at, h = np.linspace(0.0, 1.0, 7), np.array([0.11, 0.52, 0.93]), 1e-6
+    ours, theirs = make(interpolate, x, np.sin(3 * x)), make(scipy.interpolate, x, np.sin(3 * x))
+    np.testing.assert_allclose(ours(af.Variable(at)).value, theirs(at))
+    slope = af.grad(lambda at: np.sum(ours(at)))(at)
+    np.testing.assert_allclose(slope, (theirs(at + h) - theirs(at - h)) / (2 * h), rtol=1e-6)

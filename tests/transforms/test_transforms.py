@@ -650,6 +650,34 @@ def test_jacobians_by_their_other_names():
     same(af.jacfwd(lambda x, y: x * y, 1)(x, x), np.diag(x))
 
 
+@pytest.mark.parametrize(("given", "dtype"), [("f4", "f8"), ("f8", "f4"), ("f2", "f4"), ("f4", "c8"), ("f8", "f8")])
+@pytest.mark.parametrize("n", [1, 3, 12])
+@pytest.mark.parametrize("nested", [False, True])
+def test_dtypes_of_jacobians(given, dtype, n, nested):
+    """By rows that of the argument, by columns that of the result; by default the shapes do not change it."""
+    x = np.arange(1.0, 4.0).astype(given)
+
+    def f(x):
+        return np.resize(np.arange(1.0, 4.0), (n, 3)).astype(dtype) @ x.astype(dtype), np.ones(2, dtype)
+
+    for mode, expected in {"reverse": given, "forward": dtype, "auto": dtype if dtype == "c8" else given}.items():
+        if mode == "reverse" and dtype == "c8":
+            continue
+        found = []
+
+        def of_found(x, mode=mode, found=found):
+            found += jacobian(f, mode=mode)(x)
+            return sum([np.sum(np.real(j)) for j in found])
+
+        grad(of_found)(x) if nested else of_found(x)
+        unreached = given if mode == "auto" else expected
+        assert [str(j.dtype) for j in found[:2]] == [str(np.dtype(expected)), str(np.dtype(unreached))]
+        np.testing.assert_allclose(found[0], np.resize(np.arange(1.0, 4.0), (n, 3)).astype(dtype))
+        if dtype != "c8" and not nested and given != "f2":
+            sparse = jacobian(lambda x: f(x)[0], mode=mode, sparsity=np.ones((n, 3)))(x)
+            assert sparse.dtype == expected
+
+
 def test_linearize():
     ran = []
 

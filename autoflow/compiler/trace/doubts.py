@@ -127,7 +127,7 @@ def refuse_number(what: str) -> CompileError:
     """Refuse a number that is not known yet."""
     return CompileError(
         f"{what} needs the value of an array, which a compiled function knows only while it runs (at {caller()}). "
-        f"Write np.where(condition, a, b) instead of an if, and np.zeros_like(x) for an array to be filled; pass what "
+        f"Write np.where(condition, a, b) instead of an if, and af.zeros(...) for an array to be filled; pass what "
         f"decides as a Python number (it is then part of the signature), take that part out of the compiled function, "
         f"or say af.compile(f, fallback=True)."
     )

@@ -261,8 +261,8 @@ class Beta(Continuous):
     _mean, _var = formulas(lambda a, b: a / (a + b), lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)))
 
     def _entropy(self, a: Any, b: Any) -> Array:
-        each = (a - 1) * special.psi(a) + (b - 1) * special.psi(b)
-        return special.betaln(a, b) - each + (a + b - 2) * special.psi(a + b)
+        """Of the entropies of the gamma distributions of a, b and a + b, so that large numbers do not cancel."""
+        return gamma._entropy(a) + gamma._entropy(b) - gamma._entropy(a + b) - special.psi(a + b)
 
 
 class StudentsT(Symmetric):

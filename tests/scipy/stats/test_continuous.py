@@ -266,3 +266,16 @@ def test_compiled() -> None:
         (z, slopes), (value, right) = compiled(x, 2.5), af.value_and_grad(f, (0, 1))(x, 2.5)
         np.testing.assert_allclose([z, slopes[1]], [value, right[1]], 1e-12)
         np.testing.assert_allclose(slopes[0], right[0], 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("b", "slopes"), [
+        (0.5, {0.3: 5.812386217273372, 3.0: -0.29433149954610055, 240.0: -0.004162305271575397, 1e4: -9.999749970832708e-05, 1e10: -9.99999999975e-11}),
+        (2.5, {0.3: 8.91442091202986, 3.0: -0.09216977923275607, 240.0: -0.004110628787077837, 1e4: -9.996750537396894e-05, 1e10: -9.99999999675e-11}),
+        (1e10, {0.3: 9.571755182125411, 3.0: 0.21013186615354712, 240.0: 0.0020891322867024873, 1e4: 5.000318350015333e-05, 1e10: -2.499999999875e-11}),
+    ]
+)  # fmt: skip
+def test_the_entropy_of_beta_with_large_numbers(b: float, slopes: dict[float, float]) -> None:
+    """Its slopes with 50 digits."""
+    for a, slope in slopes.items():
+        np.testing.assert_allclose(af.grad(stats.beta.entropy)(a, b), slope, rtol=1e-9)
