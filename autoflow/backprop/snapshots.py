@@ -28,6 +28,7 @@ import gc
 import logging
 import operator
 import os
+import random
 import sys
 import threading
 import types
@@ -196,8 +197,7 @@ class Trial(Snapshot):
 
     Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
     function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
-    Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
-    are enough. Counts of names are left alone.
+    That of Python is read if the code says "random" somewhere. Counts of names are left alone.
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
@@ -225,9 +225,7 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
-            self.keep(NUMPYS_BITS, np.random.mtrand._rand)
-        for x in found if draws else found[len(second_runs.OWN) :]:
+        for x in found if draws else [found[0], *found[len(second_runs.OWN) :]]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
@@ -293,12 +291,6 @@ def may_run_users_code(thread: threading.Thread) -> bool:
 def is_installed(module: str) -> bool:
     """Is it a module of a package that only runs code of its own, or of a program that runs the user's?"""
     return module.partition(".")[0] in HOSTS or (second_runs.is_foreign(module) and not second_runs.of_library(module))
-
-
-@functools.cache
-def memory_of(bits: Any) -> Any:
-    """The memory in which np.random's generator keeps its state; None if it is not known."""
-    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
 # -- one writer for each kind of thing
@@ -402,11 +394,6 @@ DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
-NUMPYS_BITS = Kind(
-    lambda x: bytes(memory_of(x._bit_generator)),
-    lambda x, s: refill_bytes(memory_of(x._bit_generator), s),
-    second_runs.same_state,
-)
 KINDS_OF: list[tuple[Any, Kind]] = [
     (OrderedDict, Kind(
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects
@@ -419,6 +406,7 @@ KINDS_OF: list[tuple[Any, Kind]] = [
         lambda x: [cell_value(x)], lambda x, s: refill_slot((x, "cell_contents"), s), same_objects
     )),
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
+    (random.Random, Kind(second_runs.state_of, second_runs.put_state, operator.eq)),
     (second_runs.GENERATORS, Kind(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
     (np.random.SeedSequence, Kind(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),
 ]  # fmt: skip

@@ -291,6 +291,21 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     return found
 
 
+@pytest.mark.parametrize("drawn", range(4))
+@pytest.mark.parametrize("before", range(3))
+def test_a_second_normal_number_of_numpys_is_put_back(before: int, drawn: int) -> None:
+    """``np.random`` makes normal numbers in pairs, and keeps the second one beside its state."""
+
+    def numbers(prove: str) -> list[float]:
+        np.random.seed(8)
+        np.random.normal(size=before)
+        with af.options(prove=prove):
+            slopes = [float(af.grad(lambda x: x * np.sum(np.random.normal(size=drawn)))(1.0)) for _ in range(2)]
+        return [*slopes, *np.random.normal(size=3)]
+
+    assert numbers("always") == numbers("first") == numbers("never")
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("kind", states())
 def test_a_proof_leaves_no_trace(kind: str, name: str) -> None:
