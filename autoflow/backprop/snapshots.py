@@ -50,6 +50,7 @@ from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from ..table import blocks
 from . import second_runs
+from .second_runs import memory_of
 
 # Of themselves they have nothing to note.
 SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *second_runs.IN_C)
@@ -197,7 +198,8 @@ class Trial(Snapshot):
 
     Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
     function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
-    That of Python is read if the code says "random" somewhere. Counts of names are left alone.
+    Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
+    are enough. Counts of names are left alone.
 
     codes : what the functions among the roots, and those that they reach, consist of: code, functions in C, and what
         decides among globals, defaults and variables of outer functions.
@@ -225,7 +227,9 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        for x in found if draws else [found[0], *found[len(second_runs.OWN) :]]:
+        if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
+            self.keep(NUMPYS_BITS, np.random.mtrand._rand)
+        for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
                 note(self, x)
 
@@ -394,6 +398,11 @@ DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
+NUMPYS_BITS = Kind(
+    lambda x: bytes(memory_of(x._bit_generator)),
+    lambda x, s: refill_bytes(memory_of(x._bit_generator), s),
+    second_runs.same_state,
+)
 KINDS_OF: list[tuple[Any, Kind]] = [
     (OrderedDict, Kind(
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects

@@ -4,7 +4,6 @@ errors.py       one class for each kind of mistake
 modes.py        the switches of a thread, and af.options, which sets them
 process.py      two switches of the whole process: Python's collector, and the allocator
 numbering.py    the numbers of nodes
-quiet.py        calls without NumPy's warnings
 lazy.py         what is imported when it is first needed, and old names of modules
 pytree.py       arrays in lists and dicts
 columns.py      tables of text

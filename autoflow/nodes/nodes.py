@@ -28,7 +28,6 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
-from ..base.quiet import quietly
 from ..base.types import Array as Array
 from ..program.places import Activation, enter, getframe, here
 from ..table.blocks import FROM
@@ -424,7 +423,8 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     if type(array) is np.ndarray and not array.ndim and array.dtype == float:  # as below, in a fifth of the time
         x = array.item()
         return np.asarray(x * (-step / 2 / (1 + abs(x)) + (1 + 1.5 * step)) if x else step / 2)
-    return quietly(other_numbers, array, step)
+    with np.errstate(all="ignore"):
+        return other_numbers(array, step)
 
 
 def other_numbers(array: Array, step: float) -> Array:

@@ -128,10 +128,8 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
     """The numbers of operations with which ``f`` is proved for such arguments, if nothing has changed since that
     decides about its way: the types in its closure, its code, what it names. None: it must be looked at."""
     code, content, kinds, named, proofs = memory
-    if f.__code__ is not code:
-        return None
     try:
-        if kinds and [*map(type, map(content, f.__closure__))] != kinds:
+        if f.__code__ is not code or (kinds and [*map(type, map(content, f.__closure__))] != kinds):
             return None
     except ValueError:  # a variable that was deleted
         return None

@@ -34,10 +34,10 @@ from typing import Any
 import numpy as np
 
 from ..backprop import engine, opening, passes
+from ..backprop.passes import quietly
 from ..base.errors import LostGradientError
 from ..base.lazy import WITH_ROWS
 from ..base.modes import modes, switched
-from ..base.quiet import quietly
 from ..extending.joint import NOTHING, RESULT_OF, Parts
 from ..forward.recording import apply
 from ..nodes import versions

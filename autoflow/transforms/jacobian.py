@@ -32,11 +32,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..backprop.hooks import leaf_hooks
+from ..backprop.passes import quietly
 from ..base import pytree
 from ..base.errors import BatchError, InputError
 from ..base.lazy import show_bar
 from ..base.modes import modes, switched
-from ..base.quiet import quietly
 from ..base.transformed import FunctionOfFunction
 from ..batching import vmap
 from ..batching.batched import Batched, Doubt

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from ...backprop.passes import SWITCH
 from ...base.errors import CompileError
-from ...base.quiet import SWITCH
 from ..matching import CALL, INPUT, ITEM, KNOWN, PRODUCT, REDUCE, STACK, UFUNC, VIEW, Array, Value, describe_value
 from ..program import Program, sort_values
 
