@@ -50,7 +50,6 @@ from ..nodes import versions
 from ..nodes.nodes import NodeRole, OperationRole
 from ..table import blocks
 from . import second_runs
-from .second_runs import memory_of
 
 # Of themselves they have nothing to note.
 SILENT = (types.FunctionType, types.ModuleType, tuple, FunctionOfFunction, DuckArray, *second_runs.IN_C)
@@ -227,7 +226,7 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
+        if not draws and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found if draws else found[len(second_runs.OWN) :]:
             if (note := NOTES[type(x)]) is not None:
@@ -399,8 +398,8 @@ CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(
-    lambda x: bytes(memory_of(x._bit_generator)),
-    lambda x, s: refill_bytes(memory_of(x._bit_generator), s),
+    lambda x: bytes(second_runs.memory_of(x._bit_generator)),
+    lambda x, s: refill_bytes(second_runs.memory_of(x._bit_generator), s),
     second_runs.same_state,
 )
 KINDS_OF: list[tuple[Any, Kind]] = [
