@@ -14,6 +14,7 @@ the bytes of whole arrays by a checksum (4 GB/s, as fast as one np.tanh), and of
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import functools
 import gc
@@ -58,9 +59,31 @@ OWN = (np.random.mtrand._rand, random._inst)  # those of np.random and random
 
 def state_of(generator: Any) -> Any:
     """The state of a random generator; None for ``random.SystemRandom``, which has no state."""
+    if generator is OWN[0]:
+        return state_of_numpys(generator)
     if isinstance(generator, random.SystemRandom):
         return None
     return generator.__getstate__() if isinstance(generator, GENERATORS[1:]) else generator.state
+
+
+LAST: list[Any] = [b"", {"has_gauss": 1}]  # the bytes of np.random's generator when its state was read last, and that
+
+
+def state_of_numpys(generator: Any) -> Any:
+    """The state of ``np.random``, which takes 23 µs to read: as long as its bytes are the same (0.3 µs), that of last
+    time. (Except if it holds a second normal number, which may be drawn without changing them.)"""
+    bits = bytes(memory_of(generator._bit_generator) or b"")
+    last, state = LAST
+    if bits and bits == last and not state["has_gauss"]:
+        return state
+    LAST[:] = bits, generator.__getstate__()
+    return LAST[1]
+
+
+@functools.cache
+def memory_of(bits: Any) -> Any:
+    """The memory in which np.random's generator keeps its state; None if it is not known."""
+    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
 def is_at(generator: Any, state: Any) -> bool:
@@ -72,6 +95,7 @@ def put_state(generator: Any, state: Any) -> None:
     """Set a state back."""
     if isinstance(generator, GENERATORS[1:]) and state is not None:
         generator.__setstate__(state)  # type: ignore[union-attr]
+        LAST[0] = b""  # a second normal number may be another one now
     elif not is_at(generator, state):
         generator.state = state
 

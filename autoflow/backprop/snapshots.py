@@ -30,6 +30,7 @@ import io
 import logging
 import operator
 import os
+import random
 import sys
 import threading
 import types
@@ -240,7 +241,7 @@ class Trial(Snapshot):
         self.hears_errors = "seterrcall" in words or "errstate" in words
         copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
-        if not draws and memory_of(np.random.mtrand._rand._bit_generator) is not None:
+        if not draws and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
         for x in found if draws else found[len(second_runs.OWN) :]:
             if type(x) is not types.FunctionType and (note := NOTES[type(x)]) is not None:
@@ -308,12 +309,6 @@ def may_run_users_code(thread: threading.Thread) -> bool:
 def is_installed(module: str) -> bool:
     """Is it a module of a package that only runs code of its own, or of a program that runs the user's?"""
     return module.partition(".")[0] in HOSTS or (second_runs.is_foreign(module) and not second_runs.of_library(module))
-
-
-@functools.cache
-def memory_of(bits: Any) -> Any:
-    """The memory in which np.random's generator keeps its state; None if it is not known."""
-    return (ctypes.c_char * 2504).from_address(bits.ctypes.state_address) if type(bits) is np.random.MT19937 else None
 
 
 # -- one writer for each kind of thing
@@ -458,8 +453,8 @@ DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(
-    lambda x: bytes(memory_of(x._bit_generator)),
-    lambda x, s: refill_bytes(memory_of(x._bit_generator), s),
+    lambda x: bytes(second_runs.memory_of(x._bit_generator)),
+    lambda x, s: refill_bytes(second_runs.memory_of(x._bit_generator), s),
     second_runs.same_state,
 )
 KINDS_OF: list[tuple[Any, Kind]] = [
@@ -478,6 +473,7 @@ KINDS_OF: list[tuple[Any, Kind]] = [
     *[(base, Kind(content_of, functools.partial(refill_file, base), operator.eq))
       for base in (io.StringIO, io.BytesIO)],
     (second_runs.Globals, Kind(second_runs.Globals.values, refill_names, same_objects)),
+    (random.Random, Kind(second_runs.state_of, second_runs.put_state, operator.eq)),
     (second_runs.GENERATORS, Kind(second_runs.state_of, second_runs.put_state, second_runs.same_state)),
     (np.random.SeedSequence, Kind(operator.attrgetter("state"), lambda x, s: x.__init__(**s), second_runs.same_state)),
 ]  # fmt: skip

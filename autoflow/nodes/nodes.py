@@ -419,17 +419,25 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     n = n or modes().shadow
     if n == TRUE:
         return array.copy(order="K")
-    step, zero = 2.0**-n, array == 0
+    step = 2.0**-n
+    if type(array) is np.ndarray and not array.ndim and array.dtype == float:  # as below, in a fifth of the time
+        x = array.item()
+        return np.asarray(x * (-step / 2 / (1 + abs(x)) + (1 + 1.5 * step)) if x else step / 2)
     with np.errstate(all="ignore"):
-        factor = np.absolute(array)[...]  # an array, where NumPy gives a number
-        factor += 1
-        np.reciprocal(factor, out=factor)
-        factor *= -step / 2
-        factor += 1 + 1.5 * step
-        shadow = np.multiply(array, factor, out=np.empty_like(array))
-        if zero.any():
-            least = np.min(np.where(zero, step, np.absolute(array))) / 2
-            np.copyto(shadow, np.clip(least, step / 2**13, step), where=zero)
+        return other_numbers(array, step)
+
+
+def other_numbers(array: Array, step: float) -> Array:
+    """The numbers of :func:`shadow_of`. A run with them makes them for each operation, so it is six calls of NumPy."""
+    factor = np.absolute(array)[...]  # an array, where NumPy gives a number
+    np.add(factor, 1, factor)
+    np.divide(-step / 2, factor, factor)
+    np.add(factor, 1 + 1.5 * step, factor)
+    shadow = np.multiply(array, factor, out=np.empty_like(array))
+    if np.count_nonzero(array) < array.size:
+        zero = array == 0
+        least = np.min(np.where(zero, step, np.absolute(array))) / 2
+        np.copyto(shadow, np.clip(least, step / 2**13, step), where=zero)
     return shadow
 
 

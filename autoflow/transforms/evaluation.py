@@ -128,11 +128,14 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
     """The numbers of operations with which ``f`` is proved for such arguments, if nothing has changed since that
     decides about its way: the types in its closure, its code, what it names. None: it must be looked at."""
     code, content, kinds, named, proofs = memory
-    if (
-        f.__code__ is not code or (kinds and [*map(type, map(content, f.__closure__))] != kinds)
-        or (named and not all([read(place) is x for read, place, x in named]))
-    ):  # fmt: skip
+    try:
+        if f.__code__ is not code or (kinds and [*map(type, map(content, f.__closure__))] != kinds):
+            return None
+    except ValueError:  # a variable that was deleted
         return None
+    for read, place, x in named:
+        if read(place) is not x:
+            return None
     is_one = len(args) == 1 and not options and type(x := args[0]) is np.ndarray  # most often
     given = (args, options) if options else args
     counts = proofs.get(((x.shape, x.dtype),) if is_one else pytree.kind_of(given, prover("kind_of_object")))

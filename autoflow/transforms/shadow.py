@@ -37,7 +37,7 @@ from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import NodeRole, Variable, current_record, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, NodeRole, Variable, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
@@ -46,6 +46,7 @@ Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
 LONGEST = 3.0  # seconds of this thread's processor, or ten times as many by the clock; longer functions run once
 LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there are three times as many
+FILLED = 5e10  # bytes in a second that no processor fills; to look through a graph takes 0.7 µs for each operation
 NEAR = (19, 30)  # for ``modes().shadow``
 HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
@@ -132,7 +133,7 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     ):  # fmt: skip
         kinds = [*map(type, held)]
         if memory is not None and beside is not None and (marks == kinds or holder is f):
-            memory[:] = f.__code__, cell_value, kinds, *known[3:]
+            memory[:] = f.__code__, attrgetter("cell_contents"), kinds, *known[3:]
         return known[4]
     named: Named = []
     codes = held_codes(f, named)
@@ -336,14 +337,16 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     before, context = Snapshot(*roots), copy_context()
     began, busy = time.perf_counter(), busy_time()
     result, inner = gathered(run)
-    long = busy_time() - busy > LONGEST or time.perf_counter() - began > 10 * LONGEST
+    seconds = time.perf_counter() - began
+    long = busy_time() - busy > LONGEST or seconds > 10 * LONGEST
+    is_on_host = all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(result) if gradient_target(x) is not None])
+    may_be_large = seconds * FILLED > LARGEST or not is_on_host
     if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
-               else "keeps much memory" if size_of_graph(result) > LARGEST
+               else "keeps much memory" if may_be_large and size_of_graph(result) > LARGEST
                else "reaches more than can be put back" if not before.is_whole else ""):  # fmt: skip
         unproved(roots, why)
         return result, True
     expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
-    is_on_host = all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(result) if gradient_target(x) is not None])
     alike = functools.partial(same, rounding=not is_on_host)
     after = Snapshot(*roots)
     shared = others_run()
@@ -516,8 +519,9 @@ def operands_read(record: Any) -> list[Any]:
 
 
 def numbers_with_gradient(z: Any) -> list[Any]:
-    """The numbers of the results that have a gradient."""
-    return [np.array(on_host(value_of(x))) for x in pytree.tree_leaves(z) if gradient_target(x) is not None]
+    """The numbers of the results that have a gradient, except those that a transform has given to the function."""
+    found = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
+    return [np.array(on_host(value_of(x))) for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
 
 
 def records_of(z: Any) -> set[Any]:

@@ -373,6 +373,36 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     return found
 
 
+def test_a_variable_that_was_deleted_since() -> None:
+    w, unused = np.ones(3), 2.0
+
+    def f(x: Any) -> Any:
+        return unused if x.size > 3 else np.sum(x * w)
+
+    cells, slope = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)), af.grad(f)
+    assert all([slope(np.ones(3)).tolist() == [1.0] * 3 for _ in range(3)])
+    del cells["unused"].cell_contents
+    assert all([slope(np.ones(3)).tolist() == [1.0] * 3 for _ in range(3)])
+    del cells["w"].cell_contents
+    with pytest.raises(NameError, match="'w'"):
+        slope(np.ones(3))
+
+
+@pytest.mark.parametrize("drawn", range(4))
+@pytest.mark.parametrize("before", range(3))
+def test_a_second_normal_number_of_numpys_is_put_back(before: int, drawn: int) -> None:
+    """``np.random`` makes normal numbers in pairs, and keeps the second one beside its state."""
+
+    def numbers(prove: str) -> list[float]:
+        np.random.seed(8)
+        np.random.normal(size=before)
+        with af.options(prove=prove):
+            slopes = [float(af.grad(lambda x: x * np.sum(np.random.normal(size=drawn)))(1.0)) for _ in range(2)]
+        return [*slopes, *np.random.normal(size=3)]
+
+    assert numbers("always") == numbers("first") == numbers("never")
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("kind", states())
 def test_a_proof_leaves_no_trace(kind: str, name: str) -> None:

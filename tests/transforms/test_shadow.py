@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import statistics
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support import every_pair
 import autoflow as af
 from autoflow.base.modes import OTHER, switched
 from autoflow.errors import GradcheckError, LostGradientError
-from autoflow.nodes.nodes import value_of
+from autoflow.nodes.nodes import shadow_of, value_of
 from autoflow.table.table import RULES
 
 V = np.array([1.5, -0.7, 0.4])
@@ -262,6 +263,28 @@ def test_memory_in_a_shadow_run_has_other_numbers() -> None:
     assert (np.sign(np.asarray(z))[[0, 2]] == [1.0, -1.0]).all()
     z.sum().backward()
     assert x.grad.tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "c16"])
+@pytest.mark.parametrize("step", [OTHER, 9])
+def test_other_numbers_have_the_same_signs_and_order(step: int, dtype: str) -> None:
+    """And other ratios. A number by itself changes as it does in an array."""
+    x = np.array([-40.0, -1.0, -0.25, 0.0, 0.5, 1.0, 60.0, 1e4]).astype(dtype)
+    with switched(shadow=step), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = shadow_of(x)
+        single = [shadow_of(x[k : k + 1].reshape(())) for k in range(len(x))]
+        assert repr(shadow_of(np.array([np.nan, np.inf, np.finfo(float).max]))) == "array([nan, inf, inf])"
+    assert found.dtype == x.dtype
+    assert all([type(v) is np.ndarray and v.dtype == x.dtype and v.shape == () for v in single])
+    assert (np.delete(found, 3) == np.delete(single, 3)).all()
+    assert 0 < found[3].real < abs(found[[2, 4]]).min()
+    assert single[3].real > 0
+    assert (np.diff(found.real) > 0).all()
+    assert (np.sign(found.real) == np.sign(x.real))[x != 0].all()
+    ratios = found[4:7] / x[4:7]
+    assert ratios[0] != ratios[2]
+    assert (abs(ratios - 1) < 2 * 2.0**-step).all()
 
 
 def test_rules_read_no_memory_of_nodes() -> None:
