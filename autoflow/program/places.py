@@ -55,9 +55,9 @@ def identity(x: Any) -> Identity | None:
     """The identity of ``x``; None if x cannot have a weak reference."""
     found = KNOWN.get(id(x))
     if found is None or found.object() is not x:
-        found, key = Identity(), id(x)
+        found, key, known = Identity(), id(x), KNOWN
         try:
-            found.object = weakref.ref(x, lambda _, known=KNOWN: known.pop(key, None))
+            found.object = weakref.ref(x, lambda _: known.pop(key, None))
         except TypeError:
             return None
         KNOWN[key] = found
