@@ -96,7 +96,7 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
-            found.setdefault(id(proofs_of(f)), []).extend(numbers_with_gradient(result[0]))
+            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[0]))
         return result, None
     given = (args, options) if options else args
     proofs, kind = (Proofs(), None) if always else (proofs_of(f, memory), pytree.kind_of(given, kind_of_object))
