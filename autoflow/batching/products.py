@@ -181,7 +181,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """Each window of a times conj(v). Of a shorter a the two change places, and the result turns round."""
     m = np.size(v)
     if np.size(a) < m:
-        return correlate(v, a, mode)[::-1].conj()
+        return np.conjugate(correlate(v, a, mode)[::-1])
     before, after = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
     padded = np.pad(a, (before, after)) if before or after else a
     return np.lib.stride_tricks.sliding_window_view(padded, m) @ v.conj()
