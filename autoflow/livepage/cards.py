@@ -12,7 +12,7 @@ import numpy as np
 
 from ..pictures.model.data import GraphData, Vertex
 from ..pictures.model.style import clip, width
-from ..pictures.render.cards import Card
+from ..pictures.render.cards import Card, CardLine
 from ..pictures.render.placing import place
 from ..pictures.walk import graph
 from .study import Study
@@ -32,6 +32,8 @@ TURN = 24.0  # what an arrow needs at the end of a row
 class Face(Card):
     """A card for the layout, to which only its size matters."""
 
+    lines: tuple[CardLine, ...] = ()
+    alarm: bool = False
     width: float = 0.0
     height: float = 0.0
 
@@ -110,12 +112,12 @@ def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
     shape = v.value.shape
     title = width(card["title"], "title") * TITLE + 2 * PAD
     if not shape:
-        return Face(v, (), False, max(title + 66, 124.0), HEAD + (FOOT + 2 if v.gradient else 4))
+        return Face(v, width=max(title + 66, 124.0), height=HEAD + (FOOT + 2 if v.gradient else 4))
     high = MAP if card["map"] is not None or card.get("tiles") else image_height(v.value.size // shape[-1], shape[-1])
     card["high"] = high
     head = title + width(v.value.shape_text(), "shape") * 11 / 12 + 12
     wide = TILES if card.get("tiles") else wide if v.gradient else 104.0
-    return Face(v, (), False, max(head, wide), HEAD + high + 8 + FOOT)
+    return Face(v, width=max(head, wide), height=HEAD + high + 8 + FOOT)
 
 
 def image_height(rows: int, columns: int) -> float:
@@ -130,7 +132,7 @@ def lay_out(picture: GraphData, faces: list[Face], direction: str, scale: float)
     """Corners of the cards, and the points of the arrows."""
     turned = replace(picture, look=replace(picture.look, direction=direction))
     down = direction == "down"
-    large = [Face(f.node, (), False, f.width * scale, f.height * scale) for f in faces]
+    large = [replace(f, width=f.width * scale, height=f.height * scale) for f in faces]
     widths = [f.width for f in large]
     plan, _ = place(turned, large, widths)
 

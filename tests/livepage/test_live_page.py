@@ -3,6 +3,7 @@
 ``AUTOFLOW_SHOTS=folder pytest tests/livepage`` leaves screenshots there, to be looked at.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -660,6 +661,15 @@ def test_units_of_layers_are_maps_and_their_weights_are_not():
     assert shapes == [(7, 3)] * 5 + [(7,)] * 2
     operations = {tuple(c["shape"]) for c in page.about["cards"] if c["kind"] == "Operation" and c["map"] is None}
     assert {(3, 3), ()} <= operations
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_cards_have_room_and_do_not_overlap(name):
+    for layout in page_of(name).about["layouts"].values():
+        boxes = layout["boxes"]
+        assert all([wide >= 100 and high >= 20 for _, _, wide, high in boxes])
+        for (x, y, wide, high), (a, b, w, h) in itertools.combinations(boxes, 2):
+            assert x + wide <= a or a + w <= x or y + high <= b or b + h <= y
 
 
 def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
