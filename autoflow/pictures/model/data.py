@@ -109,8 +109,7 @@ class Numbers:
         if self.rms and self.rms <= self.noise:
             return NOISE
         if self.elements:
-            say = self.word if self.noise else number
-            return nest_words([say(v, digits) for v in self.elements], self.shape)
+            return nest_words([self.word(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
@@ -125,7 +124,7 @@ class Numbers:
         """One number for how large it is: the number itself, or the root mean square."""
         if self.scalar or self.rms is None:
             return self.text(digits)
-        return self.word(self.rms, digits) if self.noise else number(self.rms, digits)
+        return self.word(self.rms, digits)
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
@@ -430,6 +429,11 @@ class Vertex:
     def several(self) -> str:
         """``2 results``."""
         return counted(len(self.results), "result")
+
+    @property
+    def left_out(self) -> str:
+        """``… 3 more operands``; empty if each has a row of its own."""
+        return f"… {counted(self.more_operands, 'more operand')}" if self.more_operands else ""
 
     @property
     def said(self) -> str:

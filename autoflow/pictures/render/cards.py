@@ -17,20 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ...base.columns import aligned
-from ..model.data import (
-    CIRCLED,
-    LEVELS,
-    Fold,
-    GraphData,
-    Image,
-    Numbers,
-    Result,
-    Vertex,
-    add_up,
-    counted,
-    number,
-    signed_sum,
-)  # fmt: skip
+from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, clip, to_ascii, width
 from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
@@ -281,8 +268,8 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
             right += [span(by, "local", local_room)] if local_room else []
             right += [span(back, "sent", sent_room)] if sent_room else []
         lines.append(CardLine("row", tuple(left), tuple(right)))
-    if node.more_operands:
-        lines.append(CardLine("row", (span(f"… {counted(node.more_operands, 'more operand')}", "note"),)))
+    if node.left_out:
+        lines.append(CardLine("row", (span(node.left_out, "note"),)))
     return lines
 
 
