@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..pictures.model.data import GraphData, Vertex
+from ..pictures.model.names import is_cut
 from ..pictures.model.style import clip, width
 from ..pictures.render.cards import Card, CardLine
 from ..pictures.render.placing import place
@@ -64,7 +65,7 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
     cards: Cards = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
-        title = v.word.partition(",")[0].partition(" ")[0] if "…" in v.title else clip(v.title, LONGEST)
+        title = v.word.partition(",")[0].partition(" ")[0] if is_cut(v.title) else clip(v.title, LONGEST)
         card: dict[str, Any] = {
             "kind": v.kind, "title": title, "name": v.title, "word": v.word, "shape": v.value.shape,
             "grad": None, "map": None,

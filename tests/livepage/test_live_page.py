@@ -755,6 +755,11 @@ def test_labels_stay_and_shares_have_their_middle():
         assert page.about["classes"]["middle"] == 0
 
 
+def test_a_title_with_a_long_number_is_whole():
+    page = af.live(lambda w: np.sum(w * (1 / 3)), {"w": np.ones(3)})
+    assert "w*0.3333…" in [card["title"] for card in page.about["cards"]]
+
+
 def test_only_of_elementwise_operations_each_entry_is_a_product():
     page = af.live(lambda w, x: np.sum(np.tanh(np.sort(np.cumsum(w * x)))), {"w": np.ones(3)}, {"x": np.ones(3)})
     sent = {card["word"]: card["sends"][0]["alone"] for card in page.about["cards"] if "sends" in card}
