@@ -218,11 +218,11 @@ def evaluate(
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module runs in eval mode,
     and afterwards is in the mode that it was in."""
     rows, measures = [], {"loss": loss, **(metrics or {})}
-    for b in batches(len(x), batch_size):
-        with in_evaluation(model):
+    with in_evaluation(model):
+        for b in batches(len(x), batch_size):
             predictions = numbers_of(model(x[b]))
-        measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
-        rows.append({**measured, "n": len(b)})
+            measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
+            rows.append({**measured, "n": len(b)})
     return mean_of(rows)
 
 
