@@ -237,8 +237,7 @@ def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casti
 
 STACKED = ("vecdot", "...a,...a->..."), ("matvec", "...ab,...b->...a"), ("vecmat", "...a,...ab->...b")  # NumPy 2.2
 FORMS: dict[Any, Call] = {
-    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var,
-    np.std: std,
+    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var, np.std: std,
     np.median: lambda a, *axis, **how: by_rank(np.median)(a, None, *axis, **how),
     np.quantile: by_rank(np.quantile), np.percentile: by_rank(np.percentile),
     np.nanmean: without_nan(np.mean), np.nanvar: nanvar(var), np.nanstd: nanvar(std),
@@ -286,11 +285,10 @@ def along(body: str, axis: Any) -> Call:
     def call(w: Any, v: Value, a: Value, axis: Any = axis, *more: Any, **options: Any) -> Any:
         if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
             raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
-        x, target = w.known[a], w.new(v.shape, v.dtype)
-        if "{s}" in body:  # a sum, or a product, in the dtype of the result
-            x = w.of_dtype(x, v.dtype)
+        target = w.new(v.shape, v.dtype)
+        x = w.straight(w.known[a], v.dtype if "{s}" in body else None)  # a sum, or a product, in the result's dtype
         if axis is None or not a.shape:
-            x, axis = w.straight(x).reshape([math.prod(a.shape)]), 0
+            x, axis = x.reshape([math.prod(a.shape)]), 0
         axis, to = axis % len(x.shape), target.reshape(x.shape)
         names = ["j" if k == axis else f"q{k}" for k in range(len(x.shape))]
         head = heads([(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"])
@@ -364,11 +362,6 @@ def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -
 # ---------------------------------------------------------------- other calls
 
 
-def casted(w: Any, v: Value, x: Any, dtype: Any, order: Any = None, casting: Any = None) -> Any:
-    """To another dtype."""
-    return w.loop(w.new(v.shape, v.dtype), [w.operand(x)])
-
-
 def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
     """Systems, one after another, by elimination with pivots."""
     n, column = a.shape[-1], len(b.shape) == 1
@@ -392,7 +385,8 @@ CALLS: dict[Any, Call] = {
     np.einsum: einsum, np.matmul: matmul,
     np.cumsum: along(RUNNING.format(start="0", sign="+"), None), np.sort: along(ORDERED.format(found="a[p[j]]"), -1),
     np.cumprod: along(RUNNING.format(start="1", sign="*"), None), np.argsort: along(ORDERED.format(found="p[j]"), -1),
-    update_at: updated_at, cast: casted, np.linalg.solve: solve, check_answer: answer_checked,
+    update_at: updated_at, np.linalg.solve: solve, check_answer: answer_checked,
+    cast: lambda w, v, x, *how: w.loop(w.new(v.shape, v.dtype), [w.operand(x)]),
     **dict.fromkeys((np.copy, np.ndarray.copy), lambda w, v, a, *more, **options: w.known[a]),  # nothing is overwritten
 }  # fmt: skip
 AT_RUN: dict[Any, Call] = {
