@@ -199,13 +199,8 @@ class JavaScript(Writer):
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
             given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
-            move = v.function
-            if "dtype" in options:  # of the result, not of addresses
-                call, slots, how = written_call(v.function, len(v.args))
-                rest = {k: x for k, x in how.items() if k not in ("dtype", "casting")}
-                move = lambda *arrays: call(*fill_slots(slots, arrays), **fill_slots(rest, arrays))  # noqa: E731
             try:
-                return self.moved(v, move, given)
+                return self.moved(v, with_arrays(v, without=("dtype", "casting")), given)  # which are the result's
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
@@ -216,13 +211,8 @@ class JavaScript(Writer):
         refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
         if form is None:
             raise refused
-        _, args, options = written_call(v.function, len(v.args))
-
-        def run(*arrays: Any) -> Any:
-            return form(*fill_slots(args, arrays), **fill_slots(options, arrays))
-
         try:
-            recorded = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array)
+            recorded = record(with_arrays(v, form), tuple([np.asarray(a.sample) for a in v.args]), {}, is_array)
         except Exception as error:  # whatever NumPy's code does with an array that has no numbers yet
             raise refused from error
         inside = recorded.program
@@ -308,6 +298,13 @@ class JavaScript(Writer):
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
             number = self.stored(target, f"{buffer}[{source}[k]]", buffer)
             self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {target.buffer}[{to}[k]] = {number};")
+
+
+def with_arrays(v: Value, form: Any = None, without: Sequence[str] = ()) -> Callable[..., Any]:
+    """The call that computes a value, or the same of another function, as a function of its arrays."""
+    function, args, options = written_call(v.function, len(v.args))
+    options = {name: x for name, x in options.items() if name not in without}
+    return lambda *arrays: (form or function)(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
 
 def is_of_32_bits(dtype: Any) -> bool:
