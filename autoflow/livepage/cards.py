@@ -5,6 +5,7 @@ The picture itself is drawn by the page, which changes its numbers and images at
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,12 +101,12 @@ def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
 def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
     """What an operation sends back to each operand: its name, the rule in letters, and its card. ``alone``: that is
     the operand's gradient, each entry a product of one in the result's."""
-    uses = [sum([r.source == o.source for u in picture.nodes for r in u.operands]) for o in v.operands]
-    alone = [n == 1 and record.rule.elementwise for n in uses]
+    uses = Counter([e.source for e in picture.edges])
     return [
-        {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows, "alone": one}
-        for o, one in zip(v.operands, alone, strict=True)
-    ]
+        {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows,
+         "alone": record.rule.elementwise and uses[o.source] == 1}
+        for o in v.operands
+    ]  # fmt: skip
 
 
 def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:

@@ -128,8 +128,7 @@ class Card:
     @property
     def height(self) -> float:
         """The heights of all lines, and a little air below rounded cards; at least what arrows need."""
-        lines = math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
-        return lines if lines > self.least else self.least
+        return max(self.least, math.fsum([line.height for line in self.lines]) + 4.0 * (len(self.lines) > 1))
 
     def out(self, result: int | None) -> int:
         """Which line an arrow leaves at: that of one of several results, else the head."""
