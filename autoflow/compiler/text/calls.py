@@ -136,11 +136,19 @@ def reduction(function: Any, ufunc: Any) -> Call:
     def form(
         a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None, where: Any = True, **how: Any
     ) -> Array:
+        if ufunc is np.multiply and dtype is not None:
+            refuse_products(dtype)
         nothing = initial if ufunc.identity is None else ufunc.identity
         z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), axis, **how)
         return z if initial is None else ufunc(z, initial)
 
     return form
+
+
+def refuse_products(dtype: Any) -> None:
+    """Of whole numbers that wrap: a double does not hold the product of many."""
+    if np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
+        raise RefusedError(f"products of many numbers in {np.dtype(dtype)}")
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, *, where: Any = True, **how: Any) -> Array:
@@ -271,7 +279,7 @@ def matmul(w: Any, v: Value, x: Value, y: Value) -> Any:
     return einsum(w, v, f"{left},{right}->...{left[3:4]}{right[4:]}", x, y)
 
 
-RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; }}}}"
+RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; s = {{to}}; }}}}"
 ORDERED = (
     "const a = []; for (let j = 0; j < {{n}}; j++) a.push({{x}}); const p = sorted(a);"
     " for (let j = 0; j < {{n}}; j++) {{to}} = {found};"
@@ -285,6 +293,8 @@ def along(body: str, axis: Any) -> Call:
     def call(w: Any, v: Value, a: Value, axis: Any = axis, *more: Any, **options: Any) -> Any:
         if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
             raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
+        if "*=" in body:
+            refuse_products(v.dtype)
         target = w.new(v.shape, v.dtype)
         x = w.straight(w.known[a], v.dtype if "{s}" in body else None)  # a sum, or a product, in the result's dtype
         if axis is None or not a.shape:
