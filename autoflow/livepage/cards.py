@@ -101,7 +101,7 @@ def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
 def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
     """What an operation sends back to each operand: its name, the rule in letters, and its card. ``alone``: that is
     the operand's gradient, each entry a product of one in the result's."""
-    uses = Counter([e.source for e in picture.edges])
+    uses: Counter[int | None] = Counter([e.source for e in picture.edges])
     return [
         {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows,
          "alone": record.rule.elementwise and uses[o.source] == 1}
