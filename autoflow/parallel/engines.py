@@ -71,8 +71,9 @@ def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> I
     each: Any = map if workers is None else workers if callable(workers) else workers.map
     done = 0
     try:
-        for number, answer in each(tasks.call, [(task, group) for group in groups]):
-            if [number] != [group[0].number for group in groups[done : done + 1]]:
+        found = each(tasks.call, [(task, group) for group in groups])
+        for group, (number, answer) in zip(groups, found, strict=False):
+            if number != group[0].number:
                 break
             yield answer
             done += 1
