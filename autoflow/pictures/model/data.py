@@ -165,15 +165,10 @@ def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: Any = "floa
         return Numbers(shape, dtype, kept=True)
     if not array.size:
         return Numbers(shape, dtype, kept=True, elements=())
-    with np.errstate(all="ignore"):
-        return Numbers(shape, dtype, True, _elements(array), **_statistics(array))
-
-
-def _elements(array: Array) -> tuple[Any, ...] | None:
-    if array.size > FEW_NUMBERS:
-        return None
     kind = {"c": complex, "f": float, "b": bool}.get(array.dtype.kind, int)
-    return tuple([kind(v) for v in array.reshape(-1).tolist()])
+    elements = tuple([kind(v) for v in array.reshape(-1).tolist()]) if array.size <= FEW_NUMBERS else None
+    with np.errstate(all="ignore"):
+        return Numbers(shape, dtype, True, elements, **_statistics(array))
 
 
 def _statistics(array: Array) -> dict[str, Any]:

@@ -360,7 +360,7 @@ def binding(title: str) -> int:
     text = re.sub(r"(?<=\d)…", "", title).replace(LEFT_OUT, "_").translate(DIGITS)
     try:
         node = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a name may be any text
         return CLOSED
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return STRENGTHS.get(type(node.op).__name__, 0)
