@@ -109,7 +109,8 @@ class Numbers:
         if self.rms and self.rms <= self.noise:
             return NOISE
         if self.elements:
-            return nest_words([self.word(v, digits) for v in self.elements], self.shape)
+            say = self.word if self.noise else number  # most have no noise: a call less for each
+            return nest_words([say(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
         if self.mean is None:
