@@ -22,8 +22,8 @@ from ..nodes.cuts import cuts_among, explain, taken_by
 from ..nodes.nodes import NodeRole, VariableRole, gradient_target, value_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import FreedArray, writer_since
-from ..program.names import Naming, expression_of
-from ..program.source import READERS, Place, code_of, is_path, numbers_read, taken_out
+from ..program.names import Naming
+from ..program.source import READERS, Place, code_of, expression_of, is_path, numbers_read, taken_out
 from ..rules.arithmetic import zero
 from .findings import Diagnosis, Finding, diagnosis
 from .passes import Chart, GradientFlow, watching

@@ -33,8 +33,8 @@ from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
-from ..program.names import Naming, expression_of
-from ..program.source import code_of, computes_with_gradient, find
+from ..program.names import Naming
+from ..program.source import code_of, computes_with_gradient, expression_of, find
 from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached

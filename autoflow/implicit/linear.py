@@ -27,7 +27,7 @@ from ..base.modes import modes, switched
 from ..extending.function import Function
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole, value_of
-from ..table.shapes import Array, as_array, is_on_host
+from ..table.shapes import Array, as_array, as_dtype, is_on_host
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 
@@ -160,15 +160,10 @@ class Layout:
         many = len(self.shapes) > 1
         parts = [x[a:b] if many else x for a, b in pairwise(self.ends)]
         made = [
-            self.with_dtype(part if shape == part.shape else np.reshape(part, shape), dtype)
+            as_dtype(part if shape == part.shape else np.reshape(part, shape), dtype)
             for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True)
         ]
         return pytree.tree_unflatten(self.containers, iter(made))
-
-    @staticmethod
-    def with_dtype(x: Array, dtype: Any) -> Array:
-        """``x`` itself if it has that dtype."""
-        return x if x.dtype == dtype else x.astype(dtype)
 
 
 def is_float_array(x: Any) -> bool:

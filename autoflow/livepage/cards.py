@@ -5,14 +5,16 @@ The picture itself is drawn by the page, which changes its numbers and images at
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..pictures.model.data import GraphData, Vertex
+from ..pictures.model.names import is_cut
 from ..pictures.model.style import clip, width
-from ..pictures.render.cards import Card
+from ..pictures.render.cards import Card, CardLine
 from ..pictures.render.placing import place
 from ..pictures.walk import graph
 from .study import Study
@@ -32,6 +34,8 @@ TURN = 24.0  # what an arrow needs at the end of a row
 class Face(Card):
     """A card for the layout, to which only its size matters."""
 
+    lines: tuple[CardLine, ...] = ()
+    alarm: bool = False
     width: float = 0.0
     height: float = 0.0
 
@@ -62,7 +66,7 @@ def describe(study: Study, picture: GraphData) -> tuple[Cards, list[tuple[int, i
     cards: Cards = []
     wanted: list[tuple[int, int]] = []
     for v in picture.nodes:
-        title = v.word.partition(",")[0].partition(" ")[0] if "…" in v.title else clip(v.title, LONGEST)
+        title = v.word.partition(",")[0].partition(" ")[0] if is_cut(v.title) else clip(v.title, LONGEST)
         card: dict[str, Any] = {
             "kind": v.kind, "title": title, "name": v.title, "word": v.word, "shape": v.value.shape,
             "grad": None, "map": None,
@@ -97,12 +101,12 @@ def tiles(study: Study, shape: tuple[int, ...]) -> int | None:
 def sends(picture: GraphData, v: Vertex, record: Any) -> list[dict[str, Any]]:
     """What an operation sends back to each operand: its name, the rule in letters, and its card. ``alone``: that is
     the operand's gradient, each entry a product of one in the result's."""
-    uses = [sum([r.source == o.source for u in picture.nodes for r in u.operands]) for o in v.operands]
-    alone = [n == 1 and record.rule.elementwise for n in uses]
+    uses: Counter[int | None] = Counter([e.source for e in picture.edges])
     return [
-        {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows, "alone": one}
-        for o, one in zip(v.operands, alone, strict=True)
-    ]
+        {"to": o.title, "rule": picture.rule(v, o), "card": o.source, "flows": o.flows,
+         "alone": record.rule.elementwise and uses[o.source] == 1}
+        for o in v.operands
+    ]  # fmt: skip
 
 
 def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
@@ -110,12 +114,12 @@ def face(v: Vertex, card: dict[str, Any], wide: float) -> Face:
     shape = v.value.shape
     title = width(card["title"], "title") * TITLE + 2 * PAD
     if not shape:
-        return Face(v, (), False, max(title + 66, 124.0), HEAD + (FOOT + 2 if v.gradient else 4))
+        return Face(v, width=max(title + 66, 124.0), height=HEAD + (FOOT + 2 if v.gradient else 4))
     high = MAP if card["map"] is not None or card.get("tiles") else image_height(v.value.size // shape[-1], shape[-1])
     card["high"] = high
     head = title + width(v.value.shape_text(), "shape") * 11 / 12 + 12
     wide = TILES if card.get("tiles") else wide if v.gradient else 104.0
-    return Face(v, (), False, max(head, wide), HEAD + high + 8 + FOOT)
+    return Face(v, width=max(head, wide), height=HEAD + high + 8 + FOOT)
 
 
 def image_height(rows: int, columns: int) -> float:
@@ -130,7 +134,7 @@ def lay_out(picture: GraphData, faces: list[Face], direction: str, scale: float)
     """Corners of the cards, and the points of the arrows."""
     turned = replace(picture, look=replace(picture.look, direction=direction))
     down = direction == "down"
-    large = [Face(f.node, (), False, f.width * scale, f.height * scale) for f in faces]
+    large = [replace(f, width=f.width * scale, height=f.height * scale) for f in faces]
     widths = [f.width for f in large]
     plan, _ = place(turned, large, widths)
 

@@ -18,7 +18,7 @@ from ..base.errors import CompileError, InputError
 from ..base.pytree import is_container, tree_leaves, tree_paths, tree_unflatten
 from ..compiler.compiled import compile
 from ..nodes.nodes import Operation, Variable, value_of
-from ..program.names import expression_of
+from ..program.source import code_of, expression_of
 from ..transforms.gradient import gradients
 
 SIDE, POINTS = 41, 121  # of the grid on a plane, of a curve
@@ -179,12 +179,6 @@ class Study:
         (_, indent), first, span = self.functions[code], code.co_firstlineno, found.span
         number = [*self.functions].index(code)
         return [number, span.line - first, span.column - indent, span.end_line - first, span.end_column - indent]
-
-
-def code_of(record: Any) -> Any:
-    """The user's code that contains an operation; None if it is not known."""
-    place = getattr(record, "place", None)
-    return getattr(place, "code", place)
 
 
 def lines_of(code: Any) -> tuple[list[str], int]:

@@ -108,9 +108,9 @@ def fit(
         the plane (n, 2) with classes (n,) the boundary between these. In a notebook it is a figure, in a terminal
         lines.
     workers, chunks : compute each batch in ``chunks`` parts (16 if only workers are given), by these workers; both as
-        in :func:`autoflow.data_parallel`. The loss must be a mean over all examples, which with
-        ``ignore_index`` it is not. Layers that look at the whole batch (BatchNorm) or
-        draw random numbers (Dropout) are refused. Metrics are then measured on the validation data only.
+        in :func:`autoflow.data_parallel`. The loss must be a mean over all examples, which with ``ignore_index`` it is
+        not. Layers that look at the whole batch (BatchNorm) or draw random numbers (Dropout) are refused. Metrics are
+        then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
     NaN or infinite, with the parameters as they were before that batch (running statistics have seen it).
@@ -218,11 +218,11 @@ def evaluate(
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module runs in eval mode,
     and afterwards is in the mode that it was in."""
     rows, measures = [], {"loss": loss, **(metrics or {})}
-    for b in batches(len(x), batch_size):
-        with in_evaluation(model):
+    with in_evaluation(model):
+        for b in batches(len(x), batch_size):
             predictions = numbers_of(model(x[b]))
-        measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
-        rows.append({**measured, "n": len(b)})
+            measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
+            rows.append({**measured, "n": len(b)})
     return mean_of(rows)
 
 

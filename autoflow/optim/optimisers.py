@@ -30,11 +30,11 @@ __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"]
 # ---------------------------------------------------------------- methods of gradients
 
 
-def add_decay(g: Array, x: Array, decay: float, out: Array) -> Array:
-    """g + λx in ``out``; g itself if λ is 0."""
-    if not decay:
+def add_scaled(g: Array, x: Array, factor: float, out: Array) -> Array:
+    """g + λx in ``out``, which may be ``x``; g itself if λ is 0."""
+    if not factor:
         return g
-    np.multiply(x, decay, out=out)
+    np.multiply(x, factor, out=out)
     return np.add(out, g, out=out)
 
 
@@ -87,16 +87,11 @@ class SGD(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d = add_decay(g, x, self.weight_decay, a)
+        d = add_scaled(g, x, self.weight_decay, a)
         if self.momentum:
             v = memory["velocity"]
-            np.multiply(v, self.momentum, out=v)
-            np.add(v, d, out=v)
-            if self.nesterov:
-                np.multiply(v, self.momentum, out=b)
-                d = np.add(b, d, out=b)
-            else:
-                d = v
+            add_scaled(d, v, self.momentum, v)
+            d = add_scaled(d, v, self.momentum, b) if self.nesterov else v
         move(x, d, self.lr, a)
 
 
@@ -118,7 +113,7 @@ class Adagrad(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d, s = add_decay(g, x, self.weight_decay, a), memory["squares"]
+        d, s = add_scaled(g, x, self.weight_decay, a), memory["squares"]
         np.multiply(d, d, out=b)
         np.add(s, b, out=s)
         np.sqrt(s, out=b)
@@ -151,7 +146,7 @@ class RMSprop(Optimiser):
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
-        d, s = add_decay(g, x, self.weight_decay, a), memory["squares"]
+        d, s = add_scaled(g, x, self.weight_decay, a), memory["squares"]
         np.multiply(d, d, out=b)
         towards(s, b, self.alpha, b)
         if self.centered:
@@ -165,8 +160,7 @@ class RMSprop(Optimiser):
         d = np.divide(d, b, out=a)
         if self.momentum:
             v = memory["velocity"]
-            np.multiply(v, self.momentum, out=v)
-            d = np.add(v, d, out=v)
+            d = add_scaled(d, v, self.momentum, v)
         move(x, d, self.lr, a)
 
 
@@ -200,7 +194,7 @@ class Adam(Optimiser):
         """One step of one parameter."""
         if self.decoupled:
             np.multiply(x, 1 - self.lr * self.weight_decay, out=x)
-        d = g if self.decoupled else add_decay(g, x, self.weight_decay, a)
+        d = g if self.decoupled else add_scaled(g, x, self.weight_decay, a)
         (beta1, beta2), mean, squares = self.betas, memory["mean"], memory["squares"]
         towards(mean, d, beta1, b)
         np.multiply(d, d, out=b)

@@ -71,8 +71,9 @@ def answers(workers: Any, task: tasks.Task, groups: list[list[tasks.Part]]) -> I
     each: Any = map if workers is None else workers if callable(workers) else workers.map
     done = 0
     try:
-        for number, answer in each(tasks.call, [(task, group) for group in groups]):
-            if [number] != [group[0].number for group in groups[done : done + 1]]:
+        found = each(tasks.call, [(task, group) for group in groups])
+        for group, (number, answer) in zip(groups, found, strict=False):
+            if number != group[0].number:
                 break
             yield answer
             done += 1
@@ -152,16 +153,16 @@ def over_ranks(comm: Any, task: tasks.Task, parts: list[tasks.Part]) -> tasks.An
     """The parts of this rank here, then one Allreduce of all sums, laid in a row. Pieces stay where they are."""
     if modes().shadow:
         raise InputError("a proof does not run what ranks say to each other once more: they may not all look")
-    (sums, pieces), _ = on_all_ranks(comm, lambda: task(parts))
+    (sums, pieces), _ = on_all_ranks(comm, lambda: (task(parts), None))
     return join_ranks(comm, sums), pieces
 
 
-def on_all_ranks(comm: Any, compute: Callable[[], Any], say: Callable[[Any], Any] = lambda _: None) -> Any:
-    """What ``compute()`` gives here, and what each rank says of its own: ``say(result)``. If one rank fails, all do:
-    otherwise they would wait for it for ever."""
-    result, failure, word = None, None, None
+def on_all_ranks(comm: Any, compute: Callable[[], tuple[Any, Any]]) -> tuple[Any, list[Any]]:
+    """The result of ``compute()`` here, and the words of all ranks: it returns its result and a word for the others.
+    If one rank fails, all do: otherwise they would wait for it for ever."""
+    result, word, failure = None, None, None
     try:
-        word = say(result := compute())
+        result, word = compute()
     except Exception as error:
         failure = error
     said = comm.allgather((word, None if failure is None else f"{type(failure).__name__}: {failure}"))
@@ -184,13 +185,16 @@ def join_ranks(comm: Any, sums: list[Array]) -> list[Array]:
 
 
 def cut_on_all_ranks(
-    comm: Any, cut: list[tuple[str, Any]], chunks: int, identity: Callable[[], str | None]
-) -> tuple[list[int], int, list[int]]:  # fmt: skip
-    """Where this rank's rows are cut, how many rows all ranks have together, and how many parts each has. All must have
-    the same ``identity``, that of f and its parameters."""
-    places, said = on_all_ranks(
-        comm, lambda: tasks.places_of(cut, chunks), lambda places: (places[-1], len(places) - 1, identity())
-    )
+    how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]]
+) -> tuple[list[int], int, list[int]]:
+    """Where this rank's rows are cut, how many rows all ranks have together, and how many parts each has. In the first
+    call f and its parameters must be the same everywhere."""
+
+    def cut_here() -> tuple[Any, Any]:
+        places = tasks.places_of(cut, how.chunks)
+        return places, (places[-1], len(places) - 1, None if how.calls else digest_of(how.f, shared))
+
+    places, said = on_all_ranks(how.workers, cut_here)
     other = [k for k, (*_, theirs) in enumerate(said) if theirs != said[0][-1]]
     if other:
         raise InputError(
@@ -200,9 +204,9 @@ def cut_on_all_ranks(
     return places, sum([n for n, *_ in said]), [count for _, count, _ in said]
 
 
-def digest_of(name: str, shared: list[Any]) -> str:
+def digest_of(f: Any, shared: list[Any]) -> str:
     """Of the function's name and the numbers of its shared arguments."""
-    found = hashlib.sha256(name.encode())
+    found = hashlib.sha256(f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}".encode())
     for x in shared:
         array = np.asarray(x)
         found.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
@@ -329,19 +333,18 @@ class Total:
     def __init__(self, how: DataParallel, shared: list[Any], cut: list[tuple[str, Any]], loss: tasks.Loss) -> None:
         self.how = how
         if how.kind == "ranks":
-            name = f"{getattr(how.f, '__module__', '')}.{getattr(how.f, '__qualname__', '')}"
-            places, n, counts = cut_on_all_ranks(
-                how.workers, cut, how.chunks, lambda: None if how.calls else digest_of(name, shared)
-            )
+            places, n, counts = cut_on_all_ranks(how, shared, cut)
             mine = how.workers.Get_rank()
         else:
             places = tasks.places_of(cut, how.chunks)
             n, counts, mine = places[-1], [len(places) - 1], 0
         self.spans = list(itertools.pairwise(places))
         self.weights = [(b - a) / n if how.reduction == "mean" else 1.0 for a, b in self.spans]
-        first = sum(counts[:mine])
-        seeds = [None] * sum(counts) if how.rng is None else spawn_seeds(how.rng, sum(counts))
-        self.seeds = seeds[first : first + counts[mine]]  # no two parts have the same, of whichever ranks
+        first, count = sum(counts[:mine]), sum(counts)  # no two parts have the same seed, of whichever ranks
+        seeds = (
+            [None] * count if how.rng is None else how.rng.bit_generator.seed_seq.spawn(count)
+        )  # others in each call
+        self.seeds = seeds[first : first + counts[mine]]  # seeds, not generators: a pass back draws the same numbers
         self.owners = loss if tasks.own_generators(loss) else None
 
     def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:
@@ -415,9 +418,3 @@ def row(n: int) -> Rule:
 
 
 NUMBERS = itertools.count()
-
-
-def spawn_seeds(rng: np.random.Generator, n: int) -> list[Any]:
-    """A seed for each part, other ones in each call. (Seeds, not generators: a pass back draws the same numbers.)"""
-    source: Any = rng.bit_generator.seed_seq
-    return list(source.spawn(n))

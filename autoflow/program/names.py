@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any
 
 from .places import LATER, Activation
-from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, find, is_module, is_path, written
+from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -33,13 +33,6 @@ def function_around(activation: Any, frames: frozenset[str] = FRAMES) -> Any:
     while activation.code.co_name in frames and activation.parent is not None:
         activation = activation.parent
     return activation.whole
-
-
-def expression_of(x: Any) -> Expression | None:
-    """The expression that made a record, which has a ``last``, or a leaf. (Records of derivatives of derivatives have
-    no place.)"""
-    place, last = (x.place, x.last) if hasattr(x, "last") else getattr(x, "_place", (None, 0))[:2]
-    return None if place is None else find(place.code if type(place) is Activation else place, last)
 
 
 class Naming:
@@ -89,7 +82,7 @@ class Naming:
 
     def operand_text(self, record: Any, slot: int, exact: bool = False) -> str | None:
         """The name of an operand where it is used. ``exact``: where the expression is nothing but this operation."""
-        found = self.expressions.get(id(record)) or (expression_of(record) if hasattr(record, "last") else None)
+        found = self.expression(record)
         fits = found is not None and (is_one(record, found) if exact else self.fits(record, slot, found))
         if found is None or not fits:
             return None
@@ -216,7 +209,7 @@ class Naming:
         p = record.parents[slot]
         is_inside = getattr(p, "place", None) is record.place and p.last == record.last
         if p is None and isinstance(call := found.node, ast.Call):  # a method, or a library, may have data of its own
-            is_ours = isinstance(call.func, ast.Name) and not is_module(call.func, found.source.imported)
+            is_ours = isinstance(call.func, ast.Name) and not found.is_module(call.func)
             return slot == 0 and is_ours and len(found.operands()) == 1 and not call.keywords
         return slot == 0 and len(found.operands()) == 1 and not is_inside
 

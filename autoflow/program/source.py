@@ -293,8 +293,14 @@ class Expression:
     def is_pythons(self) -> bool:
         """Does it call a function of Python's, as ``sum`` or ``functools.reduce``?"""
         function = self.node.func
-        is_plain = isinstance(function, ast.Name) or is_module(function, self.source.imported)
+        is_plain = isinstance(function, ast.Name) or self.is_module(function)
         return is_plain and any([hasattr(module, self.called) for module in (builtins, functools, itertools)])
+
+    def is_module(self, node: Any) -> bool:
+        """Is it what an import has bound, as ``np``, or something in it, and not an array?"""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and (node.id in self.source.imported or node.id in MODULES)
 
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
@@ -313,7 +319,7 @@ class Expression:
                 return [node.value]
             case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
                 args = [a for a in flat(node.args) if not (isinstance(a, ast.Constant) and isinstance(a.value, str))]
-                if isinstance(function, ast.Attribute) and not is_module(function.value, self.source.imported):
+                if isinstance(function, ast.Attribute) and not self.is_module(function.value):
                     return [function.value, *args]
                 return args
         return []
@@ -405,7 +411,7 @@ def has_gradient(path: Any, frame: Any) -> bool:
 def numbers_read(record: Any, slot: int) -> str:
     """How a plain operand of a record came by numbers of nodes, and what to write instead; empty where the program is
     not known."""
-    found = find(code_of(record), record.last) if getattr(record, "place", None) is not None else None
+    found = expression_of(record)
     own = found.operands()[slot : slot + 1] if found is not None else []
     if found is None or not own:
         return ""
@@ -433,8 +439,7 @@ def numbers_taken(code: Any) -> str:
     if source is None:
         return ""
     inner = [x for x in code.co_consts if isinstance(x, CodeType) and x.co_name in COMPREHENSIONS]
-    spans = sorted({Span(*where) for x in (code, *inner) for where in x.co_positions() if None not in where})
-    found = [x for span in spans for x in source.at.get(span, ()) if seems_to_take(x, source)]
+    found = [x for x in nodes_of([code, *inner], source) if seems_to_take(x, source)]
     inmost = [x for x in found if not any([part in found for part in ast.walk(x) if part is not x])][:2]
     texts = [f"{written(x)} ({Expression(x, source).place.where})" for x in inmost]
     is_step = any([isinstance(x, ast.Compare) or (isinstance(x, ast.Call) and called(x) in STEPS) for x in inmost])
@@ -454,10 +459,16 @@ def seems_to_take(node: Any, source: Source) -> bool:
 
 def computes_with_gradient(code: Any) -> bool:
     """Does a code compute with ``w.grad``, as updates by hand do?"""
-    source = source_of(code)
-    spans = {Span(*where) for where in code.co_positions() if None not in where} if source is not None else ()
-    found = [x for span in spans for x in source.at.get(span, ()) if isinstance(x, ast.BinOp)]  # type: ignore[union-attr]
-    return any([getattr(part, "attr", "") == "grad" for x in found for part in ast.walk(x)])
+    found = [] if (source := source_of(code)) is None else nodes_of([code], source)
+    sums = [x for x in found if isinstance(x, ast.BinOp)]
+    return any([getattr(part, "attr", "") == "grad" for x in sums for part in ast.walk(x)])
+
+
+def nodes_of(codes: list[CodeType], source: Source) -> list[Any]:
+    """The nodes of the tree that codes execute, in their order."""
+    places: Any = [where for code in codes for where in code.co_positions() if None not in where]
+    spans = sorted({Span(*where) for where in places})
+    return [x for span in spans for x in source.at.get(span, ())]
 
 
 def is_reader(node: Any) -> bool:
@@ -478,14 +489,22 @@ def parents_of(node: Any, source: Source) -> Iterator[Any]:
 
 
 def code_of(record: Any) -> Any:
-    """The code that made a record."""
-    return getattr(record.place, "code", record.place)
+    """The code that made a record; None if it is not known."""
+    place = getattr(record, "place", None)
+    return getattr(place, "code", place)
+
+
+def expression_of(x: Any) -> Expression | None:
+    """The expression that made a record, which has a ``last``, or a leaf. (Records of derivatives of derivatives have
+    no place.)"""
+    place, last = (x.place, x.last) if hasattr(x, "last") else getattr(x, "_place", (None, 0))[:2]
+    return None if place is None else find(getattr(place, "code", place), last)
 
 
 def operands_of(record: Any) -> Iterator[tuple[Any, Any]]:
     """The operands of a record in the program, each with its parent in the graph; of names of plain operands
     what was assigned to them."""
-    if getattr(record, "place", None) is not None and (found := find(code_of(record), record.last)) is not None:
+    if (found := expression_of(record)) is not None:
         for x, parent in zip(found.operands(), record.parents, strict=False):
             yield assigned(x, found.source) if parent is None else x, parent
 
@@ -548,13 +567,6 @@ def has_own_value(node: Any, stores: bool) -> bool:
     if isinstance(node, ast.Subscript):
         return stores or not isinstance(node.ctx, ast.Store)
     return isinstance(node, VALUES)
-
-
-def is_module(node: Any, imported: set[str]) -> bool:
-    """Is it what an import has bound, as ``np``, or something in it, and not an array?"""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name) and (node.id in imported or node.id in MODULES)
 
 
 def flat(args: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .names import FRAMES, caller_of
 from .places import LATER, Activation
-from .source import COMPREHENSIONS, Loop, find, is_module, is_within, span_of, start_of, written
+from .source import COMPREHENSIONS, Loop, find, is_within, span_of, start_of, written
 from .watch import DROPPED
 
 Run = tuple[int, int, int]
@@ -80,7 +80,7 @@ def is_direct(call: Activation) -> bool:
     found = caller_of(call)
     if found is None or not found.is_call:
         return call.code.co_name in COMPREHENSIONS
-    is_ours = not is_module(found.node.func, found.source.imported)
+    is_ours = not found.is_module(found.node.func)
     own = call.code.co_name
     return found.called == own or (own in ("__call__", "__init__", "<lambda>") and is_ours)
 

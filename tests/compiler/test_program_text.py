@@ -259,6 +259,14 @@ def test_reciprocals_of_whole_numbers_are_refused_in_javascript():
         af.compile(np.reciprocal).program(np.array([1, 2])).to_javascript()
 
 
+@pytest.mark.parametrize("name", ["prod", "cumprod", "nanprod"])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+def test_products_that_wrap_are_refused_in_javascript(name, dtype):
+    """Of many whole numbers: no double holds them."""
+    with pytest.raises(CompileError, match="prod"):
+        af.compile(lambda n: getattr(np, name)(n, dtype=dtype)).program(np.full(6, 30007)).to_javascript()
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), (0, 0)])
 def test_arrays_without_elements_keep_their_shape_in_numpy_source(shape):
     empty, x = np.zeros(shape), np.ones(shape)
@@ -615,6 +623,7 @@ OF_DTYPES = {  # what a typed array, or JavaScript, does otherwise than NumPy
     "a mask that is a part": lambda n: assigned(n[:2], (n > 1)[2:4], 9),
     "a transposed mask": lambda n: assigned(np.outer(n, n), (n[:, None] > n + 1).T, 0),
     "a repeated mask": lambda n: assigned(np.outer(n, n), np.broadcast_to(n[:, None] > 1, (n.size, n.size)), 0),
+    "running sums of short numbers": lambda n: np.cumsum(np.append(n / 3, [1e8, 0.3, -1e8]).astype(np.float32)),
     "a short sum": lambda n: np.sum(n.astype(np.int8) * 100, dtype=np.int8),
     "an address": lambda n: np.pad(n / 3, 1, constant_values=1.0996e12),
     "-0": lambda n: 1 / np.pad(n / 3, 1, constant_values=-0.0),

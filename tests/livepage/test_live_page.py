@@ -3,6 +3,7 @@
 ``AUTOFLOW_SHOTS=folder pytest tests/livepage`` leaves screenshots there, to be looked at.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -662,6 +663,15 @@ def test_units_of_layers_are_maps_and_their_weights_are_not():
     assert {(3, 3), ()} <= operations
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_cards_have_room_and_do_not_overlap(name):
+    for layout in page_of(name).about["layouts"].values():
+        boxes = layout["boxes"]
+        assert all([wide >= 100 and high >= 20 for _, _, wide, high in boxes])
+        for (x, y, wide, high), (a, b, w, h) in itertools.combinations(boxes, 2):
+            assert x + wide <= a or a + w <= x or y + high <= b or b + h <= y
+
+
 def test_a_prediction_that_fits_no_grid_is_shown_beside_the_targets():
     data = {"x": np.arange(1.0, 5.0), "t": np.arange(4.0)}
 
@@ -743,6 +753,11 @@ def test_labels_stay_and_shares_have_their_middle():
     for start in (np.zeros(2), np.full(2, 0.5)):  # what lies between 0 and 1 at first is not always a share
         page = af.live(lambda w, x, t: np.mean((x @ w - t) ** 2), {"w": start}, {"x": x, "t": t}, linear)
         assert page.about["classes"]["middle"] == 0
+
+
+def test_a_title_with_a_long_number_is_whole():
+    page = af.live(lambda w: np.sum(w * (1 / 3)), {"w": np.ones(3)})
+    assert "w*0.3333…" in [card["title"] for card in page.about["cards"]]
 
 
 def test_only_of_elementwise_operations_each_entry_is_a_product():

@@ -136,11 +136,19 @@ def reduction(function: Any, ufunc: Any) -> Call:
     def form(
         a: Array, axis: Any = None, dtype: Any = None, *, initial: Any = None, where: Any = True, **how: Any
     ) -> Array:
+        if ufunc is np.multiply and dtype is not None:
+            refuse_products(dtype)
         nothing = initial if ufunc.identity is None else ufunc.identity
         z = function(np.where(where, a if dtype is None else a.astype(dtype), nothing), axis, **how)
         return z if initial is None else ufunc(z, initial)
 
     return form
+
+
+def refuse_products(dtype: Any) -> None:
+    """Of whole numbers that wrap: a double does not hold the product of many."""
+    if np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize < 8:
+        raise RefusedError(f"products of many numbers in {np.dtype(dtype)}")
 
 
 def mean(a: Array, axis: Any = None, dtype: Any = None, *, where: Any = True, **how: Any) -> Array:
@@ -237,8 +245,7 @@ def written_into(function: Any, x: Array, *args: Any, where: Any = True, **casti
 
 STACKED = ("vecdot", "...a,...a->..."), ("matvec", "...ab,...b->...a"), ("vecmat", "...a,...ab->...b")  # NumPy 2.2
 FORMS: dict[Any, Call] = {
-    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var,
-    np.std: std,
+    **{f: reduction(f, ufunc) for f, ufunc in REDUCTIONS.items()}, np.mean: mean, np.var: var, np.std: std,
     np.median: lambda a, *axis, **how: by_rank(np.median)(a, None, *axis, **how),
     np.quantile: by_rank(np.quantile), np.percentile: by_rank(np.percentile),
     np.nanmean: without_nan(np.mean), np.nanvar: nanvar(var), np.nanstd: nanvar(std),
@@ -272,7 +279,7 @@ def matmul(w: Any, v: Value, x: Value, y: Value) -> Any:
     return einsum(w, v, f"{left},{right}->...{left[3:4]}{right[4:]}", x, y)
 
 
-RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; }}}}"
+RUNNING = "let s = {start}; for (let j = 0; j < {{n}}; j++) {{{{ s {sign}= {{x}}; {{to}} = {{s}}; s = {{to}}; }}}}"
 ORDERED = (
     "const a = []; for (let j = 0; j < {{n}}; j++) a.push({{x}}); const p = sorted(a);"
     " for (let j = 0; j < {{n}}; j++) {{to}} = {found};"
@@ -286,11 +293,12 @@ def along(body: str, axis: Any) -> Call:
     def call(w: Any, v: Value, a: Value, axis: Any = axis, *more: Any, **options: Any) -> Any:
         if unknown := [k for k, x in options.items() if k not in ("kind", "stable", "dtype") and x is not None]:
             raise RefusedError(f"np.{v.function.__name__}({unknown[0]}=)")
-        x, target = w.known[a], w.new(v.shape, v.dtype)
-        if "{s}" in body:  # a sum, or a product, in the dtype of the result
-            x = w.of_dtype(x, v.dtype)
+        if "*=" in body:
+            refuse_products(v.dtype)
+        target = w.new(v.shape, v.dtype)
+        x = w.straight(w.known[a], v.dtype if "{s}" in body else None)  # a sum, or a product, in the result's dtype
         if axis is None or not a.shape:
-            x, axis = w.straight(x).reshape([math.prod(a.shape)]), 0
+            x, axis = x.reshape([math.prod(a.shape)]), 0
         axis, to = axis % len(x.shape), target.reshape(x.shape)
         names = ["j" if k == axis else f"q{k}" for k in range(len(x.shape))]
         head = heads([(i, n) for i, n in zip(names, x.shape, strict=True) if i != "j"])
@@ -364,11 +372,6 @@ def updated_at(w: Any, v: Value, ufunc: Any, x: Value, index: Any, *rest: Any) -
 # ---------------------------------------------------------------- other calls
 
 
-def casted(w: Any, v: Value, x: Any, dtype: Any, order: Any = None, casting: Any = None) -> Any:
-    """To another dtype."""
-    return w.loop(w.new(v.shape, v.dtype), [w.operand(x)])
-
-
 def solve(w: Any, v: Value, a: Value, b: Value) -> Any:
     """Systems, one after another, by elimination with pivots."""
     n, column = a.shape[-1], len(b.shape) == 1
@@ -392,7 +395,8 @@ CALLS: dict[Any, Call] = {
     np.einsum: einsum, np.matmul: matmul,
     np.cumsum: along(RUNNING.format(start="0", sign="+"), None), np.sort: along(ORDERED.format(found="a[p[j]]"), -1),
     np.cumprod: along(RUNNING.format(start="1", sign="*"), None), np.argsort: along(ORDERED.format(found="p[j]"), -1),
-    update_at: updated_at, cast: casted, np.linalg.solve: solve, check_answer: answer_checked,
+    update_at: updated_at, np.linalg.solve: solve, check_answer: answer_checked,
+    cast: lambda w, v, x, *how: w.loop(w.new(v.shape, v.dtype), [w.operand(x)]),
     **dict.fromkeys((np.copy, np.ndarray.copy), lambda w, v, a, *more, **options: w.known[a]),  # nothing is overwritten
 }  # fmt: skip
 AT_RUN: dict[Any, Call] = {

@@ -122,27 +122,26 @@ class JavaScript(Writer):
             to, *refs = [x.reshape([target.size]) for x in (target, *refs)]
         names = [f"q{k}" for k in range(len(to.shape))]
         text = formula.format(*[x.at(names) for x in refs])
-        if sign == "=" and (formula != "{}" or self.dtypes.get(refs[0].buffer) != self.dtypes[target.buffer]):
-            text = self.stored(target, text)
+        if sign == "=":
+            text = self.stored(target, text, refs[0].buffer if formula == "{}" else "")
         self.lines.append(f"{heads(zip(names, to.shape, strict=True))}{to.at(names)} {sign} {text};")
         return target
 
-    def stored(self, target: Ref, text: str) -> str:
-        """What is written into a buffer for a number: truth, or a whole number that is not −0, as NumPy has it."""
+    def stored(self, target: Ref, text: str, source: str = "") -> str:
+        """What is written into a buffer for a number: truth, or a whole number that is not −0, as NumPy has it. An
+        element of a ``source`` of the same dtype stays as it is."""
         dtype = self.dtypes[target.buffer]
+        if source and self.dtypes[source] == dtype:
+            return text
         if dtype.kind == "b":
             return f"({text} != 0 ? 1 : 0)"
         return f"(Math.trunc({text}) || 0)" if KINDS[dtype.char] == "Float64" and dtype.kind in "iu" else text
 
-    def of_dtype(self, x: Ref, dtype: Any) -> Ref:
-        """A value as it is, or converted to another dtype."""
-        is_same = dtype is None or self.dtypes.get(x.buffer) == dtype
-        return x if is_same else self.loop(self.new(x.shape, dtype), [x])
-
     def straight(self, x: Ref, dtype: Any = None) -> Ref:
-        """A value in C order in a buffer."""
+        """A value in C order in a buffer, of its dtype or another."""
         dtype = dtype or self.dtypes.get(x.buffer, np.dtype(float))
-        return x if x.is_dense and x.buffer else self.loop(self.new(x.shape, dtype), [x])
+        is_so = x.buffer and x.is_dense and self.dtypes[x.buffer] == dtype
+        return x if is_so else self.loop(self.new(x.shape, dtype), [x])
 
     # -- the kinds of values
 
@@ -200,13 +199,8 @@ class JavaScript(Writer):
         if function in MOVES and not in_memory:
             places = [a.kind in KNOWN and a.dtype is not None and a.dtype.kind in "iub" for a in v.args]
             given = [a.sample if known else x for a, x, known in zip(v.args, operands, places, strict=True)]
-            move = v.function
-            if "dtype" in options:  # of the result, not of addresses
-                call, slots, how = written_call(v.function, len(v.args))
-                rest = {k: x for k, x in how.items() if k not in ("dtype", "casting")}
-                move = lambda *arrays: call(*fill_slots(slots, arrays), **fill_slots(rest, arrays))  # noqa: E731
             try:
-                return self.moved(v, move, given)
+                return self.moved(v, with_arrays(v, without=("dtype", "casting")), given)  # which are the result's
             except (IndexError, TypeError, ValueError):  # an index that is known only when it runs
                 if function in AT_RUN:
                     return AT_RUN[function](self, v, *args, **options)
@@ -217,13 +211,8 @@ class JavaScript(Writer):
         refused = RefusedError(public_name(function) + " with these arguments" * (function in FORMS))
         if form is None:
             raise refused
-        _, args, options = written_call(v.function, len(v.args))
-
-        def run(*arrays: Any) -> Any:
-            return form(*fill_slots(args, arrays), **fill_slots(options, arrays))
-
         try:
-            recorded = record(run, tuple([np.asarray(a.sample) for a in v.args]), {}, is_array)
+            recorded = record(with_arrays(v, form), tuple([np.asarray(a.sample) for a in v.args]), {}, is_array)
         except Exception as error:  # whatever NumPy's code does with an array that has no numbers yet
             raise refused from error
         inside = recorded.program
@@ -237,8 +226,8 @@ class JavaScript(Writer):
             raise refused
         found = [self.known[x] for x in inside.outputs] or [self.constant(recorded.tree)]
         if v.parts is None:
-            return self.of_dtype(found[0], v.dtype)
-        return [self.of_dtype(x, dtype) for x, (_, dtype) in zip(found, v.parts, strict=True)]
+            return self.straight(found[0], v.dtype)
+        return [self.straight(x, dtype) for x, (_, dtype) in zip(found, v.parts, strict=True)]
 
     def operand(self, a: Any) -> Any:
         """A value, or a number written in the call."""
@@ -260,30 +249,30 @@ class JavaScript(Writer):
 
         It is called twice: an address is what has moved with the buffers, and anything else is a number.
         """
-        buffers = [*dict.fromkeys([x.buffer for x in operands if isinstance(x, Ref) and x.buffer])]
+        buffers = dict.fromkeys([x.buffer for x in operands if isinstance(x, Ref) and x.buffer])
+        starts = {buffer: FAR * (k + 1) for k, buffer in enumerate(buffers)}
 
-        def put(far: float) -> list[Any]:
+        def put(times: int) -> list[Any]:
             given = []
             for x in operands:
                 if isinstance(x, KnownNumber):
                     x = np.full(x.shape, x.value)
                 elif isinstance(x, Ref):
-                    x = x.addresses(far * (1 + buffers.index(x.buffer)))
+                    x = x.addresses(times * starts[x.buffer])
                 given.append(x)
             found = function(*given)
             found = [np.asarray(f) for f in (found if isinstance(found, (tuple, list)) else [found])]
-            if buffers and any([f.dtype not in (np.float64, np.int64) for f in found]):  # which hold no addresses
+            if starts and any([f.dtype not in (np.float64, np.int64) for f in found]):  # which hold no addresses
                 raise RefusedError(f"{v.name} with these arguments")
             return found
 
-        found = zip(put(FAR), put(2 * FAR), [(v.shape, v.dtype)] if v.parts is None else v.parts, strict=True)
+        found = zip(put(1), put(2), [(v.shape, v.dtype)] if v.parts is None else v.parts, strict=True)
         with np.errstate(invalid="ignore"):  # of infinite numbers
-            moved = [self.gathered(one.astype(float), other - one, buffers, dtype) for one, other, (_, dtype) in found]
+            moved = [self.gathered(one.astype(float), other - one, starts, dtype) for one, other, (_, dtype) in found]
         return moved[0] if v.parts is None else moved
 
-    def gathered(self, address: Any, way: Any, buffers: Sequence[str], dtype: Any) -> Ref:
+    def gathered(self, address: Any, way: Any, starts: dict[str, float], dtype: Any) -> Ref:
         """Elements from these addresses, which have gone that way: a view if they are one, else a copy."""
-        starts = {buffer: FAR * (k + 1) for k, buffer in enumerate(buffers)}
         inside = {buffer: way == start for buffer, start in starts.items()}
         for buffer, where in inside.items():
             view = as_view(buffer, address - starts[buffer]) if where.all() else None
@@ -307,10 +296,15 @@ class JavaScript(Writer):
         """Write elements of a buffer into some places."""
         if where.any():
             to, source = self.table(np.flatnonzero(where)), self.table(address[where].astype(int))
-            number = f"{buffer}[{source}[k]]"
-            if self.dtypes[buffer] != self.dtypes[target.buffer]:
-                number = self.stored(target, number)
+            number = self.stored(target, f"{buffer}[{source}[k]]", buffer)
             self.lines.append(f"for (let k = 0; k < {where.sum()}; k++) {target.buffer}[{to}[k]] = {number};")
+
+
+def with_arrays(v: Value, form: Any = None, without: Sequence[str] = ()) -> Callable[..., Any]:
+    """The call that computes a value, or the same of another function, as a function of its arrays."""
+    function, args, options = written_call(v.function, len(v.args))
+    options = {name: x for name, x in options.items() if name not in without}
+    return lambda *arrays: (form or function)(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
 
 def is_of_32_bits(dtype: Any) -> bool:

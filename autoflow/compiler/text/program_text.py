@@ -17,7 +17,8 @@ from ...backprop.hooks import on_operation
 from ...base import pytree
 from ...base.modes import modes, switched
 from ...nodes.nodes import value_of
-from ...program.names import Naming, expression_of
+from ...program.names import Naming
+from ...program.source import expression_of
 from ...table.shapes import positional
 from ..matching import Value, assembler
 from ..signature import is_array

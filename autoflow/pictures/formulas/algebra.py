@@ -263,7 +263,7 @@ def times(a: Term, b: Term) -> Term:
         return literal(a.value * b.value)
     if b.value is not None:
         a, b = b, a
-    if a.value in (0, 1) and a.value is not None:
+    if a.value in (0, 1):
         return b if a.value == 1 else literal(0.0)
     if a.inner is not None or b.inner is not None:
         return with_signs(times, a, b)
@@ -274,7 +274,7 @@ def times(a: Term, b: Term) -> Term:
 
 def over(a: Term, b: Term) -> Term:
     """a / b."""
-    if b.value == 1 or (a.value == 0 and a.value is not None):
+    if b.value == 1 or a.value == 0:
         return a
     if a.inner is not None or b.inner is not None:
         return with_signs(over, a, b)

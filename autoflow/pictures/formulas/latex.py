@@ -140,13 +140,9 @@ class TermWriter:
         return False
 
     def term(self, x: Any) -> Term:
-        """The term of a record that has been written already, or of a leaf."""
-        if isinstance(x, Node) or hasattr(x, "node_name"):
-            if x in self.terms:
-                known: Term = self.terms[x]
-                return known
-            return leaf_term(x, self.titles)
-        return literal(x)
+        """The term of a record that has been written already, of a leaf, or of a plain value."""
+        known = self.terms.get(x) if isinstance(x, Node) or hasattr(x, "node_name") else None
+        return known or leaf_term(x, self.titles)
 
     def operation(self, record: Any) -> Term:
         """The row's template, filled in."""
@@ -180,11 +176,19 @@ def record_name(record: Any, titles: Titles) -> Term:
 
 
 def leaf_term(x: Any, titles: Titles) -> Term:
-    """A Variable by its name; a Constant by its name or its number."""
-    name = titles.name(x)
-    if name is None and not isinstance(x, Variable):
-        return array_term(x.value, titles)
-    return own_symbol(name or x.name, bool(x.shape), titles)
+    """A Variable by its name; a Constant by its name or its number; a plain number. Different arrays without a name are
+    c, c₂, c₃."""
+    name = titles.name(x) if isinstance(x, Node) else None
+    if name is not None or isinstance(x, Variable):
+        return own_symbol(name or x.name, bool(x.shape), titles)
+    x = x.value if isinstance(x, Node) else x
+    term = literal(x)
+    if term.text != ARRAY:
+        return term
+    known = [k for k, y in enumerate(titles.arrays) if y is x or is_same(x, y)]
+    titles.arrays += [] if known else [x]
+    k = known[0] if known else len(titles.arrays) - 1
+    return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
 def own_symbol(name: str, bold: bool, titles: Titles) -> Term:
@@ -196,22 +200,8 @@ def own_symbol(name: str, bold: bool, titles: Titles) -> Term:
 
 def plain_term(record: Any, slot: int, titles: Titles) -> Term:
     """A plain operand: an array by the name that the program has for it, if it has one."""
-    x = record.operands[slot]
-    name = titles.name_of_operand(record, slot)
-    if name is not None:
-        return own_symbol(name, bool(x.shape), titles)
-    return leaf_term(x, titles) if isinstance(x, Node) else array_term(x, titles)
-
-
-def array_term(x: Any, titles: Titles) -> Term:
-    """A plain value; different arrays without a name are c, c₂, c₃."""
-    term = literal(x)
-    if term.text != ARRAY:
-        return term
-    known = [k for k, y in enumerate(titles.arrays) if y is x or is_same(x, y)]
-    titles.arrays += [] if known else [x]
-    k = known[0] if known else len(titles.arrays) - 1
-    return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
+    x, name = record.operands[slot], titles.name_of_operand(record, slot)
+    return leaf_term(x, titles) if name is None else own_symbol(name, bool(x.shape), titles)
 
 
 def operand_terms(record: Any, titles: Titles) -> list[Term]:

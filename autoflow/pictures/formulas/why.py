@@ -66,18 +66,16 @@ class Why:
     taken_out: tuple[str, ...] = ()  # what the program takes out of the graph as numbers on the way: float(w), y.value
 
     def __str__(self) -> str:
-        many = "more than 10¹⁸"
-        name, paths = slope(self.output, self.variable), counted(self.count, "path")
-        lines = [f"{name}: {f'{many} paths' if self.count >= MANY else paths} from {self.variable} to {self.output}"]
+        name = slope(self.output, self.variable)
+        lines = [f"{name}: {how_many(self.count, 'path')} from {self.variable} to {self.output}"]
         ways = [" → ".join(path.titles) for path in self.paths]
         room = min(60, max([len(way) for way in ways], default=0))
         lines += [f"  {way:<{room}}   {self.line(path)}" for way, path in zip(ways, self.paths, strict=True)]
         if self.count > len(self.paths):
-            left = self.count - len(self.paths)
-            number = many if self.count >= MANY else f"{left:,}"
-            sizes = ", which is not larger," if left == 1 else ", none of them larger,"
-            others = f"other{'s' * (left > 1)}{sizes * bool(self.paths and self.paths[0].factors)}"
-            lines.append(f"  {number} {others} {'are' if left > 1 else 'is'} left out: why(..., paths=N) shows N")
+            left = self.count if self.count >= MANY else self.count - len(self.paths)
+            sizes, are = (", which is not larger,", "is") if left == 1 else (", none of them larger,", "are")
+            others = how_many(left, "other") + sizes * bool(self.paths and self.paths[0].factors)
+            lines.append(f"  {others} {are} left out: why(..., paths=N) shows N")
         if self.taken_out:
             lines.append(f"  no gradient through {', '.join(self.taken_out)}, taken out of the graph as numbers")
         return readable("\n".join([*lines, *self.factored(name)]))
@@ -214,6 +212,11 @@ def slope(above: str, under: str) -> str:
     is_whole = [re.fullmatch(r"\w+([(\[].*)?", w) and binding(w) == CLOSED for w in (above, under)]
     words = [w if whole else f"({w})" for w, whole in zip((above, under), is_whole, strict=True)]
     return f"∂{words[0]}/∂{words[1]}"
+
+
+def how_many(n: int, word: str) -> str:
+    """``3 paths``; above MANY nobody has counted them."""
+    return f"more than 10¹⁸ {word}s" if n >= MANY else counted(n, word)
 
 
 def number_text(amount: Numbers, word: str) -> Term:

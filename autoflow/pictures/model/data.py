@@ -109,7 +109,7 @@ class Numbers:
         if self.rms and self.rms <= self.noise:
             return NOISE
         if self.elements:
-            say = self.word if self.noise else number
+            say = self.word if self.noise else number  # most have no noise: a call less for each
             return nest_words([say(v, digits) for v in self.elements], self.shape)
         if not self.size:
             return "empty"
@@ -125,7 +125,7 @@ class Numbers:
         """One number for how large it is: the number itself, or the root mean square."""
         if self.scalar or self.rms is None:
             return self.text(digits)
-        return self.word(self.rms, digits) if self.noise else number(self.rms, digits)
+        return self.word(self.rms, digits)
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""
@@ -166,15 +166,10 @@ def numbers(array: Array | None, shape: tuple[int, ...] = (), dtype: Any = "floa
         return Numbers(shape, dtype, kept=True)
     if not array.size:
         return Numbers(shape, dtype, kept=True, elements=())
-    with np.errstate(all="ignore"):
-        return Numbers(shape, dtype, True, _elements(array), **_statistics(array))
-
-
-def _elements(array: Array) -> tuple[Any, ...] | None:
-    if array.size > FEW_NUMBERS:
-        return None
     kind = {"c": complex, "f": float, "b": bool}.get(array.dtype.kind, int)
-    return tuple([kind(v) for v in array.reshape(-1).tolist()])
+    elements = tuple([kind(v) for v in array.reshape(-1).tolist()]) if array.size <= FEW_NUMBERS else None
+    with np.errstate(all="ignore"):
+        return Numbers(shape, dtype, True, elements, **_statistics(array))
 
 
 def _statistics(array: Array) -> dict[str, Any]:
@@ -430,6 +425,11 @@ class Vertex:
     def several(self) -> str:
         """``2 results``."""
         return counted(len(self.results), "result")
+
+    @property
+    def left_out(self) -> str:
+        """``… 3 more operands``; empty if each has a row of its own."""
+        return f"… {counted(self.more_operands, 'more operand')}" if self.more_operands else ""
 
     @property
     def said(self) -> str:

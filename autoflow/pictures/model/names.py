@@ -212,7 +212,7 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
-        self.known: dict[int, tuple[str, int]] = {}  # id -> expression and how strongly it binds
+        self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
         self.symbols: dict[str, str] = {}  # with the names that symbols are of,
         self.arrays: list[Any] = []  # and the plain arrays without a name
@@ -223,10 +223,10 @@ class Titles:
         for slot, x in enumerate(record.operands):
             if isinstance(x, Constant) and x.shape and self.name(x) is None and id(x) not in self.known:
                 text = self.program.operand(record, slot)  # as it is called where it is used first
-                self.known.update({} if text is None else {id(x): (text, binding(text))})
+                self.known.update({} if text is None else {id(x): text})
         name = self.name(record)
         if name is not None:
-            self.known[id(record)] = (name, CLOSED)
+            self.known[id(record)] = name
             return
         same = self.times_one(record)
         if same is not None:
@@ -235,15 +235,15 @@ class Titles:
             return
         text = self.program.text(record) or ""
         if id(record) in self.program.calls and len(text) <= TITLE:
-            self.known[id(record)] = text, CLOSED
+            self.known[id(record)] = text
             return
         found = self.expression(record)
         if found is None and 0 < len(text) <= LONGEST:
-            found = text, binding(text)
+            found = text
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
-        self.known[id(record)] = found or (record.rule.name, CLOSED)
-        if found is None or re.search(rf"(?<!\d){LEFT_OUT}", found[0]):
+        self.known[id(record)] = found or record.rule.name
+        if found is None or is_cut(found):
             self.long.add(id(record))
 
     def times_one(self, record: Any) -> int | None:
@@ -253,19 +253,16 @@ class Titles:
 
     def of(self, x: Any) -> str:
         """The title of a record, a leaf or a plain value."""
-        text, _ = self.term(x)
-        return clip(clean(text), TITLE) or "(no name)"
+        return clip(clean(self.term(x)), TITLE) or "(no name)"
 
     def of_operand(self, record: Any, slot: int) -> str:
         """The title of an operand."""
-        text, _ = self.operand_term(record, slot)
-        return clip(clean(text), TITLE) or "(no name)"
+        return clip(clean(self.operand_term(record, slot)), TITLE) or "(no name)"
 
-    def operand_term(self, record: Any, slot: int) -> tuple[str, int]:
+    def operand_term(self, record: Any, slot: int) -> str:
         """The same as a part of an expression."""
-        x = record.operands[slot]
         text = self.name_of_operand(record, slot) if record.parents[slot] is None else None
-        return self.term(x) if text is None else (text, binding(text))
+        return self.term(record.operands[slot]) if text is None else text
 
     def name_of_operand(self, record: Any, slot: int) -> str | None:
         """The name of an operand to which nothing flows: its own, or for an array the expression where it is used."""
@@ -274,14 +271,12 @@ class Titles:
             return own
         return self.program.operand(record, slot) if getattr(x, "shape", ()) else None
 
-    def term(self, x: Any) -> tuple[str, int]:
-        """The same as a part of an expression, and how strongly it binds."""
+    def term(self, x: Any) -> str:
+        """The same as a part of an expression."""
         if id(x) in self.known:
             return self.known[id(x)]
-        if isinstance(x, Node) or hasattr(x, "node_name"):
-            return self.name(x) or _default_name(x), CLOSED
-        text = literal(x)
-        return text, binding(text)
+        is_plain = not (isinstance(x, Node) or hasattr(x, "node_name"))
+        return literal(x) if is_plain else self.name(x) or _default_name(x)
 
     def name(self, x: Any) -> str | None:
         """The name that the user gave to ``x``, or has for it."""
@@ -296,7 +291,7 @@ class Titles:
                 self.given[id(x)] = self.program.name(x) or self.variables.get(id(x))
         return self.given[id(x)]
 
-    def expression(self, record: Any, brief: int = 0) -> tuple[str, int] | None:
+    def expression(self, record: Any, brief: int = 0) -> str | None:
         """How it was computed, if that is short: ``sin(a2)``. ``brief``: with … for operands longer than that."""
         name, operands = record.rule.name, record.operands
         given = [x is not None for x in operands]  # a bound that np.clip was not given is written if it must be
@@ -305,29 +300,29 @@ class Titles:
             return None
         if result := result_place(record):
             call, place = result
-            text = f"{self.term(call)[0]}[{place}]"
-            return (text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"), CLOSED
+            text = f"{self.term(call)}[{place}]"
+            return text if len(text) <= LONGEST else f"{call.rule.name}(…)[{place}]"
         if not brief and any([id(x) in self.long for x in operands]):
             return None
         terms = [self.operand_term(record, slot) for slot in range(len(operands))]
         for slot, x in enumerate(operands):
-            if id(x) in self.long or (brief and len(terms[slot][0]) > brief):
+            if id(x) in self.long or (brief and len(terms[slot]) > brief):
                 text = self.program.operand_text(record, slot, exact=True) or ""  # as the program has it: self.w
-                terms[slot] = (text, binding(text)) if 0 < len(text) <= LONGEST // 2 else (LEFT_OUT, CLOSED)
-        if name in BINARY and all([text == LEFT_OUT for text, _ in terms]):
+                terms[slot] = text if 0 < len(text) <= LONGEST // 2 else LEFT_OUT
+        if name in BINARY and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":
-            found = write_terms(f"getitem [{index(record.options['i'])}]", terms)
+            found = write_out(f"getitem [{index(record.options['i'])}]", terms)
         elif extra := options(record):
-            found = f"{name}({', '.join([t for t, _ in terms] + extra)})", CLOSED
+            found = f"{name}({', '.join(terms + extra)})"
         else:
-            found = write_terms(name, terms)
-        return found if len(found[0]) <= LONGEST else None
+            found = write_out(name, terms)
+        return found if len(found) <= LONGEST else None
 
 
-def _parenthesise(term: tuple[str, int], strength: int, place: int, name: str) -> str:
+def _parenthesise(text: str, strength: int, place: int, name: str) -> str:
     """A term, in parentheses where Python would otherwise read something else."""
-    text, binds = term
+    binds = binding(text)
     tight = binds <= strength if (place == 1) != (name == "power") else binds < strength
     return f"({text})" if tight and binds < CLOSED else text
 
@@ -338,23 +333,18 @@ def write_out(name: str, titles: list[str]) -> str:
     >>> write_out("multiply", ["x + y", "z"]), write_out("sin", ["a2"]), write_out("add", ["a", "b", "-c"])
     ('(x + y)*z', 'sin(a2)', 'a + b + -c')
     """
-    return write_terms(name, [(text, binding(text)) for text in titles])[0]
-
-
-def write_terms(name: str, terms: list[tuple[str, int]]) -> tuple[str, int]:
-    """The same of texts with how strongly each binds; and how strongly the answer does."""
-    if name in BINARY and (len(terms) == 2 or (name in ("add", "multiply") and len(terms) > 2)):
+    if name in BINARY and (len(titles) == 2 or (name in ("add", "multiply") and len(titles) > 2)):
         form, strength = BINARY[name]
-        text = _parenthesise(terms[0], strength, 0, name)
-        for term in terms[1:]:
-            text = form.format(text, _parenthesise(term, strength, 1, name))
-        return text, strength
-    if name in UNARY and len(terms) == 1:
+        text = _parenthesise(titles[0], strength, 0, name)
+        for title in titles[1:]:
+            text = form.format(text, _parenthesise(title, strength, 1, name))
+        return text
+    if name in UNARY and len(titles) == 1:
         form, strength = UNARY[name]
-        return form.format(_parenthesise(terms[0], strength, 0, name)), strength
-    if name.startswith("getitem [") and len(terms) == 1:
-        return _parenthesise(terms[0], CLOSED, 0, name) + name.removeprefix("getitem "), CLOSED
-    return f"{name}({', '.join([text for text, _ in terms])})", CLOSED
+        return form.format(_parenthesise(titles[0], strength, 0, name))
+    if name.startswith("getitem [") and len(titles) == 1:
+        return _parenthesise(titles[0], CLOSED, 0, name) + name.removeprefix("getitem ")
+    return f"{name}({', '.join(titles)})"
 
 
 @lru_cache(4096)
@@ -365,14 +355,25 @@ def binding(title: str) -> int:
     >>> binding("x+y"), binding("-x"), binding("sin(x + y)"), binding("a layer's weight"), binding("x if b else y")
     (1, 3, 9, 9, 0)
     """
+    if title.isidentifier():
+        return CLOSED  # at once: most titles are names
     text = re.sub(r"(?<=\d)…", "", title).replace(LEFT_OUT, "_").translate(DIGITS)
     try:
         node = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a name may be any text
         return CLOSED
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return STRENGTHS.get(type(node.op).__name__, 0)
     return 0 if isinstance(node, (ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda)) else CLOSED
+
+
+def is_cut(title: str) -> bool:
+    """Is something left out? (Digits of a number are not.)
+
+    >>> is_cut("… @ W"), is_cut("w*0.3333…")
+    (True, False)
+    """
+    return re.search(rf"(?<!\d){LEFT_OUT}", title) is not None
 
 
 def _default_name(x: Any) -> str:

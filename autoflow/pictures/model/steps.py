@@ -172,7 +172,7 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
         said = f"{v.title} has the gradients {', '.join(known)}"
     told = ";   ".join([say(p, v.gradient, graph) for p in products])
     asked = ";   ".join([say(p, v.gradient, graph, ask=True) for p in products])
-    more = f";   … {counted(v.more_operands, 'more operand')}" if v.more_operands else ""
+    more = f";   {v.left_out}" if v.left_out else ""
     if not products:
         return Step(0, "backward", f"{said}, sends nothing back", v.id, v.title, v.value, v.gradient)
     start = f"{said}, sends back   "

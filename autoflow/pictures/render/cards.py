@@ -17,20 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ...base.columns import aligned
-from ..model.data import (
-    CIRCLED,
-    LEVELS,
-    Fold,
-    GraphData,
-    Image,
-    Numbers,
-    Result,
-    Vertex,
-    add_up,
-    counted,
-    number,
-    signed_sum,
-)  # fmt: skip
+from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, clip, to_ascii, width
 from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
@@ -141,8 +128,7 @@ class Card:
     @property
     def height(self) -> float:
         """The heights of all lines, and a little air below rounded cards; at least what arrows need."""
-        lines = math.fsum([line.height for line in self.lines]) + (4.0 if len(self.lines) > 1 else 0.0)
-        return lines if lines > self.least else self.least
+        return max(self.least, math.fsum([line.height for line in self.lines]) + 4.0 * (len(self.lines) > 1))
 
     def out(self, result: int | None) -> int:
         """Which line an arrow leaves at: that of one of several results, else the head."""
@@ -281,8 +267,8 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
             right += [span(by, "local", local_room)] if local_room else []
             right += [span(back, "sent", sent_room)] if sent_room else []
         lines.append(CardLine("row", tuple(left), tuple(right)))
-    if node.more_operands:
-        lines.append(CardLine("row", (span(f"… {counted(node.more_operands, 'more operand')}", "note"),)))
+    if node.left_out:
+        lines.append(CardLine("row", (span(node.left_out, "note"),)))
     return lines
 
 

@@ -17,7 +17,7 @@ from ...base.columns import padded, places
 from ..folding.choose import MANY
 from ..folding.results import tidy
 from ..folding.views import counts, visible_picture
-from ..model.data import GraphData, Operand, Vertex, counted
+from ..model.data import GraphData, Operand, Vertex
 from ..model.style import LIGHT, SHORT, shows_boxes, to_ascii
 from .cards import sum_text
 
@@ -134,8 +134,8 @@ class Tree:
             lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
             source = None if row.source is None else self.graph.nodes[row.source]
             yield source, row, lead, below + ("    " if last else "│   ")
-        if node.more_operands:
-            yield None, Operand(0, f"… {counted(node.more_operands, 'more operand')}"), f"{below}└─ ", ""
+        if node.left_out:
+            yield None, Operand(0, node.left_out), f"{below}└─ ", ""
 
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
