@@ -360,7 +360,7 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
         with switched_elsewhere(0 if shared else shadow, (others.append,) if shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
             result, found = context.copy().run(run_again, gathered, run)
-        if any([r.number > start for r in records_of(others) & records_of(result)]):
+        if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares

@@ -32,6 +32,7 @@ import pytest
 
 import autoflow as af
 from autoflow.backprop.snapshots import Snapshot
+from autoflow.base.modes import DEFAULT, Modes
 from autoflow.errors import LostGradientError, UnprovedWarning
 from autoflow.transforms import shadow
 
@@ -737,6 +738,9 @@ GIVEN: dict[str, Any] = {
     ),
     "bytes": (lambda f: f.__name__.encode(), lambda a: {b"sick": sick}.get(a, healthy)),
     "a flag of NumPy's": (lambda f: np.bool_(f is sick), lambda a: sick if a else healthy),
+    "a class of NumPy's": (
+        lambda f: np.float32 if f is sick else np.float64, lambda a: sick if a is np.float32 else healthy,
+    ),
 }  # fmt: skip
 
 
@@ -1055,6 +1059,22 @@ def test_threads_that_prove_at_once_leave_no_trace():
     assert (sys.stdout, sys.stderr) == streams
     assert (warnings.showwarning, warnings.filters) == hooks
     assert set(range(6)) == set(seen)
+    assert Modes() == DEFAULT
+
+
+def test_an_object_whose_dict_is_a_property_is_left_alone() -> None:
+    class Point:
+        __slots__ = ("a",)
+
+        def __init__(self) -> None:
+            self.a = 2.0
+
+        @property
+        def __dict__(self) -> Any:
+            return {"a": self.a}
+
+    point = Point()
+    assert af.grad(lambda x: np.sum(x * point.a))(np.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_a_call_beside_another_thread_is_proved_the_next_time():
