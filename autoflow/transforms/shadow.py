@@ -263,16 +263,14 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
         ]
         return [*own, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
-    places = []
-    if isinstance(x, (list, tuple, deque)):
-        base: Any = next(base for base in (list, tuple, deque) if isinstance(x, base))
+    places = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
+    base: Any = next((base for base in CONTAINERS if isinstance(x, base)), None)  # a subclass may have other methods
+    if base in (list, tuple, deque):
         places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
-    elif isinstance(x, (dict, types.MappingProxyType)):
-        get = functools.partial(dict.get, x) if isinstance(x, dict) else x.get
-        places += [(get, key) for key in [*(dict.keys(x) if isinstance(x, dict) else x)][:MANY]]
-    elif isinstance(x, (set, frozenset)):
+    elif base in (dict, types.MappingProxyType):
+        places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
+    elif base is not None:
         places += [(same_object, v) for v in [*x][:MANY]]
-    places += [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
     return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
 
 
