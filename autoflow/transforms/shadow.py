@@ -81,7 +81,7 @@ PAST_US = (
 
 def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], memory: Any) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
-    the arguments at ``places`` (numbers, names) f gets copies.
+    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads
@@ -103,7 +103,10 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
-    others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
+    others = [
+        [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
+        for k, x in [*enumerate(args), *options.items()]
+    ]
     if len(proofs) > MOST:
         proofs.clear()
     result, looked = proof_of(run, f, others)

@@ -374,6 +374,19 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     return found
 
 
+def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
+    generator, once, counter = np.random.default_rng(0), np.random.default_rng(0), types.SimpleNamespace(n=0)
+    once.normal()
+
+    def f(p: Any) -> Any:
+        p["counter"].n += 1
+        return np.sum(p["w"] * p["generator"].normal())
+
+    af.grad(f)({"w": V, "generator": generator, "counter": counter})
+    assert counter.n == 1
+    assert generator.bit_generator.state == once.bit_generator.state
+
+
 def test_a_variable_that_was_deleted_since() -> None:
     w, unused = np.ones(3), 2.0
 
