@@ -74,10 +74,10 @@ def state_of_numpys(generator: Any) -> Any:
     time. (Except if it holds a second normal number, which may be drawn without changing them.)"""
     bits = bytes(memory_of(generator._bit_generator) or b"")
     last, state = LAST
-    if bits and bits == last and not state["has_gauss"]:
-        return state
-    LAST[:] = bits, generator.__getstate__()
-    return LAST[1]
+    if not bits or bits != last or state["has_gauss"]:
+        state = generator.__getstate__()
+        LAST[:] = bits, state  # another thread may replace it at once
+    return state
 
 
 @functools.cache

@@ -94,17 +94,15 @@ class Snapshot:
         if type(x).__module__ != "_io" or (not x.closed and x.seekable()):
             self.iterators.append((x, position_of(x), gc.get_referents(x)))
 
-    def note_attributes(self, x: Any, slots: list[str]) -> None:
-        """Note the attributes of any other object."""
-        if type(getattr(x, "__dict__", None)) is dict:
+    def note_attributes(self, x: Any, slots: list[str], how: Kind | None = None) -> None:
+        """Note the attributes of any other object, and of one of a class that is derived from a kind of container,
+        generator ... also what that kind has."""
+        if how is not None:
+            self.keep(how, x)
+        if type(own := getattr(x, "__dict__", None)) is dict and x.__dict__ is own:  # a property may make a new one
             self.keep(ATTRIBUTES, x)
         for slot in slots:
             self.keep(SLOT, (x, slot))
-
-    def note_with_attributes(self, x: Any, how: Kind, slots: list[str]) -> None:
-        """Note an object of a class that is derived from a kind of container, generator ..."""
-        self.keep(how, x)
-        self.note_attributes(x, slots)
 
     def keep(self, kind: Kind, place: Any) -> None:
         """Note the state of a place."""
@@ -112,13 +110,11 @@ class Snapshot:
 
     def note_array(self, x: Array) -> None:
         """Note the numbers of an array, or that it is too large for a copy."""
-        is_small = is_locked(x) or self.has_room(x)
-        if isinstance(x, np.ndarray) and is_small:
-            self.notes.append((FLAG, x, x.flags.writeable))
-        if is_locked(x):
-            return
-        if is_small:
-            self.notes.append((ARRAY, x, x.copy(order="K")))
+        if (locked := is_locked(x)) or self.has_room(x):
+            if isinstance(x, np.ndarray):
+                self.keep(FLAG, x)
+            if not locked:
+                self.notes.append((ARRAY, x, x.copy(order="K")))
         elif isinstance(x, np.ndarray):
             self.large.append(x)
         else:
@@ -186,7 +182,7 @@ def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
             read, slots = dict.copy if kind is dict else how.read, slots_of(kind)
             if kind is types_ or (type(types_) is tuple and kind in types_) or not (slots or kind.__dictoffset__):
                 return lambda s, x: s.notes.append((how, x, read(x)))
-            return functools.partial(Snapshot.note_with_attributes, how=how, slots=slots)
+            return functools.partial(Snapshot.note_attributes, slots=slots, how=how)
     if issubclass(kind, NodeRole):
         return Snapshot.note_node
     if issubclass(kind, np.ndarray) or is_array(kind):

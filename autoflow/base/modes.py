@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -88,6 +89,7 @@ def replace(before: Modes, **changes: Any) -> Modes:
 
 
 DEFAULT = Modes()  # what threads begin with
+CHANGING = threading.Lock()  # held while it changes
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=DEFAULT)
 modes = MODES.get
 
@@ -95,15 +97,18 @@ modes = MODES.get
 @contextmanager
 def switched_elsewhere(shadow: int, listeners: tuple[Callable[[Any], None], ...]) -> Iterator[None]:
     """In the block, threads without switches of their own have these, with more listeners; this one has its own."""
+
+    def change(shadow: int, add: tuple[Any, ...], drop: tuple[Any, ...]) -> None:
+        with CHANGING:
+            SETTERS["shadow"](DEFAULT, shadow)
+            SETTERS["listeners"](DEFAULT, tuple([x for x in (*DEFAULT.listeners, *add) if x not in drop]))
+            DEFAULT.__post_init__()
+
+    change(shadow, listeners, ())
     try:
-        SETTERS["shadow"](DEFAULT, shadow)
-        SETTERS["listeners"](DEFAULT, (*DEFAULT.listeners, *listeners))
-        DEFAULT.__post_init__()
         yield
     finally:
-        SETTERS["shadow"](DEFAULT, 0)
-        SETTERS["listeners"](DEFAULT, tuple([x for x in DEFAULT.listeners if x not in listeners]))
-        DEFAULT.__post_init__()
+        change(0, (), listeners)
 
 
 def announce(event: str, who: Any, variables: Any) -> None:

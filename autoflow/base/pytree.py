@@ -53,7 +53,7 @@ def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
         return tuple([(k, kind_of(v, of_object)) for k, v in x.items()])
     if kind in (float, int, complex, type(None)):
         return kind
-    if (dtype := getattr(x, "dtype", None)) is not None:
+    if (dtype := getattr(x, "dtype", None)) is not None and not isinstance(x, type):
         return x.shape, dtype
     return (kind, *[kind_of(v, of_object) for v in branches(x)]) if is_container(x) else of_object(x)
 

@@ -178,12 +178,12 @@ FORMS[np.isclose] = elementwise_of(np.isclose)
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Each window of a times conj(v). Of a shorter a the two change places, and the result turns round."""
+    """Each window of a times conj(v). Of a shorter a the two change places, turned round, and so is where they end."""
+    is_turned = np.size(a) < np.size(v)
+    a, v = (v[::-1].conj(), a[::-1].conj()) if is_turned else (a, v)
     m = np.size(v)
-    if np.size(a) < m:
-        return np.conjugate(correlate(v, a, mode)[::-1])
-    before, after = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
-    padded = np.pad(a, (before, after)) if before or after else a
+    ends = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
+    padded = np.pad(a, ends[::-1] if is_turned else ends) if any(ends) else a
     return np.lib.stride_tricks.sliding_window_view(padded, m) @ v.conj()
 
 

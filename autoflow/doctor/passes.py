@@ -60,19 +60,14 @@ class GradientFlow:
         g, sent = np.asarray(g), np.asarray(sent)
         if size.bad is not None and self.bad is None:
             index = tuple(map(int, np.argwhere(~np.isfinite(sent))[0]))
-            self.bad = k, index, not np.any(self.arrived_for(index, g, sent.shape))
+            chosen = np.zeros(sent.shape, bool)
+            chosen[index] = True  # and, of an operand that was broadcast, several entries of g
+            is_each = g.shape == sent.shape or self.record.rule.elementwise
+            self.bad = k, index, not np.any(g[np.broadcast_to(chosen, g.shape)] if is_each else g)
         if sent.ndim > 1 and g.shape == sent.shape:
             axes = tuple(range(sent.ndim - 1))
             came = np.any(g != 0, axis=axes)
             self.dead = int(np.sum(came & ~np.any(sent != 0, axis=axes))), int(np.sum(came))
-
-    def arrived_for(self, index: tuple[int, ...], g: Any, shape: tuple[int, ...]) -> Any:
-        """The entries of ``g`` of which an entry of what is sent, an array of this shape, was computed."""
-        if g.shape != shape and not self.record.rule.elementwise:
-            return g
-        more = g.ndim - len(shape)  # axes along which the operand was broadcast
-        sizes = zip((0,) * more + index, g.shape, (1,) * more + shape, strict=True)
-        return g[tuple([i if n == own else slice(None) for i, n, own in sizes])]
 
 
 class Chart:

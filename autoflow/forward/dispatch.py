@@ -66,30 +66,21 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
         from .inplace import write_at
 
         return write_at(ufunc, *inputs)
-    if (composed := ufunc in METHODS.get(method, ()) or (method == "__call__" and ufunc in COMPOSED)) and (
-        answer := numpys_answer(getattr(ufunc, method), inputs, options)
-    ) is not None:
-        return answer
-    if composed and method != "__call__":
-        if "where" in options:  # a condition, to which nothing flows; it may be the only node
+    body = COMPOSED.get(ufunc) if method == "__call__" else METHODS.get(method, {}).get(ufunc)
+    if body is not None:
+        call = ufunc if method == "__call__" else getattr(ufunc, method)
+        if (answer := numpys_answer(call, inputs, options)) is not None:
+            return answer
+        if method == "__call__":
+            inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+            if (others := options.keys() - {"out"}) and not hasattr(np, ufunc.__name__):
+                raise NoRuleError(
+                    f"scipy.special.{ufunc.__name__} of a node is not differentiated with {', '.join(others)}=. Write "
+                    "it without, or leave the graph on purpose with x.value."
+                )
+        elif "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
-        if options.get("out") is not None:
-            from .inplace import write_composed
-
-            return write_composed(getattr(ufunc, method), inputs, options, METHODS[method][ufunc])
-        return METHODS[method][ufunc](*inputs, **options)
-    if composed:
-        inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
-        if "out" in options:
-            from .inplace import write_composed
-
-            return write_composed(ufunc, inputs, options)
-        if options and not hasattr(np, ufunc.__name__):
-            raise NoRuleError(
-                f"scipy.special.{ufunc.__name__} of a node is not differentiated with {', '.join(options)}=. Write it "
-                "without, or leave the graph on purpose with x.value."
-            )
-        return COMPOSED[ufunc](*inputs, **options)
+        return run_composed(call, body, inputs, options)
     if ufunc not in RULES and ufunc not in COMPOSED and has_scipy_rule(ufunc):
         return recorded_ufunc(self, ufunc, method, inputs, options)
     return without_rule(ufunc, getattr(ufunc, method), inputs, options, method)
@@ -150,12 +141,8 @@ def composed_function(function: Any, args: Any, options: Any) -> Any:
             return answer
         args, options = name_out(function, args, options)
         args, options = LISTS[function].in_call(args, options)
-        if options.get("out") is not None:
-            from .inplace import write_composed
-
-            return write_composed(function, args, options)
         try:
-            return COMPOSED[function](*args, **options)
+            return run_composed(function, COMPOSED[function], args, options)
         except TypeError:
             refuse_new_arguments(function, args, options)
             raise
@@ -174,7 +161,7 @@ def composed_function(function: Any, args: Any, options: Any) -> Any:
 def refuse_new_arguments(function: Any, args: Any, options: Any) -> None:
     """NumPy itself has accepted the call. If ours has no place for one of the arguments, this NumPy is newer."""
     try:
-        inspect.signature(COMPOSED[function]).bind(*args, **options)
+        inspect.signature(COMPOSED[function]).bind(*args, **{k: v for k, v in options.items() if k != "out"})
     except TypeError as error:
         name = public_name(function)
         raise NoRuleError(
@@ -190,6 +177,15 @@ def without_rule(function: Any, call: Any, args: Any, options: Any, method: str 
     if is_plain(function, args, options):
         return on_numbers(call, args, options)
     raise NoRuleError(f"{public_name(function, method)} of a node is not differentiated: {advice(function, method)}")
+
+
+def run_composed(call: Any, body: Any, args: Any, options: dict[str, Any]) -> Any:
+    """The result of ``body``, which is ``call`` composed of other functions; in ``out=`` if that is given."""
+    if options.get("out") is None:
+        return body(*args, **options)
+    from .inplace import write_composed
+
+    return write_composed(call, body, args, options)
 
 
 def numpys_answer(call: Any, args: Any, options: dict[str, Any]) -> Any:

@@ -268,12 +268,12 @@ def assign(x: Any, value: Any) -> Any:
     return x
 
 
-def write_composed(function: Any, args: Any, options: dict[str, Any], composed: Any = None) -> Any:
-    """A function composed of others (as ``composed``, if it is not called itself), with ``out=``: an array, or a tuple
-    of as many as there are results."""
+def write_composed(function: Any, composed: Any, args: Any, options: dict[str, Any]) -> Any:
+    """A function, which is ``composed`` of others, with ``out=``: an array, or a tuple of as many as there are
+    results."""
     options = dict(options)
     out = options.pop("out")
-    z = (composed or function)(*args, **options)
+    z = composed(*args, **options)
     results, targets = z if isinstance(z, tuple) else (z,), out if isinstance(out, tuple) else (out,)
     for result, target in zip(results, targets, strict=True):
         if isinstance(result, NodeRole) and target is not None and not isinstance(target, NodeRole):

@@ -423,10 +423,10 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     if type(array) is np.ndarray and not array.ndim and array.dtype == float:  # as below, in a fifth of the time
         x = array.item()
         return np.asarray(x * (-step / 2 / (1 + abs(x)) + (1 + 1.5 * step)) if x else step / 2)
-    with np.errstate(all="ignore"):
-        return other_numbers(array, step)
+    return other_numbers(array, step)
 
 
+@np.errstate(all="ignore")
 def other_numbers(array: Array, step: float) -> Array:
     """The numbers of :func:`shadow_of`. A run with them makes them for each operation, so it is six calls of NumPy."""
     factor = np.absolute(array)[...]  # an array, where NumPy gives a number

@@ -54,16 +54,19 @@ def over(x: Array, r: Array, limit: float = 0) -> Array:
     return np.where(r == 0, limit, x / np.where(r == 0, 1, r))
 
 
+def branch(near: Array, x: Array, f: Any, g: Any, harmless: tuple[float, float] = (0, 1)) -> Array:
+    """f(x) where ``near``, else g(x). Where f or g does not count, it is computed of its ``harmless`` number, so that
+    no NaN arises there, not in derivatives either."""
+    return np.where(near, f(np.where(near, x, harmless[0])), g(np.where(near, harmless[1], x)))
+
+
 def near_zero(x: Array, limit: float, series: Callable[[Array], Array], formula: Callable[[Array], Array]) -> Array:
     """``formula``; for x below ``limit`` in size, where it would subtract equal numbers, its power series.
-
-    Each is computed from harmless numbers where the other one is used, so there is no NaN, not in derivatives either.
 
     >>> near_zero(np.array([0.0, 1.0]), 0.5, lambda x: 1 + x / 2, lambda x: np.expm1(x) / x)
     array([1.        , 1.71828183])
     """
-    near = np.absolute(x) < limit
-    return np.where(near, series(np.where(near, x, 0)), formula(np.where(near, 1, x)))
+    return branch(np.absolute(x) < limit, x, series, formula)
 
 
 def power_series(x: Array, coefficients: list[float]) -> Array:

@@ -38,6 +38,7 @@ from scipy import special
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, ratio, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import kernel, primitive, rule
+from .arithmetic import branch
 
 # ---------------------------------------------------------------- integrals by a parameter: points and weights
 
@@ -255,8 +256,7 @@ rule(log_half_step, "x", "log Γ½", r"\log \frac{\Gamma\left($x + \frac{1}{2}\r
 def log1p_square(x: Array) -> Array:
     """log(1 + x²), also where x² overflows."""
     far = np.absolute(numbers_of(x)) > 1e8
-    near, beyond = np.where(far, 0, x), np.where(far, x, 1)
-    return np.where(far, 2 * np.log(np.absolute(beyond)), np.log1p(near * near))
+    return branch(far, x, lambda x: 2 * np.log(np.absolute(x)), lambda x: np.log1p(x * x), (1, 0))
 
 
 def t_exponent(s: Array, n: Array, x: Array) -> Array:

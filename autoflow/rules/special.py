@@ -39,7 +39,7 @@ from . import (
     bessel,  # noqa: F401 - it fills the table
     distributions,
 )
-from .arithmetic import LN10, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
+from .arithmetic import LN10, branch, near_zero, over, power_series, slope_in_exponent, slope_of_power, zero
 
 # ---------------------------------------------------------------- elementary, error functions, entropies, gamma
 
@@ -58,7 +58,8 @@ rule(special.erf, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfc, "x", x=lambda g, x: g * (-2 / ROOT_PI * np.exp(-(x * x))))
 rule(special.erfcx, "x", x=lambda g, x, z: g * slope_of_erfcx(x, z), domain=(-1.0, 2.0))
 rule(special.erfi, "x", x=lambda g, x: g * (2 / ROOT_PI * np.exp(x * x)))
-rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",                x=lambda g, x, z: g * slope_of_dawsn(x, z))
+rule(special.dawsn,    "x",   "dawsn",  r"F\left($x\right)",
+     x=lambda g, x, z: g * -far_out(x, 2 * (x * z) - 1, 1))
 rule(special.erfinv,   "x",   "erf⁻¹",  r"\operatorname{erf}^{-1} $x",
      x=lambda g, z: g * (ROOT_PI / 2 * np.exp(z * z)), domain=(-0.8, 0.8))
 rule(special.erfcinv,  "x",   "erfc⁻¹", r"\operatorname{erfc}^{-1} $x",
@@ -246,16 +247,11 @@ def slope_of_erfcx(x: Array, z: Array) -> Array:
     return 2 / ROOT_PI * far_out(x, ROOT_PI * (x * z) - 1, -1)
 
 
-def slope_of_dawsn(x: Array, z: Array) -> Array:
-    """1 − 2 x z."""
-    return -far_out(x, 2 * (x * z) - 1, 1)
-
-
 def slope_of_spence(x: Array) -> Array:
     """log(x)/(1 − x); near x = 1 its power series Σ −(1 − x)ᵏ/(k + 1)."""
+    series = [-1 / (k + 1) for k in range(14)]
     near = np.absolute(x - 1) < 0.05
-    series = power_series(1 - np.where(near, x, 1), [-1 / (k + 1) for k in range(14)])
-    return np.where(near, series, np.log(x) / (1 - np.where(near, 0, x)))
+    return branch(near, x, lambda x: power_series(1 - x, series), lambda x: np.log(x) / (1 - x), (1, 0.5))
 
 
 def product_slope_of_rgamma(x: Array, other: Array) -> Array:

@@ -22,7 +22,8 @@ import html
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,17 +45,17 @@ from .vjp_jvp import vjp
 IMAGINARY = 1e-30
 
 
+@dataclass
 class Point:
     """A function, the point at which it is checked, and the tolerances."""
 
-    def __init__(
-        self, f: Callable[..., Any], xs: list[Array], names: list[str], eps: float | None, rtol: float,
-        atol: float | None,
-    ) -> None:  # fmt: skip
-        self.f, self.xs, self.names = f, xs, names
-        self.eps = 6e-6 if eps is None else eps
-        self.rtol, self.atol = rtol, atol
-        self.analytic_continuation = True
+    f: Callable[..., Any]
+    xs: list[Array]
+    names: list[str]
+    eps: float
+    rtol: float
+    atol: float | None
+    analytic_continuation: bool = True
 
     def values(self, xs: list[Array]) -> list[Array]:
         """The results at ``xs``, as plain arrays. f may write into these."""
@@ -89,9 +90,7 @@ class Point:
         def slope(*xs: Any) -> Any:
             return value_gradient_and_aux(number, tuple(range(len(xs))), xs, {}, allow_unused=True)[1]
 
-        point = Point(slope, self.xs, self.names, self.eps, self.rtol, self.atol)
-        point.analytic_continuation = False  # at x + ih it would be the gradient of something else
-        return point
+        return replace(self, f=slope, analytic_continuation=False)  # at x + ih it is the gradient of something else
 
 
 def only_weight(weights: list[Array]) -> float:
@@ -201,17 +200,14 @@ class Line:
     def note_kink(self, place: float, at: Slopes, finer: Slopes, report: Report) -> None:
         """Add to the report that there is a kink."""
         shown = finer if abs(place) <= finer.h else at
-        left, right = [x / only_weight(self.weights) for x in (shown.behind, shown.ahead)]
-        if shown is finer:
-            report.found.append(
-                f"a kink at {self.where}: the slope is {left:.4g} to the left and {right:.4g} to the right, so there "
-                f"is no derivative. Check elsewhere."
-            )
-        else:
-            report.found.append(
-                f"a kink within {at.h:.1g} of {self.where}: the slopes there are {left:.4g} and {right:.4g}. Check "
-                f"elsewhere, or with a smaller eps."
-            )
+        left, right = [f"{x / only_weight(self.weights):.4g}" for x in (shown.behind, shown.ahead)]
+        report.found.append(
+            f"a kink at {self.where}: the slope is {left} to the left and {right} to the right, so there is no "
+            f"derivative. Check elsewhere."
+            if shown is finer else
+            f"a kink within {at.h:.1g} of {self.where}: the slopes there are {left} and {right}. Check elsewhere, or "
+            f"with a smaller eps."
+        )  # fmt: skip
 
 
 LEVELS = 8  # steps that are tried, each a hundredth of the one before
@@ -424,10 +420,11 @@ def check(
         z = to_cpu(f(*pytree.tree_unflatten(inputs, map(brought, everything, libraries))))
         return [part for part in pytree.tree_leaves(z) if pytree.is_number(part)]
 
-    point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], eps, rtol, atol)
+    step = 6e-6 if eps is None else eps
+    point = Point(flat, [copies[k] for k in checked], [names[k] for k in checked], step, rtol, atol)
     for k in range(order):
         compare(point, report, k + 1)
-        if report.found or not report:
+        if not report:
             break
         point = point.gradient()
     if any([not row.right for row in report.rows]):
@@ -463,10 +460,9 @@ def problems_of_inputs(leaves: list[Any], names: list[str], checked: list[int]) 
             found.append(f"{problem}: check with {name}.astype(np.{double})")
         if overlaps_itself(x):
             found.append(f"entries of {name} share memory (np.broadcast_to?): to move one moves others; give a copy")
-    for i, (name, x) in enumerate(arrays):
-        for other, y in arrays[i + 1 :]:
-            if np.may_share_memory(x, y) and np.shares_memory(x, y):
-                found.append(f"{name} and {other} share memory: to move one moves the other; give a copy of one")
+    for (name, x), (other, y) in combinations(arrays, 2):
+        if np.may_share_memory(x, y) and np.shares_memory(x, y):
+            found.append(f"{name} and {other} share memory: to move one moves the other; give a copy of one")
     return found
 
 

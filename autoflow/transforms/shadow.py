@@ -81,7 +81,7 @@ PAST_US = (
 
 def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], memory: Any) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
-    the arguments at ``places`` (numbers, names) f gets copies.
+    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies.
 
     That is looked at once for each function and kind of arguments, and again when the number of operations is new;
     under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads
@@ -103,7 +103,10 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
-    others = [x for k, x in [*enumerate(args), *options.items()] if k not in places]
+    others = [
+        [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
+        for k, x in [*enumerate(args), *options.items()]
+    ]
     if len(proofs) > MOST:
         proofs.clear()
     result, looked = proof_of(run, f, others)
@@ -263,16 +266,14 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
         ]
         return [*own, *[(same_object, base) for base in (kind, *x.__bases__)]] if is_users(x) else []
-    places = []
-    if isinstance(x, (list, tuple, deque)):
-        base: Any = next(base for base in (list, tuple, deque) if isinstance(x, base))
+    places = [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
+    base: Any = next((base for base in CONTAINERS if isinstance(x, base)), None)  # a subclass may have other methods
+    if base in (list, tuple, deque):
         places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
-    elif isinstance(x, (dict, types.MappingProxyType)):
-        get = functools.partial(dict.get, x) if isinstance(x, dict) else x.get
-        places += [(get, key) for key in [*(dict.keys(x) if isinstance(x, dict) else x)][:MANY]]
-    elif isinstance(x, (set, frozenset)):
+    elif base in (dict, types.MappingProxyType):
+        places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
+    elif base is not None:
         places += [(same_object, v) for v in [*x][:MANY]]
-    places += [(vars(x).get, name) for name in [*getattr(x, "__dict__", ())] if name[:2] != "__"]
     return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
 
 
@@ -360,7 +361,7 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
         with switched_elsewhere(0 if shared else shadow, (others.append,) if shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
             result, found = context.copy().run(run_again, gathered, run)
-        if any([r.number > start for r in records_of(others) & records_of(result)]):
+        if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result)
         for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares

@@ -32,6 +32,7 @@ import pytest
 
 import autoflow as af
 from autoflow.backprop.snapshots import Snapshot
+from autoflow.base.modes import DEFAULT, Modes
 from autoflow.errors import LostGradientError, UnprovedWarning
 from autoflow.transforms import shadow
 
@@ -371,6 +372,19 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
             result = TRANSFORMS[name](loss)
             found.append((repr(result), repr(state()), af.Variable(1.0).name))
     return found
+
+
+def test_what_is_beside_the_numbers_of_an_argument_is_put_back() -> None:
+    generator, once, counter = np.random.default_rng(0), np.random.default_rng(0), types.SimpleNamespace(n=0)
+    once.normal()
+
+    def f(p: Any) -> Any:
+        p["counter"].n += 1
+        return np.sum(p["w"] * p["generator"].normal())
+
+    af.grad(f)({"w": V, "generator": generator, "counter": counter})
+    assert counter.n == 1
+    assert generator.bit_generator.state == once.bit_generator.state
 
 
 def test_a_variable_that_was_deleted_since() -> None:
@@ -737,6 +751,9 @@ GIVEN: dict[str, Any] = {
     ),
     "bytes": (lambda f: f.__name__.encode(), lambda a: {b"sick": sick}.get(a, healthy)),
     "a flag of NumPy's": (lambda f: np.bool_(f is sick), lambda a: sick if a else healthy),
+    "a class of NumPy's": (
+        lambda f: np.float32 if f is sick else np.float64, lambda a: sick if a is np.float32 else healthy,
+    ),
 }  # fmt: skip
 
 
@@ -1055,6 +1072,22 @@ def test_threads_that_prove_at_once_leave_no_trace():
     assert (sys.stdout, sys.stderr) == streams
     assert (warnings.showwarning, warnings.filters) == hooks
     assert set(range(6)) == set(seen)
+    assert Modes() == DEFAULT
+
+
+def test_an_object_whose_dict_is_a_property_is_left_alone() -> None:
+    class Point:
+        __slots__ = ("a",)
+
+        def __init__(self) -> None:
+            self.a = 2.0
+
+        @property
+        def __dict__(self) -> Any:
+            return {"a": self.a}
+
+    point = Point()
+    assert af.grad(lambda x: np.sum(x * point.a))(np.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_a_call_beside_another_thread_is_proved_the_next_time():

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from ...rules.arithmetic import branch
 from ...rules.distributions import log_powers, times_powers
 from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
 from .continuous import Distribution, chosen, draw_with_scipy, formulas, refuse_history, size_of, tails_of, with_limits
-from .elementary import LOG_2PI, beta, branch, gamma, gamma_powers, log1mexp
+from .elementary import LOG_2PI, beta, gamma, gamma_powers, log1mexp
 
 if TYPE_CHECKING:
     from ...nodes.nodes import Node

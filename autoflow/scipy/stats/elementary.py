@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ...rules.arithmetic import branch
 from ...rules.distributions import log1p_square, log_betainc, log_gammainc, log_half_step, log_stdtr, psi_difference
 from ...table.shapes import Array, as_array, numbers_of
 from .continuous import Continuous, Symmetric, formulas, harmless, tails_of
@@ -25,12 +26,6 @@ from .continuous import Continuous, Symmetric, formulas, harmless, tails_of
 LOG_2, LOG_2PI, EULER = math.log(2), math.log(2 * math.pi), np.euler_gamma
 
 
-def branch(near: Array, x: Array, f: Any, g: Any, harmless: tuple[float, float] = (-1, 1)) -> Array:
-    """f(x) where ``near``, else g(x). Where f or g does not count, it is computed of its ``harmless`` number, so that
-    no NaN arises there."""
-    return np.where(near, f(np.where(near, x, harmless[0])), g(np.where(near, harmless[1], x)))
-
-
 def log1mexp(x: Array) -> Array:
     """log(1 − e⁻ˣ) for x > 0, exact at both ends: M. Mächler, "Accurately computing log(1 − exp(−|a|))", 2012."""
     return branch(numbers_of(x) < LOG_2, x, lambda x: np.log(-np.expm1(-x)), lambda x: np.log1p(-np.exp(-x)), (1, 1))
@@ -38,8 +33,7 @@ def log1mexp(x: Array) -> Array:
 
 def log1mexp_exp(x: Array) -> Array:
     """log(1 − exp(−eˣ)): far below that is x, where eˣ may be too small for a number."""
-    far = numbers_of(x) < -37
-    return np.where(far, x, log1mexp(np.exp(np.where(far, 0, x))))
+    return branch(numbers_of(x) < -37, x, lambda x: x, lambda x: log1mexp(np.exp(x)), (0, 0))
 
 
 class Uniform(Continuous):
