@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+OBJECT = np.dtype(object)
+
 
 def is_container(x: Any) -> bool:
     """Is ``x`` taken apart? (Sets have no order, and other classes no fields that we know of; an array that is written
@@ -48,13 +50,18 @@ def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
     if kind in (str, bool, bytes, np.bool_):
         return x
     if kind is tuple or kind is list:
-        return tuple([(v.shape, v.dtype) if type(v) is np.ndarray else kind_of(v, of_object) for v in x])
+        return tuple(
+            [
+                (v.shape, v.dtype) if type(v) is np.ndarray and v.dtype is not OBJECT else kind_of(v, of_object)
+                for v in x
+            ]
+        )
     if kind is dict:
         return tuple([(k, kind_of(v, of_object)) for k, v in x.items()])
     if kind in (float, int, complex, type(None)):
         return kind
     if (dtype := getattr(x, "dtype", None)) is not None and not isinstance(x, type):
-        return x.shape, dtype
+        return (x.shape, *[kind_of(v, of_object) for v in x.flat]) if dtype is OBJECT else (x.shape, dtype)
     return (kind, *[kind_of(v, of_object) for v in branches(x)]) if is_container(x) else of_object(x)
 
 

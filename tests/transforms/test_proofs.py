@@ -744,6 +744,7 @@ GIVEN: dict[str, Any] = {
     "a list": (lambda f: [f], lambda a: a[0]),
     "a deque": (lambda f: collections.deque([f]), lambda a: a[0]),
     "a set": (lambda f: {f}, lambda a: next(iter(a))),
+    "an array of objects": (lambda f: np.array([f, None]), lambda a: a[0]),
     "a mapping proxy": (lambda f: types.MappingProxyType({"f": f}), lambda a: a["f"]),
     "a class": (functools.cache(lambda f: type("Made", (), {"f": staticmethod(f)})), lambda a: a.f),
     "an enumeration": (
