@@ -286,9 +286,11 @@ def weak(x: Any) -> Any:
 
 def value_at(place: tuple[Any, str]) -> Any:
     """What is in a slot of an object; MISSING if nothing is, or if the object is gone."""
-    with contextlib.suppress(ReferenceError):
-        return getattr(*place, MISSING)
-    return MISSING
+    x, name = place
+    try:
+        return getattr(x, name, MISSING)
+    except ReferenceError:
+        return MISSING
 
 
 @functools.lru_cache(maxsize=4096)
