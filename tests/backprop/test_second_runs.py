@@ -13,6 +13,7 @@ from checks import gradients, same
 from support import every_pair
 
 import autoflow as af
+from autoflow.backprop import second_runs
 from autoflow.backprop.checkpointing import checkpoint, checkpointing
 from autoflow.errors import StaleValueError
 
@@ -228,3 +229,18 @@ def test_a_run_that_was_not_needed_is_not_repeated():
     with pytest.raises(StaleValueError, match=r"checkpoint_\d+ .*test_second_runs.py:\d+ has overwritten"):
         y.sum().backward()
     assert runs == [1]
+
+
+def test_a_second_normal_number_that_is_set_back_is_in_the_state():
+    """Its bits are those of the state without it, in which it was drawn."""
+    before = np.random.get_state()
+    try:
+        np.random.seed(0)
+        np.random.normal()
+        held = np.random.get_state()
+        np.random.normal()
+        assert not second_runs.state_of(second_runs.OWN[0])["has_gauss"]
+        np.random.set_state(held)
+        assert second_runs.state_of(second_runs.OWN[0])["has_gauss"]
+    finally:
+        np.random.set_state(before)
