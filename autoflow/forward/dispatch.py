@@ -8,7 +8,6 @@ instead (we answer NotImplemented), but only where no gradient is lost: ``closur
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from typing import Any
@@ -73,10 +72,10 @@ def recorded_ufunc(self: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], 
             return answer
         if method == "__call__":
             inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) else x for x in inputs])
-            if (others := options.keys() - {"out"}) and not hasattr(np, ufunc.__name__):
+            if others := options.keys() - {"out"}:
                 raise NoRuleError(
-                    f"scipy.special.{ufunc.__name__} of a node is not differentiated with {', '.join(others)}=. Write "
-                    "it without, or leave the graph on purpose with x.value."
+                    f"{public_name(ufunc)} of a node is not differentiated with {', '.join(others)}=. Write it "
+                    "without, or leave the graph on purpose with x.value."
                 )
         elif "where" in options:  # a condition, to which nothing flows; it may be the only node
             options["where"] = value_of(options["where"])
@@ -221,17 +220,17 @@ def numbers_unless_lost(error: Exception, self: Any, call: Any, args: Any, optio
     out = options.get("out")
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     lost = modes().recording and has_gradient([self, *args, *options.values()])
-    several = not isinstance(target, NodeRole) and nodes_in([target])
-    if lost or several or (nodes_in(args[:1]) and (call in WRITERS or getattr(call, "__name__", "") == "at")):
+    if lost or (nodes_in(args[:1]) and (call in WRITERS or getattr(call, "__name__", "") == "at")):
         raise error
     try:
-        plain = functools.partial(call, *map(given_plain, args), **{k: given_plain(x) for k, x in options.items()})
+        numbers, given = given_plain([*args]), {k: given_plain(x) for k, x in options.items()}
     except LostGradientError:  # a node that NumPy made, whose history is gone
         raise error from None
-    if not isinstance(target, NodeRole):
-        return plain()
-    later("write_numbers")(target, lambda memory: plain(out=memory))
-    return target
+    if isinstance(target, NodeRole):
+        later("write_numbers")(target, lambda memory: call(*numbers, **{**given, "out": memory}))
+        return target
+    several = nodes_in([out])
+    return run_composed(call, call, numbers, {**given, "out": out}) if several else call(*numbers, **given)
 
 
 def given_plain(x: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 import autoflow as af
 from autoflow.compiler.llvm import engine as engines
+from autoflow.errors import NoRuleError
 
 needs_llvm = pytest.mark.skipif(not engines.is_there(), reason="llvmlite is not installed")
 BEFORE = {  # of functions that are methods, too: what stands between x and out
@@ -198,3 +199,17 @@ def test_none_by_position_is_no_array(name):
 
     np.testing.assert_allclose(af.vmap(f)(X[None]), f(X)[None], rtol=1e-14)
     np.testing.assert_allclose(af.compile(f)(X), f(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize("ufunc", [np.divmod, np.modf, np.frexp, np.ldexp, np.add, np.exp])
+@pytest.mark.parametrize("option", [{"subok": False}, {"order": "F"}, {"casting": "unsafe"}], ids=str)
+def test_keywords_of_ufuncs_without_a_derivative(ufunc, option):
+    first, second = np.array([[0.5, 1.5, -2.5]] * 2), np.array([[1, 2, 3]] * 2)
+    plain = (first, second)[: ufunc.nin]
+    with pytest.raises(NoRuleError, match=f"{next(iter(option))}="):
+        ufunc(af.Variable(first), *plain[1:], **option)
+    expected = [ufunc(*plain, **option)] if ufunc.nout == 1 else ufunc(*plain, **option)
+    out = [af.Constant(np.empty_like(x)) for x in expected]
+    ufunc(af.Constant(first), *plain[1:], out=tuple(out), **option)
+    for z, x in zip(out, expected, strict=True):
+        np.testing.assert_array_equal(z.value, x)
