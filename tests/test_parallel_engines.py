@@ -190,7 +190,10 @@ def test_dask_second_derivatives(client):
 def test_dask_replaces_what_fails(client, tmp_path, f):
     """A worker is killed in the middle of a step, or a part fails once; the step ends, with the same bits."""
     x = np.linspace(-1.0, 1.0, 40)
-    there = af.value_and_grad(af.data_parallel(f, over=1, workers=client, chunks=8))(2.0, x, str(tmp_path / "first"))
+    with af.options(prove="never"):  # for a proof the step takes too long where Dask starts another worker slowly
+        there = af.value_and_grad(af.data_parallel(f, over=1, workers=client, chunks=8))(
+            2.0, x, str(tmp_path / "first")
+        )
     here = af.value_and_grad(af.data_parallel(f, over=1, chunks=8))(2.0, x, str(tmp_path / "first"))
     assert digest(there) == digest(here)
 
@@ -211,7 +214,7 @@ def test_an_error_in_a_dask_worker_says_which_part(client):
 def mpiexec(code, n):
     """What rank 0 prints."""
     pytest.importorskip("mpi4py")
-    program = shutil.which("mpiexec") or shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    program = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
     if program is None:
         pytest.skip("mpiexec is not installed")
     environment = os.environ | {
