@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -28,6 +29,7 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
+from ..base.process import quietly
 from ..base.types import Array as Array
 from ..program.places import Activation, enter, getframe, here
 from ..table.blocks import FROM
@@ -423,22 +425,28 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     if type(array) is np.ndarray and not array.ndim and array.dtype == float:  # as below, in a fifth of the time
         x = array.item()
         return np.asarray(x * (-step / 2 / (1 + abs(x)) + (1 + 1.5 * step)) if x else step / 2)
-    return other_numbers(array, step)
+    return quietly(other_numbers, array, step)
 
 
-@np.errstate(all="ignore")
 def other_numbers(array: Array, step: float) -> Array:
     """The numbers of :func:`shadow_of`. A run with them makes them for each operation, so it is six calls of NumPy."""
-    factor = np.absolute(array)[...]  # an array, where NumPy gives a number
-    np.add(factor, 1, factor)
-    np.divide(-step / 2, factor, factor)
-    np.add(factor, 1 + 1.5 * step, factor)
+    size = np.absolute(array)[...]  # an array, where NumPy gives a number
+    one, change, most = scales(size.dtype, step) if type(size) is np.ndarray else (1, -step / 2, 1 + 1.5 * step)
+    factor = size + one
+    np.divide(change, factor, factor)
+    np.add(factor, most, factor)
     shadow = np.multiply(array, factor, out=np.empty_like(array))
     if np.count_nonzero(array) < array.size:
         zero = array == 0
-        least = np.min(np.where(zero, step, np.absolute(array))) / 2
-        np.copyto(shadow, np.clip(least, step / 2**13, step), where=zero)
+        np.copyto(size, step, where=zero)
+        np.copyto(shadow, min(max(float(size.min()) / 2, step / 2**13), step), where=zero)
     return shadow
+
+
+@cache
+def scales(dtype: Any, step: float) -> list[Array]:
+    """The numbers in it as arrays, which NumPy reads faster than Python's numbers."""
+    return [np.asarray(x, dtype) for x in (1, -step / 2, 1 + 1.5 * step)]
 
 
 def leaf(cls: Any, array: Array, name: str | None) -> Any:
