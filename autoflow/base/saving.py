@@ -22,6 +22,7 @@ from .errors import StateError
 from .lazy import load_package
 from .types import Array
 
+read_array: Callable[..., Array] = np.lib.format.read_array  # older versions of NumPy do not say what it takes
 SAFETENSORS = ".safetensors"
 CHECKSUM = "autoflow.crc32"  # npz has checksums of its own, safetensors has none: ours is a line of its header
 
@@ -171,7 +172,7 @@ def read_arrays(file: BinaryIO, suffix: str) -> dict[str, Array]:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             with archive.open(info) as entry:
-                x = np.lib.format.read_array(entry, allow_pickle=False)
+                x = read_array(entry, allow_pickle=False)
                 if entry.read(1) or arrays.setdefault(info.filename.removesuffix(".npy"), x) is not x:
                     raise ValueError(f"{info.filename} holds more than one array")  # zipfile compares at the end only
     return arrays

@@ -115,7 +115,8 @@ def write(layer: Layer, x: Any, index: Any, new: Any) -> None:
         if index.shape != x.shape[: index.ndim]:
             raise IndexError("a mask of another shape")
         mask = np.reshape(index, (*index.shape, *(1,) * (x.ndim - index.ndim)))
-        index, new_inner, new_mapped = ..., np.where(mask, in_dtype(new, x.dtype), x).inner, True
+        written: Any = np.where(mask, in_dtype(new, x.dtype), x)
+        index, new_inner, new_mapped = ..., written.inner, True
     inside = index_of_all(layer, index, x.shape, True)
     x.inner[inside] = fit_values(inside, x.inner, new_inner, new_mapped, layer)
 

@@ -288,7 +288,8 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
     if options.get("writeable"):
         layer.doubt("sliding_window_view(writeable=True)")
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
-    return wrap_batched(sliding_window_view(x.inner, window_shape, tuple([k + 1 for k in axes])), layer)
+    places: Any = tuple([k + 1 for k in axes])
+    return wrap_batched(sliding_window_view(x.inner, window_shape, places), layer)
 
 
 # ---------------------------------------------------------------- putting arrays together, making new ones

@@ -29,7 +29,6 @@ from ..base.errors import InPlaceError
 from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
-from ..base.process import quietly
 from ..base.types import Array as Array
 from ..program.places import Activation, enter, getframe, here
 from ..table.blocks import FROM
@@ -425,14 +424,15 @@ def shadow_of(array: Array, n: int = 0) -> Array:
     if type(array) is np.ndarray and not array.ndim and array.dtype == float:  # as below, in a fifth of the time
         x = array.item()
         return np.asarray(x * (-step / 2 / (1 + abs(x)) + (1 + 1.5 * step)) if x else step / 2)
-    return quietly(other_numbers, array, step)
+    return other_numbers(array, step)
 
 
+@np.errstate(all="ignore")
 def other_numbers(array: Array, step: float) -> Array:
     """The numbers of :func:`shadow_of`. A run with them makes them for each operation, so it is six calls of NumPy."""
     size = np.absolute(array)[...]  # an array, where NumPy gives a number
     one, change, most = scales(size.dtype, step) if type(size) is np.ndarray else (1, -step / 2, 1 + 1.5 * step)
-    factor = size + one
+    factor = np.add(size, one)[...]
     np.divide(change, factor, factor)
     np.add(factor, most, factor)
     shadow = np.multiply(array, factor, out=np.empty_like(array))

@@ -93,9 +93,14 @@ def in_copies(x: Any) -> Any:
     """An argument as copies know it: an object of SciPy's, or of a class of ours for numbers, as one of the copied
     class."""
     kind = type(x)
-    if not kind.__module__.startswith("scipy."):
+    if not str(kind.__module__).startswith("scipy."):
         kind = (object, *kind.__bases__)[-1]
-    if kind.__module__.startswith("scipy.") and not is_copy(x) and hasattr(x, "__dict__") and copied(kind) is not kind:
+    if (
+        str(kind.__module__).startswith("scipy.")
+        and not is_copy(x)
+        and hasattr(x, "__dict__")
+        and copied(kind) is not kind
+    ):
         return replaced(x, copied(kind), lambda v: v)
     return x
 
@@ -430,7 +435,7 @@ class SciPysCopies(Copies):
             self[id(x)] = functools.partial(self.find(x.func), *map(self.find, x.args), **x.keywords)
         elif kind is MethodType and self.find(x.__self__) is not x.__self__:
             self[id(x)] = MethodType(self.find(x.__func__), self.find(x.__self__))
-        elif kind.__module__.startswith("scipy.") and hasattr(x, "__dict__") and self.find(kind) is not kind:
+        elif str(kind.__module__).startswith("scipy.") and hasattr(x, "__dict__") and self.find(kind) is not kind:
             self[id(x)] = new = replaced(x, self.find(kind), lambda v: v)
             vars(new).update({name: self.find(f) for name, f in vars(x).items() if callable(f)})
         elif kind in (dict, list, tuple) and 0 < len(x) < 100:

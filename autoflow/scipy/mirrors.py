@@ -214,9 +214,9 @@ def guarded(f: Any, name: str) -> Any:
         return type(f)([guarded(v, name) for v in f])
     if type(f) is dict:
         return {key: guarded(v, name) for key, v in f.items()}
-    if type(f).__module__.startswith("scipy.optimize.") and not callable(f):  # constraints
+    if str(type(f).__module__).startswith("scipy.optimize.") and not callable(f):  # constraints
         return replaced(f, type(f), lambda v: guarded(v, name))
-    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or type(f).__module__.startswith(PACKAGES)
+    is_theirs = isinstance(f, (type, np.ufunc, NodeRole)) or str(type(f).__module__).startswith(PACKAGES)
     if is_theirs or not callable(f) or not any([isinstance(x, NodeRole) and is_ours(x) for x in reachable(f)]):
         return f
 
@@ -231,7 +231,7 @@ def guarded(f: Any, name: str) -> Any:
 
 def in_ours(x: Any) -> Any:
     """An object of SciPy's as one of our class of that name, or of one that refuses nodes; anything else as it is."""
-    kind, home = type(x), type(x).__module__.partition("._")[0]
+    kind, home = type(x), str(type(x).__module__).partition("._")[0]
     if kind.__name__ == "SuperLU":
         return Methods(x, "scipy.sparse.linalg.SuperLU")
     is_plain = isinstance(x, (tuple, dict)) or kind.__name__.endswith("Result")

@@ -182,7 +182,7 @@ def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:
     elif isinstance(x, (list, tuple, dict)) or (hasattr(x, "__dict__") and not isinstance(x, types.ModuleType)):
         named = zip(getattr(x, "_fields", range(len(x))), x, strict=True) if isinstance(x, (list, tuple)) else None
         for key, v in named or (x if isinstance(x, dict) else attributes(x)).items():
-            if key != "pvalue" and (not callable(v) or is_copy(v) or type(v).__module__.startswith("scipy.")):
+            if key != "pvalue" and (not callable(v) or is_copy(v) or str(type(v).__module__).startswith("scipy.")):
                 yield from leaves(v, kinds)
-    elif type(x).__module__.startswith("scipy.") and not callable(x):
+    elif str(type(x).__module__).startswith("scipy.") and not callable(x):
         raise NoRuleError(f"a {type(x).__name__} of a node has no derivative here (its numbers are in C): {ADVICE}")

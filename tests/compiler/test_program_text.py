@@ -24,7 +24,7 @@ from support import rows, values_of
 import autoflow as af
 from autoflow import nn
 from autoflow.compiler.text.javascript import FORMULAS, OF_BOOLEANS
-from autoflow.errors import CompileError
+from autoflow.errors import CompileError, InPlaceError
 
 if importlib.util.find_spec("scipy"):  # these have rows, too
     for module in ("fft", "sparse.linalg"):
@@ -80,7 +80,7 @@ def program_of_call(each):
     with np.errstate(all="ignore"):
         try:
             return af.compile(eager).program(*values), values, af.tree_leaves(eager(*values))
-        except CompileError:
+        except (CompileError, InPlaceError):  # np.gradient of NumPy 2.3 sets a shape
             return None
 
 
@@ -193,6 +193,8 @@ def test_calls_as_users_write_them():
         for a, b in zip(results, wanted[name], strict=True):
             if b is not None:
                 np.testing.assert_allclose(numbers(a), np.ravel(b), rtol=1e-11, atol=1e-12, err_msg=name)
+    if np.lib.NumpyVersion(np.__version__) < "2.4.0":  # it sets the shape of an array
+        not_compiled.remove("np.gradient")
     assert not_compiled == NOT_COMPILED
     refused["JavaScript"].discard("np.sort(descending=)")  # of NumPy 2.5 and newer
     assert refused == REFUSED_CALLS
