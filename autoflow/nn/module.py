@@ -24,6 +24,7 @@ import numpy as np
 
 from ..arrays import Autodiff, usable_cupy
 from ..backends.registry import NODE_TYPES, on_host
+from ..backprop.second_runs import reachable
 from ..base.errors import DataError, InputError, StateError
 from ..base.modes import modes
 from ..base.pytree import tree_leaves, tree_map
@@ -110,6 +111,11 @@ class Module:
     def modules(self) -> list[Module]:
         """This module and all modules in it, at any depth, each once."""
         return list({id(value): value for _, value in walk("", self) if isinstance(value, Module)}.values())
+
+    @staticmethod
+    def _all_in(model: Any) -> list[Module]:
+        """Those of a model: a Module, also one that is watched, or a function, which reaches them."""
+        return model.modules() if hasattr(model, "modules") else [x for x in reachable(model) if isinstance(x, Module)]
 
     def _parts(self) -> Iterable[tuple[Any, Any]]:
         """The parts of the module, with the names that begin their paths."""
@@ -202,9 +208,8 @@ install(Module, "model")
 
 @contextmanager
 def in_evaluation(model: Any) -> Iterator[None]:
-    """For a block: all parts of a Module, also of one that is watched, behave as in evaluation. Anything else is a
-    function, which has no modes."""
-    before = [(part, part.training) for part in model.modules()] if hasattr(model, "modules") else []
+    """For a block: all Modules of a model behave as in evaluation."""
+    before = [(part, part.training) for part in Module._all_in(model)]
     try:
         for part, _ in before:
             part.training = False
