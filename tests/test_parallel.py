@@ -209,6 +209,16 @@ def test_a_function_that_is_defined_again_is_compiled_again(monkeypatch):
         assert float(af.grad(total)(1.0, np.ones(4))) == factor
 
 
+def test_a_program_that_a_part_has_recorded_is_that_of_parts():
+    """In parts running statistics stay as they are, and the program without them ran everywhere afterwards."""
+    mean, variance, x = np.zeros(2), np.ones(2), np.arange(12.0).reshape(6, 2)
+    norm = af.compile(lambda x: nn.batch_norm(x, mean, variance, training=True))
+    af.data_parallel(lambda x: np.mean(norm(x) * x), over=0, chunks=2)(x)
+    assert mean.tolist() == [0, 0]
+    with pytest.raises(CompileError, match="writes into an array"):
+        norm(x[:3])
+
+
 def test_modes_travel(pool):
     x, w = np.array([0.0, -1.0, 4.0, 9.0]), np.array(2.0)
     for workers_ in (None, pool):

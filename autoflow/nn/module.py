@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import reprlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import repeat
@@ -90,6 +91,8 @@ class Module:
         dotted = any(["." in other for other in (*vars(self), name)])
         if not name.startswith("_") and (dotted or isinstance(value, (list, tuple, dict))):
             entries({**(dict(self._parts()) if dotted else {}), name: value})  # a collision is an error here already
+        if isinstance(value, (set, frozenset, deque)) and any([isinstance(x, (Module, VariableRole)) for x in value]):
+            raise StateError(f"{name} is a {type(value).__name__}, in which no parameter is found: make it a list")
         super().__setattr__(name, value)
 
     def named_parameters(self) -> dict[str, Variable]:
