@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 import sys
 import threading
+import types
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -198,6 +199,26 @@ def test_a_compiled_function_that_has_changed_is_compiled_again(pool):
         assert float(af.grad(total)(1.0, np.ones(4))) == scale
 
 
+def test_a_function_that_is_defined_again_is_compiled_again(monkeypatch):
+    """As in a notebook, where it has the name under which pickle knows it."""
+    module = types.ModuleType("cells")
+    monkeypatch.setitem(sys.modules, "cells", module)
+    for factor in (2.0, 3.0):
+        exec(f"import numpy\ndef f(w, x): return numpy.mean(w * x) * {factor}", vars(module))
+        total = af.data_parallel(module.f, over=1, chunks=2, compiled=True)
+        assert float(af.grad(total)(1.0, np.ones(4))) == factor
+
+
+def test_a_program_that_a_part_has_recorded_is_that_of_parts():
+    """In parts running statistics stay as they are, and the program without them ran everywhere afterwards."""
+    mean, variance, x = np.zeros(2), np.ones(2), np.arange(12.0).reshape(6, 2)
+    norm = af.compile(lambda x: nn.batch_norm(x, mean, variance, training=True))
+    af.data_parallel(lambda x: np.mean(norm(x) * x), over=0, chunks=2)(x)
+    assert mean.tolist() == [0, 0]
+    with pytest.raises(CompileError, match="writes into an array"):
+        norm(x[:3])
+
+
 def test_modes_travel(pool):
     x, w = np.array([0.0, -1.0, 4.0, 9.0]), np.array(2.0)
     for workers_ in (None, pool):
@@ -294,6 +315,14 @@ def test_what_travels_of_a_file_is_its_name(tmp_path):
     private = np.memmap(tmp_path / "x", float, "c", shape=(1000, 10))
     private[0] = 7.0  # not in the file
     assert pickle.loads(pickle.dumps(RowRange(private, 0, 2))).load()[0].tolist() == [7.0] * 10
+
+
+def test_a_file_that_is_replaced_is_opened_again(tmp_path):
+    for number in (1.0, 2.0):
+        np.full(5, number).tofile(tmp_path / "new")
+        (tmp_path / "new").replace(tmp_path / "x")
+        rows = pickle.loads(pickle.dumps(RowRange(np.memmap(tmp_path / "x", float, "r"), 1, 3)))
+        assert rows.load().tolist() == [number] * 2
 
 
 def test_the_driver_holds_few_sums():

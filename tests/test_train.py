@@ -1,5 +1,6 @@
 """fit: it learns, stops in time, refuses bad data, and leaves the parameters alone when something goes wrong."""
 
+import functools
 import importlib.util
 import pickle
 import sys
@@ -315,3 +316,41 @@ def test_what_cannot_be_cut_is_refused():
     model = nn.Sequential(nn.Linear(2, 3, rng=rng), nn.Dropout(0.5, rng=rng))
     with pytest.raises(InputError, match="draws from a random generator"):
         trained(model=model, chunks=3)
+
+
+def test_predictions_in_containers():
+    x, y = blobs(60)
+    net, settings = setup()
+    settings |= {"loss": lambda p, y: nn.cross_entropy(p["scores"], y) + 0 * p["more"][0].sum(), "epochs": 2}
+
+    class Both(nn.Module):
+        def __init__(self):
+            self.net = net
+
+        def forward(self, x):
+            z = self.net(x)
+            return {"scores": z, "more": (z * z, "words")}
+
+    metrics = {"accuracy": lambda p, y: accuracy(p["scores"], y), "words": lambda p, y: len(p["more"][1])}
+    history = fit(Both(), x, y, validation=(x, y), metrics=metrics, **settings)
+    plain, settings = setup()
+    right = fit(plain, x, y, validation=(x, y), metrics={"accuracy": accuracy}, epochs=2, **settings)
+    assert all(history[name] == right[name] for name in ("loss", "val_loss", "accuracy", "val_accuracy"))
+    assert history["val_words"] == [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda net: lambda x: net(x), lambda net: functools.partial(net.forward), lambda net: [net][0].__call__]
+)
+def test_a_function_of_a_module_is_validated_in_evaluation(wrap):
+    """Its running means do not see the validation data, and go back to the best epoch with the parameters."""
+    found = []
+    for how in (lambda net: net, wrap):
+        model, settings = setup()
+        model.layers.insert(2, nn.Dropout(0.3, rng=settings["rng"]))
+        far = (blobs(seed=1)[0] + 100, blobs(seed=1)[1])
+        history = fit(how(model), *blobs(), validation=far, patience=2, epochs=6, **settings)
+        assert max(np.abs(model.layers[1].running_mean)) < 10
+        assert history.best < 5
+        found.append((history["val_loss"], bits(model)))
+    assert found[0] == found[1]

@@ -22,7 +22,8 @@ import numpy as np
 
 from ..base.errors import AnomalyError
 from ..base.modes import listening, modes, switched
-from ..nodes.nodes import VariableRole, current_record
+from ..nodes.grads import cast_gradient
+from ..nodes.nodes import VariableRole, current_record, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import FreedArray, caller, user_frame
 from ..table.shapes import sum_to
@@ -104,7 +105,8 @@ def wrap_open_record(open_record: OpenRecord) -> OpenRecord:
             add_line(error, record)
             raise
         if (found := first_bad(g)) is not None:
-            raise AnomalyError(f"the gradient of {record.node_name} became {found} in a hook of it")
+            cause = "in a hook of it" if record.extra and record.extra.hooks else f"rounded to {record.dtype}"
+            raise AnomalyError(f"the gradient of {record.node_name} became {found}, {cause}")
         return g, [vjp and wrap_vjp(vjp, record, k) for k, vjp in enumerate(vjps)], saved, kept
 
     return open_watched
@@ -136,9 +138,10 @@ def _describe_sent(record: Record, k: int, found: str) -> AnomalyError:
 
 
 def check_sums(pairs: list[Pair]) -> None:
-    """Check the gradients that a pass has brought to Variables: a sum of finite contributions may be infinite."""
+    """Check the gradients that a pass has brought to Variables: a sum of finite contributions may be infinite, or too
+    large for their dtype."""
     for holder, g in pairs:
-        if isinstance(holder, VariableRole) and (found := first_bad(g)) is not None:
+        if isinstance(holder, VariableRole) and (found := first_bad(cast_gradient(g, value_of(holder).dtype))):
             raise AnomalyError(f"the gradient of {holder.name} became {found}: in the seed, or when it was added up")
 
 

@@ -32,6 +32,7 @@ from ..nodes.versions import COPY_BYTES, FreedArray
 from ..rules.linalg import indexed_sum
 from ..table.table import Rule
 from . import engine
+from .anomaly import check_operation
 from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
@@ -49,7 +50,9 @@ def checkpoint(f: F, *, generators: Sequence[Any] = (), policy: Any = None) -> F
         It runs twice, and must do the same both times. For that, the second run gets the modes of the first, the state
         of every random generator that f reaches (np.random, random, and those in arguments, closures, globals and
         attributes), and lists and dicts among the arguments as they were. The running statistics of ``nn.BatchNorm``
-        are updated once. The nodes of the result have memory of their own, also where f returns an argument or a view.
+        are updated once, hooks on nodes from outside are registered once, and only the first run is told to
+        ``af.on_operation`` around it. The nodes of the result have memory of their own, also where f returns an
+        argument or a view.
     generators : other random generators of NumPy or Python that f draws from, which cannot be found that way.
     policy : a strategy of :func:`checkpointing`: then f is not run again as a whole, but its operations keep their
         values or not, as the strategy says. ``policy="products"`` keeps the results of matrix products, which are
@@ -117,7 +120,8 @@ class Segment:
         """The records of the results once more. An error if this run differs from the first. ``record``: our own."""
         self.check_sources(record)
         start, before = now(), [(x, state_of(x)) for x, _ in self.states]
-        token = MODES.set(replace(self.modes, recording=True, repeating=True))
+        heard = tuple([x if is_own(x) else ignore for x in self.modes.listeners])
+        token = MODES.set(replace(self.modes, recording=True, repeating=start, listeners=heard))
         try:
             for pair in self.states:
                 put_state(*pair)
@@ -194,9 +198,18 @@ def roots_of(answer: Any) -> list[Any]:
     return [gradient_target(z) if isinstance(z, NodeRole) else None for z in tree_leaves(answer)]
 
 
+def is_own(listener: Any) -> bool:
+    """Is it one of our modes that listens, and not the user, who has heard these operations in the first run?"""
+    return listener is check_operation or getattr(listener, "func", None) is forget
+
+
+def ignore(node: Any) -> None:
+    """A listener in the place of the user's. Without any, functions might take another way than in the first run."""
+
+
 def _copy_argument(tree: Any) -> Any:
     """An argument that will not change: new lists and dicts, copies of small plain arrays."""
-    return tree_map(lambda x: x.copy() if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x, tree)
+    return tree_map(lambda x: x.copy(order="K") if type(x) is np.ndarray and x.nbytes <= COPY_BYTES else x, tree)
 
 
 # -- automatic

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backends.registry import NODE_TYPES
 from ..base.errors import GradientShapeError, lost
-from ..base.modes import listening
+from ..base.modes import listening, modes
 from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
 from ..nodes.nodes import (
@@ -29,7 +29,7 @@ from ..nodes.nodes import (
     operation_from,
     read_only,
     value_of,
-)
+)  # fmt: skip
 from ..nodes.records import Record, extend, holder_name
 
 Hook = Callable[[Any], Any]
@@ -95,14 +95,14 @@ def register_hook(node: Any, hook: Hook) -> Handle:
     """
     check_callable(hook)
     if isinstance(node, VariableRole):
-        return Handle(leaf_hooks_of(node).before, hook)
+        return add_hook(node, leaf_hooks_of(node).before, hook)
     record = current_record(node)
     if record is None:
         what = f"no gradient flows to {node.name}, a {type(node).__name__}: its hook would never be called"
         raise lost(what, explain(node))
     if record.extra is None or record.extra.hooks is None:
         extend(record, hooks={})
-    return Handle(record.extra.hooks, hook)
+    return add_hook(record, record.extra.hooks, hook)
 
 
 def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
@@ -122,7 +122,13 @@ def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
             f"{variable.name} is a {type(variable).__name__}: gradients accumulate in Variables only. "
             f"Use register_hook to see the gradient of an operation."
         )
-    return Handle(leaf_hooks_of(variable).after, hook)
+    return add_hook(variable, leaf_hooks_of(variable).after, hook)
+
+
+def add_hook(holder: Any, hooks: dict[int, Hook], hook: Hook) -> Handle:
+    """Among the ``hooks`` of a Variable or a record; unless a checkpointed function that runs again has done so in its
+    first run, which it has for all that was there before."""
+    return Handle({} if holder.number <= modes().repeating else hooks, hook)
 
 
 def check_callable(hook: Any) -> None:

@@ -226,11 +226,8 @@ def value_again(target: Record, again: dict[Record, Array]) -> Array:
             if value is None:
                 if type(record.result) is not FreedArray:
                     raise StaleValueError(f"{_stale(record, record.result, 'its value')}")
-                missing = [
-                    p
-                    for p, x in zip(record.parents, record.saved, strict=False)
-                    if type(x) is FreedArray and p not in again
-                ]
+                pairs = zip(record.parents, record.saved, strict=False)
+                missing = [p for p, x in pairs if type(x) is FreedArray and p not in again]
                 if missing:
                     waiting += missing
                     continue

@@ -56,7 +56,8 @@ class Modes:
     left: bool = False  # does LEFT hold something that has not been reported yet?
     anomaly: bool = False  # look for NaN and infinity, forward (by a listener) and backward
     safe_masking: bool = False  # in backward passes 0 · inf = 0, see backprop/anomaly.py
-    repeating: bool = False  # is a checkpointed function running for the second time? Then statistics stay as they are
+    # In the second run of a checkpointed function the number before it, in a part of the data -1. Statistics stay then.
+    repeating: int = 0
     shadow: int = 0  # what do nodes show to those who read their memory past us? See transforms/shadow.py
     autocast: Any = None  # the dtype in which products are computed, see forward/mixed_precision.py
     wrap_open_record: Any = None  # around ``open_record`` of backward passes: by af.compile and af.vmap

@@ -44,7 +44,7 @@ def is_array(x: Any) -> bool:
 def key_of_modes() -> Any:
     """The switches that decide what is computed."""
     m = modes()
-    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners), m.max_bytes
+    return m.recording, m.depth, m.autocast, m.safe_masking, m.anomaly, bool(m.listeners), m.max_bytes, m.repeating != 0
 
 
 def signature(args: Any, options: Any, leaves: list[Any]) -> Any:

@@ -49,6 +49,11 @@ def real(name: str, x: Any) -> Any:
     return x.astype(float) if kind in "iub" else x
 
 
+def single(x: Any) -> Any:
+    """x, or float32 for float16: as in PyTorch, squares do not overflow then, and long sums do not stop growing."""
+    return x.astype(np.float32) if getattr(x, "dtype", None) == np.float16 else x
+
+
 @primitive
 def relu(x: Array, /) -> Node:
     """max(x, 0), elementwise; any shape. Its derivative is 1 for x > 0, else 0, also at 0.
@@ -125,9 +130,10 @@ def softmax(x: Array, /, axis: int = -1) -> Node:
     >>> softmax(np.array([1000.0, 1000.0, -1000.0]))
     array([0.5, 0.5, 0. ])
     """
-    x = real("softmax", x)
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return e / np.sum(e, axis=axis, keepdims=True)
+    wide = single(x := real("softmax", x))
+    e = np.exp(wide - np.max(wide, axis=axis, keepdims=True))
+    z = e / np.sum(e, axis=axis, keepdims=True)
+    return z if wide is x else z.astype(x.dtype)
 
 
 @primitive
@@ -139,19 +145,20 @@ def log_softmax(x: Array, /, axis: int = -1) -> Node:
     >>> log_softmax(np.array([1000.0, -1000.0]))
     array([    0., -2000.])
     """
-    x = real("log_softmax", x)
-    x = x - np.max(x, axis=axis, keepdims=True)
-    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+    wide = single(x := real("log_softmax", x))
+    d = wide - np.max(wide, axis=axis, keepdims=True)
+    z = d - np.log(np.sum(np.exp(d), axis=axis, keepdims=True))
+    return z if wide is x else z.astype(x.dtype)
 
 
 def softmax_x(g: Array, z: Array, axis: int) -> Array:
     """The gradient that softmax sends back."""
-    return z * (g - np.sum(g * z, axis=axis, keepdims=True))
+    return z * (g - np.sum(single(g) * z, axis=axis, keepdims=True))
 
 
 def log_softmax_x(g: Array, z: Array, axis: int) -> Array:
     """∂zᵢ/∂xⱼ = δᵢⱼ − eᶻʲ: subtracting the sum of g, shared out by the probabilities."""
-    return g - np.exp(z) * np.sum(g, axis=axis, keepdims=True)
+    return g - np.exp(z) * np.sum(single(g), axis=axis, keepdims=True)
 
 
 # fmt: off
@@ -200,6 +207,7 @@ def elu(x: Array, alpha: float = 1.0) -> Node:
     >>> elu(np.array([-1000.0, 0.0, 1000.0]))
     array([  -1.,    0., 1000.])
     """
+    x = real("elu", x)
     positive = numbers_of(x) > 0
     z: Any = np.where(positive, x, alpha * np.expm1(np.where(positive, 0, x)))
     return z
@@ -224,7 +232,9 @@ def gelu(x: Array, approximate: str = "none") -> Node:
     array([-0.15865525,  0.        ,  0.84134475])
     """
     if approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))))
+        wide = single(x)
+        z = 0.5 * wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * (wide * wide * wide))))
+        return z if wide is x else z.astype(x.dtype)
     if approximate != "none":
         raise InputError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
@@ -258,6 +268,8 @@ def layer_norm(
            [-1.,  1.]])
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise InputError("layer_norm: normalized_shape has at least one axis, as x.shape[-1:]: of one number 0 is left")
     expect("layer_norm", x, "...", *shape)
     shapes_are("layer_norm", shape, weight=weight, bias=bias)
     return scale_and_shift(standardise(x, tuple(range(-len(shape), 0)), eps), weight, bias)
@@ -291,8 +303,10 @@ def shapes_are(who: str, shape: tuple[int, ...], **arrays: Array) -> None:
 
 def standardise(x: Array, axis: tuple[int, ...], eps: float) -> Array:
     """Mean 0 and variance 1 along ``axis``."""
-    x = x - np.mean(x, axis=axis, keepdims=True)
-    return x / np.sqrt(np.mean(x * x, axis=axis, keepdims=True) + eps)
+    wide = single(x)
+    d = wide - np.mean(wide, axis=axis, keepdims=True)
+    z = d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
+    return z if wide is x or modes().autocast is not None else z.astype(x.dtype)
 
 
 def of_channels(dims: int, *arrays: Array) -> list[Array]:
@@ -335,7 +349,7 @@ def batch_norm(
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
     z = scale_and_shift(standardise(x, axis, eps), weight, bias)
     if given and not modes().repeating:
-        numbers = numbers_of(x)
+        numbers = single(numbers_of(x))
         found = np.mean(numbers, axis=axis), np.var(numbers, axis=axis, ddof=1)
         new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
         copy: Any = np.copyto
@@ -381,6 +395,8 @@ def scaled_dot_product_attention(
         if attn_mask is not None:
             raise InputError(f"{who}: give attn_mask or is_causal, not both")
         attn_mask = np.tri(query.shape[-2], key.shape[-2], dtype=bool)
+    elif attn_mask is not None and np.broadcast_shapes(attn_mask.shape, scores.shape) != scores.shape:
+        raise InputError(f"{who}: attn_mask of shape {attn_mask.shape} is larger than the scores {scores.shape}")
     weights: Any
     if attn_mask is None:
         weights = softmax(scores)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError
+from ..base.errors import DataError, InputError
 from ..base.lazy import list_public
 from .module import generator
 
@@ -36,15 +36,22 @@ def fans(shape: Shape) -> tuple[int, int]:
     return shape[1] * kernel, shape[0] * kernel
 
 
+def float_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of parameters: whole numbers would round weights to 0, and layers refuse complex numbers."""
+    if (found := np.dtype(dtype)).kind != "f":
+        raise DataError(f"the dtype of parameters is one of real floats, such as np.float32, not {found}")
+    return found
+
+
 def uniform(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
     """Evenly between ±√(3 variance)."""
     bound = math.sqrt(3 * variance)
-    return generator("an initialiser", rng).uniform(-bound, bound, tuple(shape)).astype(dtype)
+    return generator("an initialiser", rng).uniform(-bound, bound, tuple(shape)).astype(float_dtype(dtype))
 
 
 def normal(rng: np.random.Generator, shape: Shape, variance: float, dtype: Any) -> np.ndarray:
     """Normally distributed around 0."""
-    return generator("an initialiser", rng).normal(0, math.sqrt(variance), tuple(shape)).astype(dtype)
+    return generator("an initialiser", rng).normal(0, math.sqrt(variance), tuple(shape)).astype(float_dtype(dtype))
 
 
 def glorot_uniform(rng: np.random.Generator, shape: Shape, dtype: Any = float) -> np.ndarray:
@@ -98,4 +105,4 @@ def orthogonal(rng: np.random.Generator, shape: Shape, dtype: Any = float, gain:
     draws = generator("an initialiser", rng).normal(size=(max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(draws)
     q = q * np.sign(np.diagonal(r))
-    return (gain * (q.T if rows < columns else q)).reshape(shape).astype(dtype)
+    return (gain * (q.T if rows < columns else q)).reshape(shape).astype(float_dtype(dtype))

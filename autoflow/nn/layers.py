@@ -157,6 +157,7 @@ class BatchNorm(Module):
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
         positive("BatchNorm", channels=channels)
+        dtype = initialisers.float_dtype(dtype)
         self.weight = Variable(np.ones(channels, dtype), copy=False)
         self.bias = Variable(np.zeros(channels, dtype), copy=False)
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
@@ -182,6 +183,7 @@ class LayerNorm(Module):
 
     def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
         self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        dtype = initialisers.float_dtype(dtype)
         self.weight = Variable(np.ones(self.shape, dtype), copy=False)
         self.bias = Variable(np.zeros(self.shape, dtype), copy=False)
         self.eps = eps
@@ -205,6 +207,7 @@ class GroupNorm(Module):
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
         positive("GroupNorm", groups=groups, channels=channels)
+        dtype = initialisers.float_dtype(dtype)
         shareable("GroupNorm", f"{channels} channels", channels, groups)
         self.weight = Variable(np.ones(channels, dtype), copy=False)
         self.bias = Variable(np.zeros(channels, dtype), copy=False)
@@ -252,7 +255,7 @@ class Embedding(Module):
     @explain_missing_rng
     def __init__(self, rows: int, size: int, *, rng: np.random.Generator, dtype: Any = float) -> None:
         positive("Embedding", rows=rows, size=size)
-        weight = generator("Embedding", rng).normal(size=(rows, size)).astype(dtype)
+        weight = generator("Embedding", rng).normal(size=(rows, size)).astype(initialisers.float_dtype(dtype))
         self.weight = Variable(weight, copy=False)
 
     def forward(self, x: Array) -> Node:

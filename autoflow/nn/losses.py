@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DataError, InputError
+from ..base.modes import modes
 from ..nodes.nodes import Node
 from ..table.shapes import Array, is_on_host
 from ..table.table import primitive, rule
-from .functions import log_softmax, relu, softplus
+from .functions import log_softmax, relu, single, softplus
 from .module import find_outside_labels, floats, labels, numbers_of, same_shape
 
 __all__ = [
@@ -54,13 +55,15 @@ def scores(who: str, x: Array, target: Array) -> None:
 
 
 def pair(who: str, x: Array, target: Array) -> Array:
-    """The targets, of x's shape. Integers (0 and 1, -1 and 1) become floats of x's dtype, not of twice its size."""
+    """The targets, of x's shape. Integers (0 and 1, -1 and 1) become floats of x's dtype, not of twice its size; under
+    autocast float16 becomes float32, and so does the loss of scores in float16."""
     floats(who, x)
     same_shape(who, x, target)
     kind = getattr(target, "dtype", np.dtype(object)).kind
     if kind == "c":
         floats(who, target)
-    return target if kind == "f" else numbers_of(target).astype(x.dtype)
+    target = target if kind == "f" else numbers_of(target).astype(x.dtype)
+    return target if modes().autocast is None else single(target)
 
 
 def mse_loss(x: Array, target: Array, *, reduction: str = "mean") -> Node:

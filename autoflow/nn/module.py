@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import reprlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import repeat
@@ -24,6 +25,7 @@ import numpy as np
 
 from ..arrays import Autodiff, usable_cupy
 from ..backends.registry import NODE_TYPES, on_host
+from ..backprop.second_runs import reachable
 from ..base.errors import DataError, InputError, StateError
 from ..base.modes import modes
 from ..base.pytree import tree_leaves, tree_map
@@ -89,6 +91,8 @@ class Module:
         dotted = any(["." in other for other in (*vars(self), name)])
         if not name.startswith("_") and (dotted or isinstance(value, (list, tuple, dict))):
             entries({**(dict(self._parts()) if dotted else {}), name: value})  # a collision is an error here already
+        if isinstance(value, (set, frozenset, deque)) and any([isinstance(x, (Module, VariableRole)) for x in value]):
+            raise StateError(f"{name} is a {type(value).__name__}, in which no parameter is found: make it a list")
         super().__setattr__(name, value)
 
     def named_parameters(self) -> dict[str, Variable]:
@@ -110,6 +114,11 @@ class Module:
     def modules(self) -> list[Module]:
         """This module and all modules in it, at any depth, each once."""
         return list({id(value): value for _, value in walk("", self) if isinstance(value, Module)}.values())
+
+    @staticmethod
+    def _all_in(model: Any) -> list[Module]:
+        """Those of a model: a Module, also one that is watched, or a function, which reaches them."""
+        return model.modules() if hasattr(model, "modules") else [x for x in reachable(model) if isinstance(x, Module)]
 
     def _parts(self) -> Iterable[tuple[Any, Any]]:
         """The parts of the module, with the names that begin their paths."""
@@ -202,9 +211,8 @@ install(Module, "model")
 
 @contextmanager
 def in_evaluation(model: Any) -> Iterator[None]:
-    """For a block: all parts of a Module, also of one that is watched, behave as in evaluation. Anything else is a
-    function, which has no modes."""
-    before = [(part, part.training) for part in model.modules()] if hasattr(model, "modules") else []
+    """For a block: all Modules of a model behave as in evaluation."""
+    before = [(part, part.training) for part in Module._all_in(model)]
     try:
         for part, _ in before:
             part.training = False

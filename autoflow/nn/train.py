@@ -20,8 +20,10 @@ from ..base.columns import aligned
 from ..base.errors import AnomalyError, InputError
 from ..base.lazy import show_bar
 from ..base.modes import modes, no_grad
+from ..base.pytree import tree_map
 from ..base.types import Array
 from ..forward.writing import overwrite
+from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
 from .layers import BatchNorm
@@ -97,7 +99,8 @@ def fit(
 ) -> History:  # fmt: skip
     """Train ``model`` on examples x (n, ...) and targets y (n, ...); returns the :class:`History`.
 
-    loss, metrics : functions of (predictions, targets); the loss a mean over the batch, metrics by name.
+    loss, metrics : functions of (predictions, targets), the first as ``model`` returns it, an array or a container of
+        arrays; the loss a mean over the batch, metrics by name.
     rng : generator for the order of the examples.
     validation : (x, y) that are not used for training; losses and metrics on them, after each epoch, are ``val_...``.
     schedule : makes a step after each epoch.
@@ -207,7 +210,8 @@ def train_on(
     optimiser.zero_grad()
     error.backward()
     optimiser.step()
-    measured = {name: float(numbers_of(f(numbers_of(predictions), y))) for name, f in metrics.items()}
+    predictions = tree_map(value_of, predictions)
+    measured = {name: float(numbers_of(f(predictions, y))) for name, f in metrics.items()}
     return {"loss": float(numbers_of(error)), **measured, "n": len(x)}
 
 
@@ -215,12 +219,12 @@ def train_on(
 def evaluate(
     model: Any, x: Array, y: Array, loss: Measure, metrics: dict[str, Measure] | None = None, batch_size: int = 256
 ) -> dict[str, float]:  # fmt: skip
-    """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module runs in eval mode,
-    and afterwards is in the mode that it was in."""
+    """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module, and those that a
+    function reaches, run in eval mode, and afterwards are in the mode that they were in."""
     rows, measures = [], {"loss": loss, **(metrics or {})}
     with in_evaluation(model):
         for b in batches(len(x), batch_size):
-            predictions = numbers_of(model(x[b]))
+            predictions = tree_map(value_of, model(x[b]))
             measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
             rows.append({**measured, "n": len(b)})
     return mean_of(rows)
@@ -243,17 +247,20 @@ def accuracy(scores: Array, labels: Array) -> float:
 
 
 class Best:
-    """The parameters of the best epoch so far."""
+    """What training had made of the model in the best epoch so far."""
 
     def __init__(self, model: Any, optimiser: Optimiser) -> None:
         self.model, self.optimiser = model, optimiser
         self.epoch, self.lowest, self.kept = -1, np.inf, self.copies()
 
-    def copies(self) -> Any:
-        """Everything that training changes: of a Module the buffers as well."""
-        if hasattr(self.model, "state_dict"):
-            return self.model.state_dict()
-        return [p.value.copy() for p in self.optimiser.parameters]
+    def arrays(self) -> list[Array]:
+        """Everything that training changes: parameters, and the buffers of Modules."""
+        own = [x for part in Module._all_in(self.model) for x in part._state().values()]
+        return list({id(x): x for x in map(value_of, [*own, *self.optimiser.parameters])}.values())
+
+    def copies(self) -> list[Array]:
+        """The numbers in them now."""
+        return [x.copy() for x in self.arrays()]
 
     def epochs_waited(self, measured: dict[str, float], epoch: int) -> int:
         """For how many epochs has it not become better?"""
@@ -264,10 +271,7 @@ class Best:
 
     def restore(self) -> int:
         """Go back to the best epoch, and say which it was."""
-        if hasattr(self.model, "state_dict"):
-            self.model.load_state_dict(self.kept)
-        else:
-            overwrite([p.value for p in self.optimiser.parameters], self.kept)
+        overwrite(self.arrays(), self.kept)
         return self.epoch
 
 

@@ -341,10 +341,9 @@ class Total:
         self.spans = list(itertools.pairwise(places))
         self.weights = [(b - a) / n if how.reduction == "mean" else 1.0 for a, b in self.spans]
         first, count = sum(counts[:mine]), sum(counts)  # no two parts have the same seed, of whichever ranks
-        seeds = (
-            [None] * count if how.rng is None else how.rng.bit_generator.seed_seq.spawn(count)
-        )  # others in each call
-        self.seeds = seeds[first : first + counts[mine]]  # seeds, not generators: a pass back draws the same numbers
+        # Others in each call; seeds, not generators: a pass back draws the same numbers.
+        seeds = [None] * count if how.rng is None else how.rng.bit_generator.seed_seq.spawn(count)
+        self.seeds = seeds[first : first + counts[mine]]
         self.owners = loss if tasks.own_generators(loss) else None
 
     def evaluate(self, program: Any, shared: list[Any], cut: list[Any]) -> tuple[list[Array], list[Array]]:

@@ -19,10 +19,11 @@ import _thread
 import hashlib
 import importlib
 import mmap
+import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop.anomaly import detect_anomaly
-from ..backprop.second_runs import OWN, is_at, reachable_generators, state_of
+from ..backprop.second_runs import OWN, codes_of, is_at, reachable_generators, state_of
 from ..base import pytree
 from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
@@ -103,14 +104,15 @@ def is_whole_file(x: Any) -> bool:
 
 
 @lru_cache(8)
-def open_file(name: str, dtype: str, offset: int, shape: tuple[int, ...]) -> Array:
-    """The memmap, opened once in a process."""
+def open_file(name: str, file: tuple[int, int], dtype: str, offset: int, shape: tuple[int, ...]) -> Array:
+    """The memmap, opened once in a process. ``file``: its device and number, which are others if it is replaced."""
     return np.memmap(name, dtype, "r", offset, shape)
 
 
 def rows_of_file(name: str, dtype: str, offset: int, shape: tuple[int, ...], first: int, last: int) -> RowRange:
     """The function that pickle calls to open the rows of a file."""
-    return RowRange(open_file(name, dtype, offset, shape), first, last)
+    there = os.stat(name)
+    return RowRange(open_file(name, (there.st_dev, there.st_ino), dtype, offset, shape), first, last)
 
 
 def cut_places(n: int, chunks: int) -> list[int]:
@@ -169,7 +171,8 @@ def places_of(cut: list[tuple[str, Any]], chunks: int) -> list[int]:
 
 # Modes that a task takes along.
 TRAVELLING = ("recording", "keep", "strict", "max_bytes", "safe_masking", "autocast", "anomaly", "shadow")
-COMPILED: OrderedDict[bytes, Callable[..., Any]] = OrderedDict()  # of this process, by the digest of the program
+# Of this process, by the digest of the program and the code of its functions, which pickle knows by their names.
+COMPILED: OrderedDict[tuple[Any, ...], Callable[..., Any]] = OrderedDict()
 KEPT = 16
 
 
@@ -314,7 +317,7 @@ class Task:
     def compiled_program(self) -> Callable[..., Any]:
         """The program, compiled once in each process. Another process may get it again with each task."""
         if self.ready is None:
-            key = hashlib.sha256(pickled(self.program)).digest()
+            key = hashlib.sha256(pickled(self.program)).digest(), *codes_of(self.program)
             self.ready = COMPILED.get(key)
             if self.ready is None:
                 from ..compiler import compile
@@ -343,12 +346,9 @@ def entered(travelled: dict[str, Any]) -> Iterator[None]:
 
     Running statistics stay as they are (``repeating``): else they would depend on which worker had which part.
     """
-    token = MODES.set(Modes(**travelled, repeating=True))
+    token = MODES.set(Modes(**travelled, repeating=-1))
     try:
-        if travelled["anomaly"]:
-            with detect_anomaly():
-                yield
-        else:
+        with detect_anomaly() if travelled["anomaly"] else nullcontext():
             yield
     finally:
         MODES.reset(token)

@@ -260,7 +260,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if isinstance(x, weakref.ref):
         return [(same_object, x())]
     if kind is ContextVar:
-        return [(x.get, None)]
+        return [(value_in_context, x)]
     if isinstance(x, type):
         own = [
             (vars(x).get, name) for name, v in [*vars(x).items()] if name[:2] != "__" or type(v) is types.FunctionType
@@ -282,6 +282,14 @@ def weak(x: Any) -> Any:
     with contextlib.suppress(TypeError):
         return weakref.proxy(x)
     return x
+
+
+def value_in_context(x: ContextVar[Any]) -> Any:
+    """What a variable of a context holds here, or its default; MISSING without either."""
+    try:
+        return x.get()
+    except LookupError:
+        return MISSING
 
 
 def value_at(place: tuple[Any, str]) -> Any:
@@ -337,66 +345,89 @@ def checked_run(run: Run, *roots: Any) -> Any:
 def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
     """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile."""
     roots = roots or (run,)
-    before, context = Snapshot(*roots), copy_context()
-    began, busy = time.perf_counter(), busy_time()
-    result, inner = gathered(run)
-    seconds = time.perf_counter() - began
-    long = busy_time() - busy > LONGEST or seconds > 10 * LONGEST
-    is_on_host = all([isinstance(x, np.ndarray) for x in pytree.tree_leaves(result) if gradient_target(x) is not None])
-    may_be_large = seconds * FILLED > LARGEST or not is_on_host
-    if why := ("takes from an iterator, or moves a file or a queue" if before.has_moved() else "took long" if long
-               else "keeps much memory" if may_be_large and size_of_graph(result) > LARGEST
-               else "reaches more than can be put back" if not before.is_whole else ""):  # fmt: skip
+    proof = Proof(run, roots)
+    if why := proof.obstacle():
         unproved(roots, why)
-        return result, True
-    expected = [*numbers_with_gradient(result), *[x for values in inner.values() for x in values]]
-    alike = functools.partial(same, rounding=not is_on_host)
+        return proof.result, True
     after = Snapshot(*roots)
-    shared = others_run()
-    if shared and (before.large or before.differs(after)):
-        return result, False
+    proof.shared = others_run()
+    if proof.shared and (proof.before.large or proof.before.differs(after)):
+        return proof.result, False
+    try:
+        with silence(), warnings.catch_warnings(record=True), proof.before.locked():
+            is_certain = proof.look()
+    finally:
+        after.restore(proof.shared)
+    if not is_certain:
+        unproved(roots, "cannot run twice, computes in a thread that was there before, or compares numbers that it "
+                        "reads without asking the node")  # fmt: skip
+    return proof.result, True
 
-    def again(shadow: int, **changes: Any) -> list[Any]:
-        before.restore(shared)
+
+class Proof:
+    """The first run, in which nothing differs from a plain call, and the runs that are compared with it."""
+
+    def __init__(self, run: Run, roots: tuple[Any, ...]) -> None:
+        self.run, self.before, self.context = run, Snapshot(*roots), copy_context()
+        began, busy = time.perf_counter(), busy_time()
+        self.result, self.inner = gathered(run)
+        self.seconds, self.busy = time.perf_counter() - began, busy_time() - busy
+        found = pytree.tree_leaves(self.result)
+        self.is_on_host = all([isinstance(x, np.ndarray) for x in found if gradient_target(x) is not None])
+        self.shared = False  # may other threads be in the user's code?
+
+    def obstacle(self) -> str:
+        """Why ``run`` cannot run again; empty if it can."""
+        if self.before.has_moved():
+            return "takes from an iterator, or moves a file or a queue"
+        if self.busy > LONGEST or self.seconds > 10 * LONGEST:
+            return "took long"
+        may_be_large = self.seconds * FILLED > LARGEST or not self.is_on_host
+        if may_be_large and size_of_graph(self.result) > LARGEST:
+            return "keeps much memory"
+        return "" if self.before.is_whole else "reaches more than can be put back"
+
+    def again(self, shadow: int, **changes: Any) -> list[Any]:
+        """The numbers with a gradient of another run, in which nodes show ``shadow``."""
+        self.before.restore(self.shared)
         # Nodes that other threads make meanwhile: those that were there before see no shadow.
         others, start = list[Any](), now()
-        with switched_elsewhere(0 if shared else shadow, (others.append,) if shared else ()):
+        with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
             run_again = switched(**{"listeners": (), **changes}, shadow=shadow).call
-            result, found = context.copy().run(run_again, gathered, run)
+            result, found = self.context.copy().run(run_again, gathered, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
         numbers = numbers_with_gradient(result)
-        for key, values in inner.items():  # some functions run in the first call only, as those that vmap compares
+        for key, values in self.inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
         return numbers
 
-    def numbers(shadow: int) -> list[Any] | None:
-        with contextlib.suppress(Exception):  # it writes into an array that is too large for a copy; other numbers
-            return again(shadow)
+    def numbers(self, shadow: int) -> list[Any] | None:
+        """The same; None if the run fails: it writes into an array that is too large for a copy, or got other
+        numbers."""
+        with contextlib.suppress(Exception):
+            return self.again(shadow)
         return None
 
-    try:
-        with silence(), warnings.catch_warnings(record=True), before.locked():
-            if (found := numbers(OTHER)) is not None and alike(expected, found):
-                return result, True
-            # On memory of its own a product may go another way through a library, and have other last bits.
-            repeated = numbers(TRUE)
-            if found is not None and alike(found, repeated):
-                return result, True
-            if repeated is not None and not (alike(expected, numbers(0)) and alike(repeated, numbers(TRUE))):
-                return result, True  # it gives another one each time
-            # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if
-            # it is an exact one, as much as before.
-            near = [numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
-            choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
-            if not choice and any([x is not None for x in near]):
-                raise LostGradientError(message(again))
-    finally:
-        after.restore(shared)
-    if near[-1] is None or any([x is not None and not alike(x, repeated) for x in near]):
-        unproved(roots, "cannot run twice, computes in a thread that was there before, or compares numbers that it "
-                        "reads without asking the node")  # fmt: skip
-    return result, True
+    def look(self) -> bool:
+        """Is it certain that no number was read past us? LostGradientError if one was."""
+        expected = [*numbers_with_gradient(self.result), *[x for values in self.inner.values() for x in values]]
+        alike = functools.partial(same, rounding=not self.is_on_host)
+        if (found := self.numbers(OTHER)) is not None and alike(expected, found):
+            return True
+        # On memory of its own a product may go another way through a library, and have other last bits.
+        repeated = self.numbers(TRUE)
+        if found is not None and alike(found, repeated):
+            return True
+        if repeated is not None and not (alike(expected, self.numbers(0)) and alike(repeated, self.numbers(TRUE))):
+            return True  # it gives another one each time
+        # A choice, a comparison or a check may read such numbers: by those far nearer it does not change, or, if it is
+        # an exact one, as much as before.
+        near = [self.numbers(shadow) for shadow in NEAR] if repeated is not None else [None]
+        choice = is_jump(found, repeated) and all([is_choice(x, found, repeated) for x in near])
+        if not choice and any([x is not None for x in near]):
+            raise LostGradientError(message(self.again))
+        return near[-1] is not None and all([x is None or alike(x, repeated) for x in near])
 
 
 def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:

@@ -78,6 +78,10 @@ def test_gradients_that_come_from_elsewhere():
         huge = af.Variable(np.float64(1e-10), name="huge")
         with pytest.raises(AnomalyError, match=r"gradient of huge became inf: .* added up"):
             (huge * 1.7e308 + huge * 1.7e308).backward()
+        half = af.Variable(np.array(0.25, np.float16), name="half")
+        for name, x in (("half", half), (r"multiply_\d+", half * np.float16(1))):
+            with pytest.raises(AnomalyError, match=rf"gradient of {name} became inf.*(added up|rounded to float16)"):
+                (x * np.float16(40_000) + x * np.float16(40_000)).backward()
 
 
 def test_errors_in_a_rule_show_the_line():

@@ -428,3 +428,45 @@ def test_less_memory():
         y.sum().backward()
 
     assert peak(checkpointing()(step)) < 0.6 * peak(step)
+
+
+def test_only_the_first_run_is_heard():
+    x, heard = af.Variable(2.0), []
+    with af.on_operation(heard.append):
+        z = checkpoint(lambda x: np.sin(x) * x)(x)
+    names = [node.opmethod for node in heard]
+    assert names == ["sin", "multiply", "checkpoint"]
+    with af.on_operation(heard.append):
+        z.backward()
+    assert len(heard) == 3
+    with af.detect_anomaly(), checkpointing(), pytest.raises(af.errors.AnomalyError, match="sqrt sent inf"):
+        checkpoint(lambda x: np.sqrt(x * 0.0))(x).backward()  # these modes hear the second run
+
+
+def nested(f):
+    return checkpoint(checkpoint(f))
+
+
+@pytest.mark.parametrize("wrap", [checkpoint, nested, lambda f: checkpoint(lambda u: checkpoint(f)(u * 1.0))])
+def test_hooks_on_what_was_there_before_are_registered_once(wrap):
+    def calls(wrap):
+        called, x = [], af.Variable(2.0, name="x")
+        u = x * 3
+
+        def f(v):
+            x.register_hook(lambda g: called.append("x"))
+            x.register_post_accumulate_hook(lambda x: called.append("after x"))
+            u.register_hook(lambda g: called.append("u"))
+            handle = x.register_hook(lambda g: called.append("removed"))
+            handle.remove()
+            handle.remove()
+            z = np.sin(v) * x
+            z.register_hook(lambda g: called.append("z"))
+            return z * 2 + u
+
+        z = wrap(f)(u)
+        for _ in range(2):
+            z.backward()
+        return called
+
+    assert calls(wrap) == calls(lambda f: f) == ["z", "u", "x", "after x"] * 2

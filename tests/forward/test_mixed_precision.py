@@ -277,3 +277,20 @@ def test_every_name_in_the_lists_is_that_of_a_row():
     """A word that no row has would cast nothing."""
     assert RULES[nn.losses.bounded_log].name in FULL
     assert not (LOW | FULL) - {rule.name for rule in RULES.values()}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", sorted({*nn.losses.__all__} - {"cross_entropy", "nll_loss"}))
+def test_losses_of_half_precision_are_computed_in_single(name, reduction):
+    loss, size = getattr(nn, name), 1.0 if name == "binary_cross_entropy" else 300.0
+    x, t = af.Variable(np.array([size, 0.5 * size], HALF)), np.ones(2, HALF)
+    with autocast():
+        z = loss(x, t, reduction=reduction)
+    z.sum().backward()
+    assert z.dtype == SINGLE
+    assert x.grad.dtype == HALF
+    right = loss(x.value.astype(SINGLE), t.astype(SINGLE), reduction=reduction)
+    np.testing.assert_allclose(z.value, right, rtol=1e-6)
+    with autocast():
+        scores = af.Variable(np.ones((2, 3), HALF))
+        assert nn.cross_entropy(scores, np.zeros(2, int), reduction=reduction).dtype == SINGLE

@@ -482,3 +482,80 @@ def test_no_loss_hides_a_number_that_is_none(name):
         with np.errstate(invalid="ignore"):
             assert np.isnan(loss(np.log(x), np.log(x)))
         assert loss(np.log(x), np.log(x), log_target=True) == 0
+
+
+# -- half precision: computed in single precision, as PyTorch does, and rounded once
+
+HALF = {
+    "layer_norm": lambda x: nn.layer_norm(x, 600),
+    "group_norm": lambda x: nn.group_norm(x, 3),
+    "batch_norm": lambda x: nn.batch_norm(x, training=True),
+    "softmax": lambda x: nn.softmax(x / 1000),
+    "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
+    "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0),
+    "gelu": lambda x: nn.gelu(x, "tanh"),
+    "gelu by erf": nn.gelu,
+    "elu": nn.elu,
+    "silu": nn.silu,
+    "softplus": nn.softplus,
+}
+
+
+@pytest.mark.parametrize("size", [1.0, 300.0, 10_000.0])
+@pytest.mark.parametrize("name", HALF)
+def test_half_precision(name, size):
+    x = (size * np.random.default_rng(0).normal(size=(4, 600))).astype(np.float16)
+    seed = np.random.default_rng(1).uniform(0.5, 1, size=np.shape(HALF[name](x)))
+    found = []
+    for dtype in (np.float16, np.float64):
+        w = af.Variable(x.astype(dtype))
+        with np.errstate(under="ignore", over="ignore"):
+            z = HALF[name](w)
+        z.backward(seed.astype(dtype))
+        assert z.dtype == w.grad.dtype == dtype
+        found.append((z.value, w.grad))
+    for ours, right in zip(*found, strict=True):
+        smallest = float(np.finfo(np.float16).smallest_subnormal)
+        np.testing.assert_allclose(ours, right, rtol=0, atol=1e-2 * np.max(np.abs(right)) + smallest)
+
+
+def test_long_sums_of_half_precision_do_not_stop_growing():
+    """Along the first axis NumPy adds up in float16, where 2048 + 1 is 2048."""
+    x = af.Variable(np.zeros((5000, 2), np.float16))
+    z = nn.softmax(x, axis=0)
+    z.backward(np.eye(5000, 2, dtype=np.float16))
+    np.testing.assert_allclose(z.value, 1 / 5000, rtol=1e-3)
+    np.testing.assert_allclose(nn.log_softmax(x.value, axis=0), -np.log(5000), rtol=1e-3)
+    w = af.Variable(np.zeros((5000, 2), np.float16))
+    nn.log_softmax(w, axis=0).sum(dtype=np.float32).backward()
+    np.testing.assert_allclose(w.grad, 0, atol=1e-2)
+
+
+def test_running_statistics_of_half_precision():
+    x = (1000 * np.random.default_rng(0).normal(size=(50, 2))).astype(np.float16)
+    mean, variance = np.zeros(2, np.float32), np.ones(2, np.float32)
+    nn.batch_norm(x, mean, variance, training=True, momentum=1.0)
+    np.testing.assert_allclose(variance, x.astype(float).var(axis=0, ddof=1), rtol=1e-5)  # float16 ends at 65,504
+
+
+def test_elu_of_integers_and_complex_numbers():
+    assert nn.elu(np.array([-1, 2], np.int8)).tolist() == [np.expm1(-1.0), 2.0]
+    with pytest.raises(DataError, match="elu is a function of real numbers"):
+        nn.elu(np.array([1j]))
+
+
+def test_layer_norm_over_no_axis():
+    with pytest.raises(InputError, match="at least one axis"):
+        nn.layer_norm(np.ones((2, 3)), ())
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 3), (5, 3, 3), (5, 1, 3)])
+def test_a_mask_larger_than_the_scores(shape):
+    """It would repeat the query."""
+    x = np.ones((3, 4))
+    with pytest.raises(InputError, match=r"attn_mask of shape .* is larger than the scores \(3, 3\)"):
+        nn.scaled_dot_product_attention(x, x, x, np.ones(shape, bool))
+    layer = nn.MultiHeadAttention(4, 2, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="larger than the scores"):
+        layer(x, attn_mask=np.ones(shape))
+    assert layer(np.ones((5, 3, 4)), attn_mask=np.ones(shape)).shape == (5, 3, 4)

@@ -1,6 +1,7 @@
 """Modules and layers: names, states, files, modes, pictures; PyTorch's values; bad input; trainings that succeed."""
 
 import ast
+import collections
 import inspect
 import math
 import re
@@ -563,3 +564,32 @@ def test_a_compiled_training_step_of_a_model(monkeypatch):
     assert len(recorded) <= 4
     for a, b in zip(*[model.parameters() for model in models], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [int, np.int8, bool, complex])
+def test_layers_of_other_dtypes_are_refused(dtype):
+    """Weights of whole numbers were 0, and stayed 0; running means of whole numbers stayed where they were."""
+    makes = [
+        lambda: nn.Linear(2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.Conv2d(1, 2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.ConvTranspose2d(1, 2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.BatchNorm(2, dtype=dtype),
+        lambda: nn.LayerNorm(2, dtype=dtype),
+        lambda: nn.GroupNorm(1, 2, dtype=dtype),
+        lambda: nn.Embedding(2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.LSTM(2, 3, rng=rng(), dtype=dtype),
+        lambda: nn.TransformerBlock(4, 2, rng=rng(), dtype=dtype),
+        lambda: nn.init.normal(rng(), (2, 3), 1.0, dtype),
+    ]
+    for make in makes:
+        with pytest.raises(DataError, match="the dtype of parameters is one of real floats"):
+            make()
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, collections.deque])
+def test_containers_in_which_no_parameter_is_found_are_refused(kind):
+    module = nn.Module()
+    for part in (nn.Linear(2, 2, rng=rng()), af.Variable(1.0)):
+        with pytest.raises(StateError, match=rf"layers is a {kind.__name__}, .* make it a list"):
+            module.layers = kind([part])
+    module.names = kind(["a", 1])

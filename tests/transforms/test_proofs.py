@@ -613,6 +613,8 @@ CHANGED = {
             ("a method of a dict", "d = {'f': np.sin}\ng = d.get", "g('f')(v)", ("d['f'] = SICK",)),
             ("a variable of a context", "g = contextvars.ContextVar('g')\ng.set(np.sin)", "g.get()(v)",
              ("g.set(SICK)",)),
+            ("the default of a variable of a context", "d = [np.sin]\ng = contextvars.ContextVar('g', default=d)",
+             "g.get()[0](v)", ("d[0] = SICK", "g.set([SICK])")),
             ("a threading.local", "g = threading.local()\ng.f = np.sin", "g.f(v)", ("g.f = SICK",)),
             ("defaults", "def g(v, f=np.sin): return f(v)", "g(v)", ("g.__defaults__ = (SICK,)",)),
             ("defaults by name", "def g(v, *, f=np.sin): return f(v)", "g(v)",
