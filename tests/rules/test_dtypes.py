@@ -162,6 +162,7 @@ def test_long_sums_of_half_precision() -> None:
         moved = af.jvp(lambda x: f(x, **options), (equal,), (equal,))[1]  # noqa: B023 - called at once
         assert moved.dtype == np.float16
         np.testing.assert_allclose(moved, 1, rtol=1e-2)
+    np.testing.assert_array_equal(af.jvp(lambda x: np.prod(x, axis=0), (equal,), (equal,))[1], 3000)
     x = af.Variable(np.ones(3000, np.float16))
     np.cumprod(x).backward(np.ones(3000, np.float16))
     np.testing.assert_array_equal(x.grad, np.arange(3000, 0, -1).astype(np.float16))
