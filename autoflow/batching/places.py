@@ -215,14 +215,14 @@ TAKE = along(np.take)
 
 
 @batched(np.take)
-def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+def take(layer: Layer, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """Places along one axis, the same for all examples or others for each."""
     if not isinstance(indices, Batched):
         return TAKE(layer, a, indices, axis, mode=mode)
     a, axis = (np.reshape(a, -1), 0) if axis is None else (a, axis)
     n = np.shape(a)[axis]
-    if mode != "raise":
-        indices = indices % n if mode == "wrap" else np.clip(indices, 0, n - 1)
+    if mode not in ("raise", 2, None):
+        indices = indices % n if mode in ("wrap", 1) else np.clip(indices, 0, n - 1)
     return read(layer, a, (*(slice(None),) * (shift_axes(axis, np.ndim(a)) - 1), indices))
 
 

@@ -180,12 +180,13 @@ FORMS[np.isclose] = elementwise_of(np.isclose)
 # -- sliding products, of any arrays
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     """Each window of a times conj(v). Of a shorter a the two change places, turned round, and so is where they end."""
     is_turned = np.size(a) < np.size(v)
     a, v = (v[::-1].conj(), a[::-1].conj()) if is_turned else (a, v)
     m = np.size(v)
-    ends = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
+    number = mode if mode in (0, 1, 2) else ("valid", "same", "full").index(mode)
+    ends = ((0, 0), (m // 2, m - m // 2 - 1), (m - 1, m - 1))[number]
     padded = np.pad(a, ends[::-1] if is_turned else ends) if any(ends) else a
     return np.lib.stride_tricks.sliding_window_view(padded, m) @ v.conj()
 

@@ -410,16 +410,10 @@ def write_places(x: Any, places: Array, values: Any) -> None:
     write_item(x, *(np.unravel_index(places, x.shape), values) if x.shape else ((), values[-1]))
 
 
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Elements by their numbers."""
-    x, i, n = node(a, "put"), plain_places(ind), np.size(value_of(a))
-    if mode == "clip":
-        i = np.clip(i, 0, n - 1)
-    elif mode == "wrap":
-        i = i % n
-    elif i.size and (i.min() < -n or i.max() >= n):
-        raise IndexError(f"index {i.max() if i.max() >= n else i.min()} is out of bounds for axis 0 with size {n}")
-    write_places(x, np.where(i < 0, i + n, i), v)
+    x, i = node(a, "put"), plain_places(ind)
+    write_places(x, np.take(np.arange(x.size), i if i.size else i.astype(int), mode=mode), v)
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:

@@ -11,7 +11,7 @@ The solvers, of F(x) = 0 and of x = f(x), work on plain vectors: ours, SciPy's, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -62,12 +62,14 @@ class Equation:
 
             start = value_of(start)
             x, said = self.search(f, x0, arrays)
-            self.check(f(x), start, x, said)
+            self.check(f(x), start, x, said, arrays)
             return np.array(x)  # not x0 itself, which is another operand
 
-    def check(self, end: Array, start: Array, x: Array, said: str) -> None:
+    def check(self, end: Array, start: Array, x: Array, said: str, arrays: Sequence[Array]) -> None:
         """Is it a solution?"""
-        off, bound = greatest(end), self.tol * self.scale(start, x)
+        off, bound, fallen = greatest(end), self.tol * self.scale(start, x), self.tol * greatest(start)
+        if fallen < off <= bound and self.scale is relative_to_start and not self.has_root_near(x, end, arrays):
+            bound = fallen  # F is small everywhere
         if off <= bound:
             return
         said = f" The solver said: {said}" if said else ""
@@ -76,6 +78,17 @@ class Equation:
             f"it was {greatest(start):.3g}).{said} Begin nearer to a solution, allow more steps (maxiter), give another"
             f" solver, or accept what was found with a larger tol: derivatives are as exact as the solution."
         )
+
+    def has_root_near(self, x: Array, end: Array, arrays: Sequence[Array]) -> bool:
+        """Would a short step of Newton's method lead from x to a solution? The residual ``end`` at x is small, but so
+        was that at the start: either that was a solution already, or F is small everywhere, in units of farads, say."""
+        _, push = linearize(lambda x: self.residual(x, *arrays), x, allow_unused=True)
+        try:
+            d = step_solver(self.residual, x, arrays, self.how, True)(end)
+        except ConvergenceError:  # of the linear system
+            return False
+        rest = greatest(end - value_of(push(d)))
+        return rest <= greatest(end) / 10 and greatest(d) <= self.tol**0.5 * max(1.0, greatest(x))
 
 
 def greatest(x: Array) -> float:

@@ -269,7 +269,7 @@ class Operator:
 
     at : of these arrays; returns the function that takes v to A v.
     name : for messages.
-    check : of the product, before a solver uses it.
+    check : of the product and b, before a solver uses it.
     """
 
     at: Callable[..., Callable[[Array], Array]]
@@ -277,7 +277,7 @@ class Operator:
     dtype: Any
     how: Solve
     name: str
-    check: Callable[[Callable[[Array], Array]], None] | None = None
+    check: Callable[[Callable[[Array], Array], Array], None] | None = None
 
     def transpose(self) -> Operator:
         """Aᵀ: its products are those that the pass back of v ↦ A v sends to v."""
@@ -297,7 +297,7 @@ class Operator:
         with switched(**ONE_AT_A_TIME):
             product = self.at(*values)
             if self.check is not None:
-                self.check(product)
+                self.check(product, b)
             return solve_by_products(lambda v: value_of(product(v)), b, self.how, self.name)
 
 
@@ -443,7 +443,7 @@ def linear_solve(
         args = (put(values),) if has_theta else ()
         return lambda v: layout.ravel(matvec(layout.unravel(v), *args), f"what matvec of {name} returns")
 
-    def check(product: Callable[[Array], Array]) -> None:
+    def check(product: Callable[[Array], Array], b: Array) -> None:
         zero = product(np.zeros(layout.size, layout.dtype))
         refuse_outside(zero, f"matvec of {name}", recording)
         if np.any(value_of(zero)):
@@ -451,6 +451,9 @@ def linear_solve(
                 f"matvec of {name} is not linear: of zeros it does not return zeros. What does not depend on x belongs "
                 f"to the other side, into b"
             )
+        once, turned = [value_of(product(t * b)) for t in (1, -2)]
+        if np.any(np.abs(turned + 2 * once) > layout.eps**0.5 * np.max(np.abs(once))):
+            raise InputError(f"matvec of {name} is not linear: of −2 b it does not return −2 times that of b")
 
     how = Solve("gmres" if solver == "auto" else solver, tol, maxiter)
     operator = Operator(at, layout.size, layout.dtype, how, name, check)

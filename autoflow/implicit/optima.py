@@ -47,7 +47,8 @@ def root(
     linear : how linear systems are solved, in the steps and in the backward pass: "dense" (a matrix), "gmres" (products
         only, by SciPy), a function of (product, b), or "auto": dense up to 500 unknowns.
     tol : the largest residual that is accepted, in units of that at x0 (if it is above 1). By default the square root
-        of the dtype's eps, 1.5e-8; Newton's method aims at 4e-11, and in most cases reaches rounding error.
+        of the dtype's eps, 1.5e-8; Newton's method aims at 4e-11, and in most cases reaches rounding error. One that is
+        no smaller than at x0 counts only if a short step of Newton's method leads to a root: F may be small everywhere.
     maxiter : steps of Newton's method.
 
     The derivative is −(∂f/∂x)⁻¹ ∂f/∂θ at the solution, to any order: see equations.py. No gradient flows to x0.

@@ -101,7 +101,7 @@ def slope_in_exponent(x: Array, z: Array) -> Array:
     >>> slope_in_exponent(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     array([0., 0.])
     """
-    if isinstance(x, (int, float)) and x > 0:
+    if isinstance(x, (int, float)) and 0 < x < math.inf:
         return z * math.log(x)
     return z * np.log(np.where(z == 0, np.ones_like(z), x))  # ones of z's dtype: a complex power has a complex log
 
@@ -120,7 +120,8 @@ rule(np.square,       "x",   "²",    r"$x^{2}",                  x=lambda g, x:
 rule(np.power,        "x y", "^",    r"$x^{$y}",                 x=lambda g, x, y: g * slope_of_power(x, y),
                                                                  y=lambda g, x, z: g * slope_in_exponent(x, z),
      precedence=4, domain=(0.5, 2.0), operator=operator.pow)
-rule(np.float_power,  "x y", "^",    r"$x^{$y}",  x=lambda g, x, y: g * slope_of_power(as_dtype(x, g.dtype), y),
+rule(np.float_power,  "x y", "^",    r"$x^{$y}",                 # computed in double precision at least
+     x=lambda g, x, y: g * slope_of_power(as_dtype(x, np.promote_types(g.dtype, float)), y),
                                                                  y=lambda g, x, z: g * slope_in_exponent(x, z),
      precedence=4, domain=(0.5, 2.0))
 
@@ -260,8 +261,8 @@ def i0_derivative(x: Array, order: int) -> Array:
     total = np.zeros_like(x)
     for k in range(64):
         c = math.cos(math.pi * (k + 0.5) / 128)
-        total = total + c**order * pair(c * x)
-    return total / 64
+        total = total + c**order / 64 * pair(c * x)  # each as small as the mean: half precision overflows late
+    return total
 
 
 rule(np.sinc, "x", x=lambda g, x: g * slope_of_sinc(x))

@@ -17,7 +17,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array, Shape
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import as_array, as_dtype, axes_of, is_numpys, like_argument, numbers_of, sum_to, together
+from ..table.shapes import as_array, as_dtype, axes_of, is_numpys, like_argument, numbers_of, sum_to, together, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import in_kind_of
 
@@ -71,12 +71,12 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     return move_elements(lambda *numbers: which(i, numbers, mode=mode), *together(*choices))
 
 
-def choose_there(i: Array, choices: Any, mode: str) -> Array:
+def choose_there(i: Array, choices: Any, mode: Any) -> Array:
     """:func:`choose`, with the choices where they are: on a GPU."""
     n = len(choices)
-    if mode == "raise" and np.any((i < 0) | (i >= n)):
+    if mode in ("raise", 2, None) and np.any((i < 0) | (i >= n)):
         raise ValueError("invalid entry in choice array")
-    i = i % n if mode == "wrap" else np.clip(i, 0, n - 1)
+    i = i % n if mode in ("wrap", 1) else np.clip(i, 0, n - 1)
     return np.select([i == k for k in range(n)], list(choices))
 
 
@@ -129,11 +129,11 @@ rule(np.lib.stride_tricks.sliding_window_view, "x | window_shape axis=None subok
 # ---------------------------------------------------------------- ranges between nodes
 
 
-def fractions(n: int, endpoint: bool, g: Array, axis: int) -> Array:
+def fractions(n: int, endpoint: bool, g: Array, axis: Any) -> Array:
     """How far along each element is, from 0 to 1, shaped for multiplication with g along ``axis``."""
     steps = n - 1 if endpoint else n
     t = (np.arange(n, like=like_argument(g)) / max(steps, 1)).astype(np.finfo(g.dtype).dtype)
-    return t.reshape((-1,) + (1,) * (g.ndim - 1 - axis % g.ndim))
+    return t.reshape((-1,) + (1,) * (g.ndim - 1 - axes_of(axis, g.ndim)[0]))
 
 
 @primitive
@@ -172,9 +172,9 @@ def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
     """Σ g share z / end. A real ``dtype=`` has dropped imaginary parts: of z = Re(w) the gradient is conj(dw/dx) g."""
     x, y, z, num, endpoint, axis = call
     if z.dtype.kind == "c" or not (np.iscomplexobj(x) or np.iscomplexobj(y)):
-        return sum_to((g * z * share).sum(axis) / end, end.shape)
+        return sum_to(total(g * z * share, axes_of(axis, g.ndim)) / end, end.shape)
     w = np.geomspace(x, y, num, endpoint, axis=axis)
-    sent = np.conjugate((g * w * share).sum(axis) / end)
+    sent = np.conjugate(total(g * w * share, axes_of(axis, g.ndim)) / end)
     return sum_to(sent if end.dtype.kind == "c" else np.real(sent), end.shape)
 
 
@@ -182,9 +182,9 @@ def to_end(g: Array, share: Array, end: Array, call: tuple[Any, ...]) -> Array:
 rule(spaced, "x y | num endpoint=True dtype=None axis=0",
      name="linspace",  # z = x + (y − x) t
      x=lambda g, x_shape, x_dtype, num, endpoint, axis: in_kind_of(
-         x_dtype, sum_to((g * (1 - fractions(num, endpoint, g, axis))).sum(axis), x_shape)),
+         x_dtype, sum_to(total(g * (1 - fractions(num, endpoint, g, axis)), axes_of(axis, g.ndim)), x_shape)),
      y=lambda g, y_shape, y_dtype, num, endpoint, axis: in_kind_of(
-         y_dtype, sum_to((g * fractions(num, endpoint, g, axis)).sum(axis), y_shape)))
+         y_dtype, sum_to(total(g * fractions(num, endpoint, g, axis), axes_of(axis, g.ndim)), y_shape)))
 rule(np.geomspace, "x y | num=50 endpoint=True dtype=None axis=0", x=geomspace_x, y=geomspace_y, domain=(0.5, 2.0))
 # fmt: on
 

@@ -114,46 +114,44 @@ rule(interpolate, "xp x fp left=None right=None", "interp", r"\operatorname{inte
 # ---------------------------------------------------------------- convolution
 
 
-def in_full(g: Array, n: int, m: int, mode: str, late: bool = False) -> Array:
-    """The gradient of all n + m - 1 products; modes "same" and "valid" return the middle ones.
+def in_full(g: Array, n: int, m: int, late: bool = False) -> Array:
+    """The gradient of all n + m - 1 products. Every mode returns the ones in the middle, so how many came back says
+    where they belong (and the mode, which has several names, need not be looked at).
 
     ``late``: where an even shorter one cannot be in the middle, the part nearer to the end was taken.
     """
     if g.dtype == np.float16:  # what is added up here is added up in single precision
         g = g.astype(np.float32)
-    total, short = n + m - 1, min(n, m)
-    if mode == "full":
-        return g
-    start = short - 1 if mode == "valid" else (short - 1) // 2
-    start = total - g.shape[0] - start if late else start
-    return np.concatenate([zeros(g, (start,)), g, zeros(g, (total - start - g.shape[0],))])
+    rest = n + m - 1 - g.shape[0]
+    start = (rest + late) // 2
+    return np.concatenate([zeros(g, (start,)), g, zeros(g, (rest - start,))]) if rest else g
 
 
-def convolve_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:
+def convolve_x(g: Array, x_shape: Shape, y: Array) -> Array:
     """z[k] = Σ_i x[i] y[k − i], so dL/dx[i] = Σ_k g[k] y[k − i]: g slid over y reversed."""
     y = np.reshape(y, -1)
     n = int(np.prod(x_shape))
-    return np.convolve(in_full(g, n, y.shape[0], mode), y[::-1], "valid").reshape(x_shape)
+    return np.convolve(in_full(g, n, y.shape[0]), y[::-1], "valid").reshape(x_shape)
 
 
-def correlate_x(g: Array, x_shape: Shape, y: Array, mode: Any) -> Array:
+def correlate_x(g: Array, x_shape: Shape, y: Array) -> Array:
     """z[k] = Σ_n x[n + k] conj(y[n]): a convolution with conj(y) reversed, so g is slid over y as it is."""
     y = np.reshape(y, -1)
     n, m = int(np.prod(x_shape)), y.shape[0]
-    return np.convolve(in_full(g, n, m, mode, n < m), y, "valid").reshape(x_shape)
+    return np.convolve(in_full(g, n, m, n < m), y, "valid").reshape(x_shape)
 
 
-def correlate_y(g: Array, x: Array, y_shape: Shape, mode: Any) -> Array:
+def correlate_y(g: Array, x: Array, y_shape: Shape) -> Array:
     """The same for the other: conjugated, and reversed back."""
     x = np.reshape(x, -1)
     n, m = x.shape[0], int(np.prod(y_shape))
-    sent = np.convolve(in_full(g, n, m, mode, n < m), np.conjugate(x)[::-1], "valid")
+    sent = np.convolve(in_full(g, n, m, n < m), np.conjugate(x)[::-1], "valid")
     return np.conjugate(sent[::-1]).reshape(y_shape)
 
 
 # fmt: off
 rule(np.convolve,  "x y | mode='full'",  "∗", r"$x * $y",      x=convolve_x,
-     y=lambda g, x, y_shape, mode: convolve_x(g, y_shape, x, mode), precedence=2)
+     y=lambda g, x, y_shape: convolve_x(g, y_shape, x), precedence=2)
 rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, y=correlate_y,
      precedence=2, holomorphic=False)
 # fmt: on

@@ -110,15 +110,13 @@ def pad_x(g: Array, x_shape: Shape, pad_width: Any, mode: Any) -> Array:
     return put_back(g, (origin,), (size,)).reshape(x_shape)
 
 
-def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: str) -> Array:
+def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: Any) -> Array:
     """Every element receives the gradients of all the places where it was taken."""
     shape = (math.prod(x_shape),) if axis is None or not x_shape else x_shape
     axis = 0 if axis is None or not x_shape else axis % len(shape)
     i = as_dtype(as_array(indices), int)  # booleans are 0 and 1 here, not a mask
-    if mode == "wrap":
-        i = i % max(shape[axis], 1)
-    elif mode == "clip":
-        i = np.clip(i, 0, shape[axis] - 1)
+    if mode != "raise":
+        i = np.take(np.arange(shape[axis], like=like_argument(g)), i, mode=mode)
     return put_back(g, (slice(None),) * axis + (i,), shape).reshape(x_shape)
 
 

@@ -91,8 +91,10 @@ def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Arra
     """z[i, j] = Σₖ x[i, k] y[k, j] for groups of axes i, j, k: dL/dx[i, k] = Σⱼ g[i, j] y[k, j].
 
     ``xs``, ``ys``: the axes k in x and in y. What tensordot returns has the axes i in order, then those of y that are
-    left, k, in their order in y; so they are moved to their places in x.
+    left, k, in their order in y; so they are moved to their places in x. A number has no axes: it is a factor.
     """
+    if not x_shape or not np.ndim(y):
+        return sum_to(g * y, x_shape)
     free = tuple([a for a in range(np.ndim(y)) if a not in ys])
     kept = tuple([a for a in range(len(x_shape)) if a not in xs])
     sent = np.tensordot(g, y, (tuple(range(len(kept), len(kept) + len(free))), free))
@@ -101,6 +103,8 @@ def contract_x(g: Array, x_shape: Shape, y: Array, xs: Shape, ys: Shape) -> Arra
 
 def contract_y(g: Array, x: Array, y_shape: Shape, xs: Shape, ys: Shape) -> Array:
     """The same for y: dL/dy[k, j] = Σᵢ x[i, k] g[i, j]."""
+    if not y_shape or not np.ndim(x):
+        return sum_to(g * x, y_shape)
     kept = tuple([a for a in range(np.ndim(x)) if a not in xs])
     free = tuple([a for a in range(len(y_shape)) if a not in ys])
     sent = np.tensordot(x, g, (kept, tuple(range(len(kept)))))
@@ -115,11 +119,7 @@ def summed_axes(axes: Any, nx: int, ny: int) -> tuple[Shape, Shape]:
     """
     if np.ndim(axes) == 0 and not isinstance(axes, (tuple, list)):
         return tuple(range(nx - int(axes), nx)), tuple(range(int(axes)))
-    return axes_of(_axis(axes[0]), nx), axes_of(_axis(axes[1]), ny)
-
-
-def _axis(axis: Any) -> Any:
-    return tuple(axis) if np.ndim(axis) else axis
+    return axes_of(axes[0], nx), axes_of(axes[1], ny)
 
 
 def dot_axes(x_ndim: int, y_ndim: int) -> tuple[Shape, Shape]:
@@ -128,36 +128,22 @@ def dot_axes(x_ndim: int, y_ndim: int) -> tuple[Shape, Shape]:
 
 
 def dot_x(g: Array, x_shape: Shape, y: Array) -> Array:
-    """np.dot: a product of numbers, of matrices, or a tensordot."""
-    if not x_shape or not np.ndim(y):
-        return sum_to(g * y, x_shape)
-    return g @ y.T if len(x_shape) == 2 == y.ndim else contract_x(g, x_shape, y, *dot_axes(len(x_shape), y.ndim))
+    """np.dot: a product of matrices, or a tensordot."""
+    n, m = len(x_shape), np.ndim(y)
+    return g @ y.T if n == 2 == m else contract_x(g, x_shape, y, *dot_axes(n, m))
 
 
 def dot_y(g: Array, x: Array, y_shape: Shape) -> Array:
     """The same for y."""
-    if not y_shape or not np.ndim(x):
-        return sum_to(g * x, y_shape)
-    return x.T @ g if x.ndim == 2 == len(y_shape) else contract_y(g, x, y_shape, *dot_axes(x.ndim, len(y_shape)))
-
-
-def inner_x(g: Array, x_shape: Shape, y: Array) -> Array:
-    """np.inner: z[i, j] = Σₖ x[i, k] y[j, k]."""
-    if not x_shape or not np.ndim(y):
-        return sum_to(g * y, x_shape)
-    return contract_x(g, x_shape, y, (len(x_shape) - 1,), (y.ndim - 1,))
-
-
-def inner_y(g: Array, x: Array, y_shape: Shape) -> Array:
-    """The same for y."""
-    if not y_shape or not np.ndim(x):
-        return sum_to(g * x, y_shape)
-    return contract_y(g, x, y_shape, (x.ndim - 1,), (len(y_shape) - 1,))
+    n, m = np.ndim(x), len(y_shape)
+    return x.T @ g if n == 2 == m else contract_y(g, x, y_shape, *dot_axes(n, m))
 
 
 # fmt: off
 rule(np.dot, "x y", "·", r"$x \cdot $y", x=dot_x, y=dot_y, precedence=2)
-rule(np.inner, "x y", "·", r"\langle $x, $y \rangle", x=inner_x, y=inner_y)
+rule(np.inner, "x y", "·", r"\langle $x, $y \rangle",  # z[i, j] = Σₖ x[i, k] y[j, k]
+     x=lambda g, x_shape, y: contract_x(g, x_shape, y, (len(x_shape) - 1,), (np.ndim(y) - 1,)),
+     y=lambda g, x, y_shape: contract_y(g, x, y_shape, (np.ndim(x) - 1,), (len(y_shape) - 1,)))
 rule(np.outer, "x y", "⊗", r"$x \otimes $y", precedence=2,
      x=lambda g, x_shape, y: (g @ np.ravel(y)).reshape(x_shape),
      y=lambda g, x, y_shape: (np.ravel(x) @ g).reshape(y_shape))
@@ -362,7 +348,8 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     size = np.abs(x)
     if ord in (INF, -INF):
         reached = numbers_of(size) == numbers_of(z)
-        return unit(x) * (g / np.sum(reached, axis=axis, keepdims=True, dtype=numbers_of(z).dtype)) * reached
+        count = np.sum(reached, axis=axis, keepdims=True, dtype=np.result_type(z.dtype, np.float32))
+        return unit(x) * (g / count) * reached
     zero = (numbers_of(size) == 0) | (numbers_of(z) == 0)
     ratio = np.where(zero, 1, size * reciprocal(z, numbers_of(z) == 0))
     return unit(x) * (ratio ** (ord - 1) * g) * ~zero

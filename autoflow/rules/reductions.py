@@ -101,13 +101,16 @@ def std_x(
 ) -> Array:  # fmt: skip
     """z = √var, so dz/dx = (x - m) / (n z); 0 where all values are equal, as a subgradient.
 
+    The mean of equal values may be rounded. Then neither z nor x - m is 0 (those of three 0.1 are 1e-17), but all x - m
+    are the same few units in the last place, whose mean is exact: so it is taken off.
+
     The inner ``np.where`` keeps the unused 1/z finite: derivatives of this derivative stay free of NaN too.
     """
     z = restore_axes(z, x.shape, axis, keepdims)
-    equal = z == 0
+    d = deviations(deviations(x, axis, dtype, where), axis, dtype, where)
+    equal = (z == 0) | ~np.any(mask_out(d, where), axis=axis, keepdims=True)
     g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
-    slope = np.where(equal, 0, g / np.where(equal, 1, z))
-    return mask_out(slope * deviations(x, axis, dtype, where), where)
+    return mask_out(np.where(equal, 0, g / np.where(equal, 1, z)) * d, where)
 
 
 # fmt: off
@@ -176,10 +179,11 @@ def recur(x: Array, y: Array) -> Array:
     >>> recur(np.array([7.0, 2.0, 2.0]), np.array([1.0, 0.0, 1.0]))
     array([1., 2., 5.])
     """
-    z = y.astype(np.result_type(x, y))
+    dtype = np.result_type(x, y)
+    z = y.astype(np.promote_types(dtype, np.float32))  # half precision is added up in single precision
     for i in range(1, z.shape[-1]):
         z[..., i] += x[..., i] * z[..., i - 1]
-    return z
+    return as_dtype(z, dtype)
 
 
 def recur_y(g: Array, x: Array) -> Array:
@@ -198,10 +202,8 @@ def cumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
 
     The sum is a recurrence from behind, that of :func:`recur_y`.
     """
-    axis = None if axis is None or not x.ndim else axis
     y = to_last(in_dtype(x, dtype), axis)
-    g = to_last(g, axis) if axis is not None else g
-    return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(g, y), x.shape, axis)
+    return from_last(np.cumprod(shift_right(y), axis=-1) * recur_y(to_last(g, axis), y), x.shape, axis)
 
 
 run_own(np.cumulative_sum, np.cumulative_prod)

@@ -17,7 +17,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last
+from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last, total
 from ..table.table import rule
 
 # ---------------------------------------------------------------- averages, covariance, correlation
@@ -77,6 +77,8 @@ def quantile_x(
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
     """
+    if not np.size(x):
+        return np.zeros_like(numbers_of(x))
     q_shape, numbers = np.shape(q), numbers_of(q)
     values = to_last(numbers_of(x), axis)
     order = np.argsort(values, axis=-1, kind="stable")
@@ -116,7 +118,7 @@ def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, w
     grid = [np.broadcast_to(i, low.shape) for i in np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")]
     step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
     sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
-    return sent.sum(tuple(range(len(q_shape), ndim)))
+    return total(sent, tuple(range(len(q_shape), ndim)))
 
 
 def per_row(q: Any, ndim: int) -> Array:

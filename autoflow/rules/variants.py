@@ -12,11 +12,13 @@ by element along the axis, in NumPy's order.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.errors import LostGradientError, NoRuleError
 from ..base.types import Array, Shape
@@ -268,7 +270,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def reduce(x: Any, axis: Any = 0, keepdims: bool = False) -> Array:
         x = as_array(x)
-        axes = axes_of(axis, x.ndim)
+        axes = axes_of(None, x.ndim) if axis is None else sorted(normalize_axis_tuple(axis, x.ndim))
         if len(axes) > 1 and ufunc in ANY_ORDER:  # the last axis first
             return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
         if len(axes) != 1:
@@ -277,9 +279,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         parts = layers(x, axes[0])
         if not parts:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
-        z = parts[0]
-        for part in parts[1:]:
-            z = ufunc(z, part)
+        *_, z = itertools.accumulate(parts, ufunc)
         return np.expand_dims(z, axes[0]) if keepdims else z
 
     return reduce
@@ -293,10 +293,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         axis = axes_of(axis, x.ndim)[0]
         if not x.shape[axis]:
             return x
-        found = [layers(x, axis)[0]]
-        for part in layers(x, axis)[1:]:
-            found.append(ufunc(found[-1], part))
-        return np.stack(found, axis)
+        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis)
 
     return accumulate
 
@@ -324,7 +321,7 @@ def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool,
     that the others do not count) share evenly what comes in: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     hit = x == z
-    count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(g.dtype)
+    count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(np.result_type(g.dtype, np.float32))
     return np.where(hit, g / count, g) * exp(np.where(hit, 0, x - z))
 
 
@@ -385,9 +382,9 @@ def sums_at(x: Array, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
     return np.add.reduceat(x, indices if is_numpys(x) else np.asarray(indices, like=like_argument(x)), axis, dtype)
 
 
-def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: int) -> Array:
+def sums_at_x(g: Array, x_shape: Shape, indices: Any, axis: Any) -> Array:
     """Every element receives the gradients of the sums that it is in."""
-    axis = axis % len(x_shape)
+    (axis,) = axes_of(axis, len(x_shape))
     parts = segments(indices, x_shape[axis])
     members = np.concatenate([np.arange(i, j, like=like_argument(g)) for i, j in parts])
     owners = np.repeat(np.arange(len(parts), like=like_argument(g)), [j - i for i, j in parts])

@@ -86,7 +86,7 @@ def reducer(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
 def compute_mean(x: Array, axis: Axis, dtype: Any, keepdims: Any, where: Any) -> Array:
     """``np.mean``; for float64 written out, which is quicker."""
-    if type(x) is np.ndarray and x.dtype == np.float64 and x.size and dtype is None and where is None:
+    if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim and x.size and dtype is None and where is None:
         z = None if axis is None or x.size < FROM else reduce_rows(np.add, x, axis, None, keepdims)
         z = np.add.reduce(x, axis, out=NEW_ARRAY, keepdims=keepdims) if z is None else z
         return np.divide(z, x.size // z.size, out=NEW_ARRAY)

@@ -167,7 +167,8 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     n = ndim or 1
-    axes = map(operator.index, axis if isinstance(axis, (tuple, list)) else (axis,))
+    given: Any = (axis,) if isinstance(axis, int) or not np.ndim(axis) else axis
+    axes = map(operator.index, given)
     return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
 
 
@@ -204,19 +205,19 @@ def inverse(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def to_last(x: Array, axis: Axis) -> Array:
-    """``x`` with the given axes made into one, the last. Undone by :func:`from_last`.
+    """``x`` with the given axes made into one, the last. Undone by :func:`from_last`. (A number has no axis to move.)
 
     >>> to_last(np.ones((2, 3, 4)), (0, 2)).shape
     (3, 8)
     """
-    gone = axes_of(axis, x.ndim)
+    gone = axes_of(axis if x.ndim else None, x.ndim)
     kept = tuple([a for a in range(x.ndim) if a not in gone])
     return x.transpose(kept + gone).reshape((*[x.shape[a] for a in kept], count_along(x.shape, axis)))
 
 
 def from_last(y: Array, shape: tuple[int, ...], axis: Axis) -> Array:
     """The array of ``shape`` whose :func:`to_last` is ``y``."""
-    gone = axes_of(axis, len(shape))
+    gone = axes_of(axis if shape else None, len(shape))
     order = tuple([a for a in range(len(shape)) if a not in gone]) + gone
     return y.reshape(tuple([shape[a] for a in order])).transpose(inverse(order))
 

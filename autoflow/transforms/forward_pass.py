@@ -312,7 +312,9 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
 
         def total(t: Any) -> Any:
             product = np.real(slope * t) if z.dtype.kind != "c" == t.dtype.kind else slope * t
-            return product.sum(axis=axis, keepdims=bool(is_given(keepdims) and keepdims))
+            wide = np.float32 if product.dtype == np.float16 else None  # half precision is added up in single precision
+            axes = axis if np.ndim(axis) == 0 else tuple(axis)
+            return product.sum(axes, wide, keepdims=bool(is_given(keepdims) and keepdims))
 
         found = total(t)
         if isinstance(value_of(found), PLAIN) and np.isfinite(value_of(found)).all():

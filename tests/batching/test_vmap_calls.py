@@ -93,11 +93,15 @@ CALLS = {
     "allclose of what is shared": lambda x, w: np.allclose(w, w + 1e-12) * x,
     "convolve with a longer one": lambda x, w: np.convolve(w[0, :2], x[0], "full"),
     "correlate with a longer one": lambda x, w: np.correlate(w[0, :2], x[0], "full"),
+    "convolve, the middle by its number": lambda x, w: np.convolve(w[0, :2], x[0], 1),
+    "correlate, what fits by its number": lambda x, w: np.correlate(x[0], w[0, :2], 0),
     "cross": lambda x, w: np.cross(x[:, :3], w[:, :3]),
     # places
     "take, wrap": lambda x, w: np.take(x, [5, -1], axis=0, mode="wrap"),
     "take, wrap, places of the examples": lambda x, w: np.take(x, np.argsort(x[0]) + 3, axis=0, mode="wrap"),
     "take, clip, places of the examples": lambda x, w: np.take(w, np.argsort(x[0]) + 2, axis=0, mode="clip"),
+    "take, wrap by its number, places of the examples": lambda x, w: np.take(x, np.argsort(x[0]) + 3, axis=0, mode=1),
+    "take, clip by its number, places of the examples": lambda x, w: np.take(w, np.argsort(x[0]) - 9, axis=0, mode=0),
     "a shared mask": lambda x, w: x[MASK],
     "where": lambda x, w: np.where(x > 0, x, w),
     # methods

@@ -11,7 +11,7 @@ import autoflow as af
 from autoflow import backends
 from autoflow.batching import looping
 from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LoopWarning, LostGradientError
-from autoflow.implicit import fixed_point, root
+from autoflow.implicit import argmin, fixed_point, root
 
 RNG = np.random.default_rng(3)
 
@@ -384,6 +384,22 @@ def test_no_solution():
     ):
         root(lambda x, t: x**2 + t, 1.0, 1.0)
     assert issubclass(ConvergenceError, RuntimeError)
+
+
+@pytest.mark.parametrize("solver", [None, lambda f, x: x, lambda f, x: x + 1e-3])
+@pytest.mark.parametrize("unit", [1e-8, 1e-12, 1e-100])
+def test_small_values_are_no_solution(solver, unit):
+    """A residual below the tolerance counts only where there is a root: F may be as small everywhere."""
+    with pytest.raises(ConvergenceError, match=r"did not converge: the largest residual is \S+e-\d+, the tolerance"):
+        root(lambda x, t: unit * (x**2 + t), 1.0, 1.0, solver=solver)
+    with pytest.raises(ConvergenceError, match=r"did not converge"):
+        root(lambda x, t: unit * np.stack([x[0] + x[1], x[0] + x[1] - t]), np.zeros(2), 1.0, solver=solver)
+    with pytest.raises(ConvergenceError, match=r"did not converge"):
+        argmin(lambda x, t: unit * t * x, 1.0, 1.0, solver=solver or (lambda f, x: x - 1))
+    exact = root(
+        lambda x, t: unit * (x**2 - t) + 0.1 * unit, np.sqrt(0.9) + 1e-15, 1.0, solver=solver and (lambda f, x: x)
+    )
+    np.testing.assert_allclose(exact, np.sqrt(0.9), rtol=1e-14)
 
 
 def test_too_few_steps():

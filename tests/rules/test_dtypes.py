@@ -146,6 +146,30 @@ def test_an_array_is_rounded_once_in_half_precision() -> None:
     assert y.grad == 3000
 
 
+def test_long_sums_of_half_precision() -> None:
+    """The sums in rows, backwards and forwards, along an axis that is not the last one, too."""
+    ends = af.Variable(np.ones((2, 3), np.float16))
+    for f in (np.linspace, np.geomspace):
+        ends.zero_grad()
+        f(ends[0], ends[1], 3001).backward(np.ones((3001, 3), np.float16))
+        np.testing.assert_array_equal(ends.grad, np.float16(1500.5))
+    equal = np.ones((3000, 2), np.float16)
+    for f in (np.max, np.linalg.norm):
+        options: dict[str, Any] = {"axis": 0} if f is np.max else {"axis": 0, "ord": np.inf}
+        x = af.Variable(equal)
+        f(x, **options).backward(np.ones(2, np.float16))
+        np.testing.assert_array_equal(x.grad, np.float16(1 / 3000))
+        moved = af.jvp(lambda x: f(x, **options), (equal,), (equal,))[1]  # noqa: B023 - called at once
+        assert moved.dtype == np.float16
+        np.testing.assert_allclose(moved, 1, rtol=1e-2)
+    np.testing.assert_array_equal(af.jvp(lambda x: np.prod(x, axis=0), (equal,), (equal,))[1], 3000)
+    x = af.Variable(np.ones(3000, np.float16))
+    np.cumprod(x).backward(np.ones(3000, np.float16))
+    np.testing.assert_array_equal(x.grad, np.arange(3000, 0, -1).astype(np.float16))
+    for x in (9.5, -9.5):
+        np.testing.assert_allclose(*[float(af.grad(np.i0)(d(x))) for d in (np.float16, np.float64)], rtol=1e-2)
+
+
 def test_gradients_beyond_half_precision_are_infinite() -> None:
     """As every number that is too large for its dtype; and the pass does not warn."""
     x = af.Variable(np.array([300.0, 1.0], np.float16))
@@ -340,6 +364,8 @@ def test_a_result_of_a_wider_dtype_has_a_derivative_of_its_range(f: Any, dtype: 
     np.log(f(x, np.float64)).backward()
     found = (x.grad.astype(float) * numbers)[np.flatnonzero(x.grad)]
     np.testing.assert_allclose(found, 3 / found.size, rtol=1e-2)
+    moved = af.jvp(lambda x: np.log(f(x, np.float64)), (numbers,), (numbers,))[1]
+    np.testing.assert_allclose(moved, 3, rtol=1e-2)
 
 
 @pytest.mark.parametrize("f", [np.var, np.std, np.nanvar, np.nanstd])

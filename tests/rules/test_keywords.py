@@ -7,8 +7,10 @@ the error must name them. ``out`` is tried here for all functions at once.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,12 +19,13 @@ import pytest
 from calls import ARRAY_METHODS, CALLS, UFUNC_METHODS, Call
 from row_examples import all_examples, examples_of
 from signatures import signature_of
-from support import call, rows, same_bits, values_of
+from support import call, plain, prepare, rows, same_bits, values_of
 
 import autoflow as af
+from autoflow.errors import NoRuleError
 from autoflow.forward.dispatch import METHODS
 from autoflow.table.outside import WRITERS
-from autoflow.table.table import COMPOSED, RULES, Rule
+from autoflow.table.table import COMPOSED, RULES, Rule, of
 
 Array = Any
 KINDS = inspect.Parameter
@@ -443,3 +446,75 @@ def test_an_unused_keyword_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_methods_are_all_of_them() -> None:
     assert set(METHODS) == {"reduce", "accumulate", "outer", "reduceat"}
+
+
+# -- one argument in several spellings -------------------------------------------------------------------------------
+
+NUMBERS = {"clip": 0, "wrap": 1, "raise": 2, "valid": 0, "same": 1, "full": 2}  # NumPy's enumerations
+
+
+def spellings(value: Any) -> Iterator[Any]:
+    """Other values that mean the same to some function of NumPy's."""
+    match value:
+        case bool():
+            yield from (int(value), np.bool_(value))
+        case int():
+            yield from (np.int8(value), np.array(value), (value,), [value], np.array([value]))
+            yield from [np.uint8(value)] if value >= 0 else []
+        case float():
+            yield from (np.float64(value), np.array(value))
+        case str():
+            yield from [np.str_(value)] + ([NUMBERS[value]] if value in NUMBERS else [])
+        case type():
+            yield from (np.dtype(value), np.dtype(value).char)
+        case tuple() | list() if all([isinstance(part, int) for part in value]):
+            yield from (tuple(value), list(value), np.array(value, int), np.array(value, np.int8), tuple(value[::-1]))
+        case np.ndarray():
+            yield from (value.tolist(), value.astype(np.int8) if value.dtype.kind == "i" else value.tolist())
+
+
+SPELLED = [
+    *[(row, e) for row in ROWS for e in examples_of(row) if e.options],
+    *[(RULES[f], of(*shapes, mode=mode)) for f in (np.convolve, np.correlate)
+      for shapes in (((5,), (3,)), ((2,), (5,))) for mode in ("valid", "same", "full")],
+    (RULES[np.take], of((4,), indices=[-1, 2], mode="clip")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "example"), SPELLED, ids=[f"{row.name}-{k}" for k, (row, _) in enumerate(SPELLED)])
+def test_arguments_in_other_spellings(row: Rule, example: Any) -> None:
+    """What NumPy takes for an argument, a number for a mode, a list for a tuple, axes in another order, is taken here,
+    too, with NumPy's result; and where the result is the same, so is the gradient."""
+    values = values_of(row, example)
+
+    def run(options: dict[str, Any], xs: Any) -> Any:
+        given = [example.prepare(xs[0]), *xs[1:]] if example.prepare else xs
+        return call(row, prepare(row, given), options)
+
+    def gradients(options: dict[str, Any]) -> Any:
+        leaves = [x if x is None or x.dtype == bool else af.Variable(x) for x in values]
+        z = run(options, leaves)
+        if getattr(z, "requires_grad", False):
+            z.backward(np.cos(np.arange(z.size)).reshape(z.shape).astype(z.dtype))
+        return plain(z), [getattr(x, "grad", None) for x in leaves]
+
+    first, back = gradients(example.options)
+    for name, value in example.options.items():
+        for other in spellings(value):
+            if name in ("ddof", "correction") and not np.isscalar(other):
+                continue  # numbers; that NumPy subtracts a list, too, is an accident
+            options = {**example.options, name: other}
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    theirs = run({**options, name: copy.copy(other)}, values)  # rollaxis writes into it
+            except Exception:  # not NumPy's spelling
+                continue
+            try:
+                ours, grads = gradients(options)
+            except NoRuleError:
+                continue
+            assert same_bits(np.asarray(ours), np.asarray(theirs)), f"{name}={other!r}"
+            if same_bits(np.asarray(ours), np.asarray(first)):
+                for g, right in zip(grads, back, strict=True):
+                    np.testing.assert_array_equal(g, right, err_msg=f"{name}={other!r}")

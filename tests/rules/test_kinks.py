@@ -236,6 +236,7 @@ def test_power_in_its_exponent(f: Any) -> None:
     assert slopes(lambda y: f(2.0, y), 0.0) == [np.log(2.0)]
     assert slopes(lambda y: f(0.0, y), 2.0) == [0]
     assert slopes(f, INF, 0.0)[0] == 0
+    assert slopes(lambda y: f(INF, y), -1.0) == [0]
 
 
 def test_a_constant_exponent_is_not_differentiated() -> None:

@@ -68,6 +68,17 @@ def test_several_axes_at_once(ufunc, axis):
     assert f(af.Variable(X), axis=axis, keepdims=True).shape == ufunc.reduce(X, axis=axis, keepdims=True).shape
 
 
+@pytest.mark.parametrize("ufunc", [np.logaddexp, np.hypot, np.fmax, np.fmin, np.add, np.minimum])
+@pytest.mark.parametrize("axis", [(1, 0), (2, 0), (-1, 0), (2, 0, 1), (1,)])
+def test_several_axes_in_any_order(ufunc, axis):
+    x = np.random.default_rng(2).uniform(0.5, 1.5, (2, 2, 2))
+    for keepdims in (False, True):
+        z = ufunc.reduce(af.Variable(x), axis=axis, keepdims=keepdims)
+        np.testing.assert_array_equal(z.value, ufunc.reduce(x, axis=axis, keepdims=keepdims))
+    with pytest.raises(ValueError, match=r"duplicate|repeated"):
+        ufunc.reduce(af.Variable(x), axis=(*axis, axis[0]))
+
+
 @pytest.mark.parametrize("ufunc", [np.logaddexp, np.logaddexp2])
 def test_log_of_a_sum_of_exponentials_is_stable(ufunc):
     """One infinite or huge entry takes all; equal ones share; nothing overflows and nothing is NaN."""
