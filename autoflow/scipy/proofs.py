@@ -91,9 +91,10 @@ def numbers_apart(x: Any) -> Any:
     """Which of the numbers that code may treat apart are among the elements: often a formula has its limit there."""
     if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
         return None
+    y: Any = x
     with np.errstate(all="ignore"):
-        whole, total = x[np.rint(x) == x], np.sum(x)
-    odd = () if np.isfinite(total) else (np.isnan(x).any(), np.isinf(x).any())
+        whole, total = y[np.rint(y) == y], np.sum(y)
+    odd = () if np.isfinite(total) else (np.isnan(y).any(), np.isinf(y).any())
     return *[bool(np.any(whole == v)) for v in APART], *map(bool, odd)
 
 
