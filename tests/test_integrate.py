@@ -4,6 +4,7 @@ Parameters stand in lists, tuples, dicts and dataclasses; what is not an argumen
 """
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -150,6 +151,12 @@ HIDDEN = {
         ).y
     ),
     "quad": lambda a: af.integrate.quad(lambda x: a * x, 0.0, 1.0)[0],
+    "odeint, later": lambda a: af.integrate.odeint(lambda y, t: -y if t < 0.5 else -a * y, np.ones(1), [0.0, 1.0]),
+    "solve_ivp, later": lambda a: af.integrate.solve_ivp(lambda t, y: -y if t < 0.5 else -a * y, (0.0, 1.0), [1.0]).y,
+    "an event, later": lambda a: (
+        af.integrate.solve_ivp(lambda t, y: -y, (0.0, 2.0), [1.0], events=lambda t, y: y[0] - (0.5 if t < 0.5 else a)).y
+    ),
+    "quad, elsewhere": lambda a: af.integrate.quad(lambda x: x if x < 0.9 else a * x, 0.0, 1.0)[0],
 }
 
 
@@ -317,6 +324,18 @@ def test_options_of_solve_ivp():
         af.integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), a, jac_sparsity=1)
 
 
+def test_how_arguments_are_given():
+    """A list of arguments is unpacked; a vectorized function gets columns. As SciPy has it, with nodes and without."""
+    a, y0 = 0.7, np.array([1.0, 2.0])
+    for fun, how in (
+        (lambda t, y, a, b=0.0: -a * y + b, {"args": [a, 0.2]}),
+        (lambda t, y: -y if y.ndim == 2 else 0 * y, {"vectorized": True}),
+    ):
+        right = theirs.solve_ivp(fun, (0.0, 1.0), y0, **how).y
+        np.testing.assert_array_equal(af.integrate.solve_ivp(fun, (0.0, 1.0), y0, **how).y, right)
+        np.testing.assert_array_equal(af.integrate.solve_ivp(fun, (0.0, 1.0), af.Variable(y0), **how).y.value, right)
+
+
 # -- areas -------------------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +371,15 @@ def test_quad_of_vectors_of_parameters_and_of_kinks():
     assert af.integrate.quad(np.sin, 0.0, 1.0, **with_weight) == theirs.quad(np.sin, 0.0, 1.0, **with_weight)
     with pytest.raises(NoRuleError, match="weight"):
         af.integrate.quad(np.sin, 0.0, af.Variable(1.0), **with_weight)
+
+
+def test_ends_are_not_looked_at_in_vain():
+    """SciPy does not evaluate there; and an end counts for the gradient of the limit alone."""
+    v = af.Variable(2.0)
+    af.integrate.quad(lambda x, v: v / np.sqrt(x), 0.0, 1.0, (v,))[0].backward()  # a warning would be an error
+    np.testing.assert_allclose(v.grad, 2.0)
+    z = af.integrate.quad(lambda x, v: v * math.sqrt(x - 1500) * np.exp(2000 - x), 2000.0, np.inf, (v,))[0]
+    assert np.isfinite(float(z))  # x = 1000 is no place for a root
 
 
 def test_fixed_quad():

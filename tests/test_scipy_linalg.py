@@ -160,6 +160,46 @@ def test_every_way_to_say_transposed(trans, lower):
     np.testing.assert_allclose(found.value, scipy.solve_triangular(a, b, trans, lower))
 
 
+SOLVERS = {
+    "solve": lambda m, a, b: m.solve(a, b), "solve_triangular": lambda m, a, b: m.solve_triangular(a, b),
+    "solve_triangular, transposed": lambda m, a, b: m.solve_triangular(a, b, 1, lower=True),
+    "cho_solve": lambda m, a, b: m.cho_solve((a, False), b),
+    **{f"lu_solve, {k}": lambda m, a, b, k=k: m.lu_solve((a, np.broadcast_to([2, 2, 2], a.shape[:-1])), b, k)
+       for k in (0, 1, 2)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("b", [(3,), (3, 2), (3, 3, 2), (2, 1, 3, 1)])
+@pytest.mark.parametrize("a", [(3, 3), (3, 3, 3), (1, 3, 3)])
+def test_one_or_several_matrices_and_right_sides(name, a, b):
+    """A vector belongs to every matrix; where there are as many as unknowns it is no column of something else."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0.5, 1.5, a) + 3 * np.eye(3), rng.uniform(0.5, 1.5, b)
+    right = SOLVERS[name](scipy, x, y)
+    found = SOLVERS[name](af.linalg, af.Variable(x), af.Variable(y))
+    assert found.shape == right.shape
+    np.testing.assert_allclose(found.value, right, rtol=1e-12)
+    w = rng.normal(size=right.shape)
+    af.gradcheck(lambda x, y: np.sum(w * SOLVERS[name](af.linalg, x, y)), x, y)
+
+
+def test_what_scipy_does_not_take():
+    """Of a node, too, these are errors: not nothing, and no numbers."""
+    a, rng = np.diag([3.0, 2.0, 1.0]), np.random.default_rng(0)
+    for ends in ([-2, -1], [0, 3], [2, 1]):
+        with pytest.raises(ValueError, match="no eigenvalues"):
+            af.linalg.eigh(af.Variable(a), subset_by_index=ends)
+    with pytest.raises(NoRuleError, match="'economic'"):
+        af.linalg.qr(af.Variable(a), mode="reduced")
+    factors = scipy.lu_factor(a)
+    for b, trans in ((rng.random(5), 0), (rng.random(3), 3)):
+        with pytest.raises(ValueError, match="do not fit"):
+            af.linalg.lu_solve(factors, af.Variable(b), trans)
+    with pytest.raises(NoRuleError, match="not a stack"):
+        af.linalg.solve_banded((0, 0), a[:1], af.Variable(rng.random((2, 3, 1))))
+
+
 @pytest.mark.parametrize("driver", [None, "gelsd", "gelsy", "gelss"])
 def test_least_squares_by_every_driver(driver):
     a, b = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]), np.array([1.0, 2.0, 4.0])

@@ -54,13 +54,13 @@ class Equation:
     def find(self, x0: Array, *arrays: Array) -> Array:
         """The solution for plain arrays. Raises ConvergenceError if the solver did not come near one."""
         with switched(**linear.ONE_AT_A_TIME):
-            start = self.residual(x0, *arrays)
-            linear.refuse_outside(start, f"the function of {self.name}", self.recording)
 
             def f(x: Array) -> Array:
-                return value_of(self.residual(x, *arrays))
+                z = self.residual(x, *arrays)
+                linear.refuse_outside(z, f"the function of {self.name}", self.recording)
+                return value_of(z)
 
-            start = value_of(start)
+            start = f(x0)
             x, said = self.search(f, x0, arrays)
             self.check(f(x), start, x, said, arrays)
             return np.array(x)  # not x0 itself, which is another operand

@@ -97,6 +97,13 @@ def refuse_hidden(values: Any, name: str, place: str = "args=(...)") -> None:
         )
 
 
+def numbers_alone(z: Any, name: str) -> Any:
+    """The numbers of what such a function has returned; without a name nothing is refused."""
+    if name and isinstance(z, NodeRole):
+        refuse_hidden(z, name)
+    return value_of(z)
+
+
 def plain_arrays(xs: Sequence[Array]) -> list[Array]:
     """Copies of the numbers, for a first try."""
     return [np.array(getattr(x, "value", x)) for x in xs]

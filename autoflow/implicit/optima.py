@@ -211,7 +211,8 @@ def minimize(
             constraints=with_slopes(constraints, layout, lambda: put(plain), method),
             callback=None if callback is None else on_trees(callback, layout),
         )  # fmt: skip
-    x = np.array(found.x, layout.dtype)
+        x = np.array(found.x, layout.dtype)
+        refuse_outside(at_numbers(x), "the function of af.minimize", recording)
     if wanted:
         x = as_solution(problem, objective, x, found)
         found.fun = objective(x, *arrays)

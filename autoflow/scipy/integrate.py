@@ -26,7 +26,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package, publish
 from ..extending.function import Function
-from ..implicit.linear import plain_arrays, real_array, refuse_hidden, scipy_integrate, stack_if_list, taken_apart
+from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, stack_if_list, taken_apart
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Node, value_of
 from ..table.shapes import Array, as_array, has_gradient
@@ -40,14 +40,20 @@ class Ivp:
 
     slope : of (y, t, *arrays), dy/dt of y's shape (n,).
     solve : of (slope, y0, t, arrays), all of them plain: the solution at the times t, of shape (m, n).
+    name : of a user's slope, for messages. (An adjoint equation has none: what it uses is its own.)
     """
 
     slope: Callable[..., Any]
     solve: Callable[..., Any]
+    name: str = ""
 
     def at(self, y: Array, t: Any, arrays: Any) -> Array:
         """dy/dt, however the user's function gives it: as a list, as an array."""
         return np.reshape(stack_if_list(self.slope(y, t, *arrays)), y.shape)
+
+    def numbers(self, y: Array, t: Any, arrays: Any) -> Array:
+        """The same for a solver."""
+        return numbers_alone(self.at(y, t, arrays), self.name)
 
 
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, **options: Any) -> Node:
@@ -73,14 +79,13 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
 
     def solve(problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
         how = options if y0.size == size else least(options)
-        return scipy_integrate().odeint(lambda y, s: value_of(problem.at(y, s, values)), y0, t, **how)
+        return scipy_integrate().odeint(lambda y, s: problem.numbers(y, s, values), y0, t, **how)
 
     y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
-    problem, size = Ivp(slope, solve), y0.size
-    start, first, *plain = plain_arrays([y0, t, *arrays])
-    refuse_hidden(slope(start, first.flat[0], *plain), "func of af.integrate.odeint")
+    problem, size = Ivp(slope, solve, "func of af.integrate.odeint"), y0.size
     if unknown_options("odeint", ACCURACY, options, [y0, t, *arrays]):
-        return solve(problem, start, first, plain)
+        start, times, *plain = plain_arrays([y0, t, *arrays])
+        return solve(problem, start, times, plain)
     return Trajectory.apply(y0, t, *arrays, problem=problem)
 
 
@@ -166,18 +171,19 @@ def solve_ivp(
     >>> round(float(g.grad), 6)
     -0.4
     """
-    arrays, put = taken_apart(() if args is None else args if isinstance(args, tuple) else (args,))
+    arrays, put = taken_apart(() if args is None else args if isinstance(args, (tuple, list)) else (args,))
     t0, t1 = [real_array(t, "t_span") for t in t_span]
     y0 = real_array(y0, "y0")
     unknown_options("solve_ivp", TOLERANCES | OTHERS, options, [t0, t1, y0, t_eval, *arrays])
-    problem = Ivp(lambda y, t, *values: fun(t, y, *put(values)), Stepping(method, options))
+    problem = Ivp(
+        lambda y, t, *values: fun(t, y[:, None] if vectorized else y, *put(values)), Stepping(method, options),
+        "fun of af.integrate.solve_ivp",
+    )  # fmt: skip
     tests = [] if events is None else [events] if callable(events) else list(events)
     questions = [question(event, put) for event in tests]
-    start, first, *plain = plain_arrays([y0, t0, *arrays])
-    refuse_hidden(problem.slope(start, float(first), *plain), "fun of af.integrate.solve_ivp")
-    refuse_hidden([ask(float(first), start, *plain) for ask in questions], "an event of af.integrate.solve_ivp")
+    start, *plain = plain_arrays([y0, *arrays])
     found = scipy_integrate().solve_ivp(
-        lambda t, y: value_of(problem.at(y, t, plain)), (float(t0), float(t1)), start, method, value_of(t_eval),
+        lambda t, y: problem.numbers(y, t, plain), (float(t0), float(t1)), start, method, value_of(t_eval),
         dense_output, [as_scipy(event, ask, plain) for event, ask in zip(tests, questions, strict=True)] or None,
         **plain_jacobian(options, put(plain)),
     )  # fmt: skip
@@ -193,10 +199,7 @@ class Stepping:
         self.method, self.options = method, least({k: v for k, v in options.items() if k in TOLERANCES})
 
     def __call__(self, problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
-        def slope(s: float, y: Array) -> Array:
-            return value_of(problem.at(y, s, values))
-
-        solve = scipy_integrate().solve_ivp
+        solve, slope = scipy_integrate().solve_ivp, lambda s, y: problem.numbers(y, s, values)
         parts = [y0]
         for start, end in pairwise(t):
             if start != end:
@@ -222,7 +225,7 @@ def as_scipy(event: Any, ask: Callable[..., Any], plain: list[Array]) -> Any:
     """The same for SciPy, with the attributes that say when it counts."""
 
     def asked(t: float, y: Array) -> float:
-        return float(value_of(ask(t, y, *plain)))
+        return float(numbers_alone(ask(t, y, *plain), "an event of af.integrate.solve_ivp"))
 
     vars(asked).update({k: getattr(event, k) for k in ("terminal", "direction") if hasattr(event, k)})
     return asked
@@ -334,20 +337,16 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: An
         return np.reshape(stack_if_list(func(x, *put(values))), ())
 
     low, high, *plain = plain_arrays([a, b, *arrays])
-    low, high = float(low), float(high)
-    refuse_hidden(integrand(inside(low, high), *plain), "func of af.integrate.quad")
     unknown_options("quad", {"epsabs", "epsrel", "limit", "points"}, options, [a, b, *arrays])
-    found = scipy_integrate().quad(lambda x: value_of(integrand(x, *plain))[()], low, high, **options)
+
+    def numbers(x: float) -> Any:
+        return numbers_alone(integrand(x, *plain), "func of af.integrate.quad")[()]
+
+    found = scipy_integrate().quad(numbers, float(low), float(high), **options)
     if not has_gradient([a, b, *arrays]):
         return found
     z, error = found
     return Area.apply(a, b, *arrays, integrand=integrand, options=options, value=z), error
-
-
-def inside(a: float, b: float) -> float:
-    """A number between a and b, which may be infinite."""
-    a, b = np.clip([a, b], -1e3, 1e3)
-    return float(a + 0.4375 * (b - a))
 
 
 class Area(Function):
@@ -373,8 +372,8 @@ class Area(Function):
             return np.concatenate([np.reshape(part, -1) for part in pullback(values[n])])
 
         ends = [
-            sign * np.sum(g * integrand(x, *arrays)) if np.isfinite(value_of(x)) else np.zeros(())
-            for x, sign in ((a, -1.0), (b, 1.0))
+            sign * np.sum(g * integrand(x, *arrays)) if needed and np.isfinite(value_of(x)) else np.zeros(())
+            for x, sign, needed in ((a, -1.0, ctx.needs_input_grad[0]), (b, 1.0, ctx.needs_input_grad[1]))
         ]
         if not n:
             return tuple(ends)

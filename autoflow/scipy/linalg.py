@@ -11,6 +11,7 @@ too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) h
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -127,14 +128,21 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
 def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
     """The transposed system, as in :func:`autoflow.rules.solving.solve_y`."""
-    return sum_to(triangular(x, g, 1 - trans, lower, unit_diagonal), y_shape)
+    return of_columns(lambda g: triangular(x, g, 1 - trans, lower, unit_diagonal), g, y_shape)
+
+
+def of_columns(solve: Callable[[Array], Array], g: Array, y_shape: Shape) -> Array:
+    """The gradient of y, ``solve(g)``; vectors, one for each matrix, are columns there."""
+    if len(y_shape) == 1:
+        return sum_to(solve(g[..., None])[..., 0], y_shape)
+    return sum_to(solve(g), y_shape)
 
 
 def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
     """-(x⁻ᵀ g) zᵀ; only the triangle that is read counts."""
-    sent = triangular(x, g, 1 - trans, lower, unit_diagonal)
     if len(y_shape) == 1:
-        sent, z = sent[..., None], z[..., None]
+        g, z = g[..., None], z[..., None]
+    sent = triangular(x, g, 1 - trans, lower, unit_diagonal)
     full = -(z @ sent.mT if trans else sent @ z.mT)
     k = int(unit_diagonal)
     return sum_to(np.tril(full, -k) if lower else np.triu(full, k), x.shape)
@@ -182,16 +190,16 @@ def factor_solve(c: Array, y: Array, lower: bool = False) -> Array:
 
 def factor_c(g: Array, c: Array, z: Array, y_shape: Shape, lower: bool) -> Array:
     """With a = c cᴴ and a z = y: (s + sᴴ) c for s = −(a⁻¹ g) zᴴ; only the triangle that is read counts."""
-    u = factor_solve(c, g, lower)
     if len(y_shape) == 1:
-        u, z = u[..., None], z[..., None]
-    sent = -(u @ adjoint(z))
+        g, z = g[..., None], z[..., None]
+    sent = -(factor_solve(c, g, lower) @ adjoint(z))
     both = sent + adjoint(sent)
-    return np.tril(both @ np.tril(c)) if lower else np.triu(np.triu(c) @ both)
+    return sum_to(np.tril(both @ np.tril(c)) if lower else np.triu(np.triu(c) @ both), c.shape)
 
 
 rule(factor_solve, "c y | lower=False", "solve", r"$c^{-1} $y", holomorphic=False, name="cho_solve", domain=(1.0, 2.0),
-     c=factor_c, y=lambda g, c, lower: factor_solve(c, g, lower))  # fmt: skip
+     c=factor_c,
+     y=lambda g, c, y_shape, lower: of_columns(lambda g: factor_solve(c, g, lower), g, y_shape))  # fmt: skip
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Node:
@@ -238,7 +246,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Node:
     array([1., 1.])
     """
     x, y = as_array(ab), as_array(b)
-    if x.ndim != 2:
+    if x.ndim != 2 or y.ndim > 2:
         raise NoRuleError("af.linalg.solve_banded takes one matrix, not a stack")
     return banded(x, y, *[int(k) for k in l_and_u])
 
@@ -285,7 +293,9 @@ def det(a: Any) -> Node:
 def inv(a: Any, *, assume_a: Any = None, lower: bool = False) -> Node:
     """a⁻¹; of what ``assume_a`` says :func:`solve` reads the same elements."""
     x = as_array(a)
-    return NP.linalg.inv(x) if assume_a is None else solve(x, np.eye(x.shape[-1]), lower, assume_a=assume_a)
+    if assume_a is None:
+        return NP.linalg.inv(x)
+    return solve(x, np.eye(x.shape[-1], dtype=x.dtype), lower, assume_a=assume_a)
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
@@ -351,14 +361,17 @@ def eigh(
     if b is not None:
         v = solve_triangular(half, v, "C", lower=True)
     if subset_by_index is not None:
-        part = slice(subset_by_index[0], subset_by_index[1] + 1)
+        first, last = map(int, subset_by_index)
+        if not 0 <= first <= last < x.shape[-1]:
+            raise ValueError(f"af.linalg.eigh: there are no eigenvalues {first} to {last} of {x.shape[-1]}, from 0 on")
+        part = slice(first, last + 1)
         w, v = w[..., part], v[..., part]
     return w if eigvals_only else (w, v)
 
 
 def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) -> tuple[Node, ...]:
     """The factors q r = a. ``mode``: "full", "economic" or "r"."""
-    if pivoting or mode == "raw":
+    if pivoting or mode not in ("full", "economic", "r"):
         raise NoRuleError("af.linalg.qr of a node is for the modes 'full', 'economic' and 'r', without pivoting")
     q, r = NP.linalg.qr(as_array(a), "reduced" if mode == "economic" else "complete")
     return (r,) if mode == "r" else (q, r)
@@ -433,10 +446,25 @@ def lu_factor(a: Any) -> tuple[Any, Any]:
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Node:
     """a⁻¹ b by the factors of a; with ``trans`` 1 or 2 a⁻ᵀ b, a⁻ᴴ b."""
     lu, piv = lu_and_piv
-    b, order = as_array(b), rows_in_order(np.asarray(piv), lu.shape[-1])
+    y, order = as_array(b), rows_in_order(np.asarray(piv), lu.shape[-1])
+    vector = y.ndim == 1
+    y = y[:, None] if vector else y
+    if y.shape[-2] != lu.shape[-1] or trans not in (0, 1, 2):
+        raise ValueError(
+            f"lu_solve of factors {lu.shape} and a right side {np.shape(b)}, trans={trans!r}: these do not fit"
+        )
     if trans == 0:
-        return solve_triangular(lu, solve_triangular(lu, b[order], lower=True, unit_diagonal=True))
-    return solve_triangular(lu, solve_triangular(lu, b, trans), trans, True, True)[np.argsort(order)]
+        z = solve_triangular(lu, solve_triangular(lu, rows(y, order), lower=True, unit_diagonal=True))
+    else:
+        z = rows(solve_triangular(lu, solve_triangular(lu, y, trans), trans, True, True), np.argsort(order, -1))
+    return z[..., 0] if vector else z
+
+
+def rows(x: Array, order: Array) -> Array:
+    """The rows of matrices (..., n, k) in this order, (..., n)."""
+    stack = np.broadcast_shapes(x.shape[:-2], order.shape[:-1])
+    places = np.broadcast_to(order, (*stack, order.shape[-1]))[..., None]
+    return np.take_along_axis(np.broadcast_to(x, (*stack, *x.shape[-2:])), places, -2)
 
 
 # ---------------------------------------------------------------- matrices of one or two vectors

@@ -24,7 +24,7 @@ from ..base.modes import modes
 from ..nodes.nodes import NodeRole, constant_from, value_of
 from . import bodies
 from .bodies import COPIES, OWN, attributes, in_copies, is_copy, is_ours, pickled, replaced, with_attributes
-from .proofs import ADVICE, check_proof, leaves, numbers, remedy
+from .proofs import ADVICE, check_history, check_proof, leaves, numbers, remedy
 
 PACKAGES = ("scipy.", "autoflow.scipy.")
 # Keywords that say how SciPy's functions in C work, not what they compute.
@@ -154,14 +154,19 @@ class Methods:
         is_plain = not has_node([*self.args, *self.kwds.values()])
         found = getattr(self.scipys if is_plain or name in UNFROZEN else self.theirs, name)
         if not callable(found):
-            return found
+            if is_plain:
+                return found
+            raise NoRuleError(f"{self.path}(...).{name} of a node has no derivative here: {ADVICE}")
         if not (self.args or self.kwds):
-            self.made[name] = self.made.get(name) or on_nodes(found, f"{self.path}.{name}")
+            made = on_nodes(found, f"{self.path}.{name}")
+            self.made[name] = self.made.get(name) or (of_counts(made, found) if name in ("pmf", "logpmf") else made)
             return self.made[name]
 
         def run(*x: Any, **options: Any) -> Any:
             if is_plain and not has_node([*x, *options.values()]):
                 return in_ours(found(*x, **options))
+            if name in FROZEN:
+                x, options = (), FROZEN[name].bind(*x, **options).arguments
             first = [options.pop(word) for word in FIRST if word in options]
             return getattr(Methods(self.theirs, self.path), name)(*x, *first, *self.args, **self.kwds, **options)
 
@@ -186,6 +191,23 @@ class Methods:
 
 UNFROZEN = "fit", "fit_loc_scale", "freeze", "nnlf"  # methods that a distribution with parameters has not
 FIRST = "x", "q", "k", "order", "confidence"  # the arguments of methods that stand before the parameters
+FROZEN = {  # and those of methods of a distribution with parameters, which without stand behind them
+    "rvs": inspect.signature(lambda size=None, random_state=None: None),
+    "stats": inspect.signature(lambda moments="mv": None),
+}
+
+
+def of_counts(method: Any, theirs: Any) -> Any:
+    """The probability of a count. SciPy's is 0 between counts, so these do not move, nor does loc."""
+    known = 1 + getattr(theirs.__self__, "numargs", 99)  # the count and the shape parameters
+
+    @functools.wraps(method)
+    def run(*args: Any, **options: Any) -> Any:
+        if is_ours([*args[:1], *args[known:], *[options.get(word) for word in ("k", "x", "loc")]]):
+            raise NoRuleError(f"{method.__module__}.{method.__name__}: counts and loc have no derivative: {ADVICE}")
+        return method(*args, **options)
+
+    return run
 
 
 def on_nodes(theirs: Any, name: str) -> Any:
@@ -195,10 +217,11 @@ def on_nodes(theirs: Any, name: str) -> Any:
         given, named = list(args), options
         if modes().recording:
             given, named = [guarded(x, name) for x in args], {k: guarded(v, name) for k, v in options.items()}
-            if is_ours([*given, named]):
-                if check_proof(theirs, name, given, named) == "plain":
-                    return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
-                return COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
+            if is_ours([*given, named]) and (proved := check_proof(theirs, name, given, named)) != "plain":
+                z = COPIES.find(theirs)(*map(in_copies, given), **{k: in_copies(v) for k, v in named.items()})
+                if proved == "code":
+                    check_history(z, theirs, name, given, named)
+                return z
         return in_ours(theirs(*map(numbers, given), **{k: numbers(v) for k, v in named.items()}))
 
     run.__name__ = run.__qualname__ = name.rpartition(".")[2]
@@ -278,11 +301,13 @@ def never_lost(kind: type, refused: str = "", prove: bool = False) -> type:
                 if copied is base or name in ("__init__", *WRITES) or not bodies.is_in_python(base):
                     raise NoRuleError(f"{refused} of a node has no derivative here: {remedy(refused) or ADVICE}")
                 return getattr(replaced(self, proved_methods(copied), lambda v: v), name)(*args, **options)
-            if prove and name != "__init__" and modes().recording:
-                check_proof(getattr(base, name), f"{base.__module__}.{base.__name__}.{name}", [self, *args], options)
+            call = getattr(base, name), f"{base.__module__}.{base.__name__}.{name}", [self, *args], options
+            proved = prove and name != "__init__" and modes().recording and check_proof(*call)
             if name in WRITES:
                 with_attributes(self, {word: writable(v) for word, v in attributes(self).items()})
             z = method(self, *args, **options)
+            if proved == "code":
+                check_history(z, *call)
             changed = name in WRITES or (name == "__init__" and type(self) is kind)  # what is made of nodes holds nodes
             parts = list(leaves(self if changed else z))
             if (

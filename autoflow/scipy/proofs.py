@@ -1,4 +1,5 @@
-"""A copy of a function of SciPy's is used if it was proved, once for each function and kind of arguments.
+"""A copy of a function of SciPy's is used if it was proved, once for each function and kind of arguments; the numbers
+that SciPy treats apart (0, 1, NaN ...) are a part of the kind. What has no history is proved at each call.
 
 It has SciPy's values; they stay the same when code that reads the memory of a node finds other numbers there, as
 ``af.grad`` looks at its functions (``transforms/shadow.py``); and in some direction its derivative is that of SciPy's
@@ -23,8 +24,9 @@ from ..table.bodies import kept_in
 from ..transforms.shadow import checked_run
 from .bodies import COPIES, SEEN, attributes, in_copies, is_copy, is_lazy, is_ours, load_rules, replaced
 
-PROVED: dict[Any, str] = {}  # functions and kinds of arguments -> "plain" or "code"
+PROVED: dict[Any, str] = {}  # functions and kinds of arguments -> "plain", "code" or "flat"
 MANY = 10_000  # of these are remembered
+APART = -1.0, 0.0, 1.0, 2.0  # see numbers_apart
 ADVICE = "write it with functions that have a derivative, or use x.value if only the numbers are meant"
 SEARCH = "it searches in steps: use af.implicit.root, af.implicit.argmin, af.implicit.fixed_point or af.minimize"
 EQUATION = "use af.integrate.odeint, af.integrate.solve_ivp or af.integrate.quad"
@@ -44,15 +46,23 @@ def remedy(name: str) -> str:
 
 def check_proof(theirs: Any, name: str, args: Any, options: Any) -> str:
     """Raise NoRuleError if a copy of the function may not be used: found once for each kind of arguments. "plain" if
-    the result has no floating-point numbers, so that there is no derivative to be lost."""
+    the result has no floating-point numbers, so that there is no derivative to be lost; "flat" if it does not change,
+    which elsewhere it may: that is looked at in each call."""
     if said := remedy(name):
         raise NoRuleError(f"{name} of a node has no derivative here: {said}")
     key = name, tuple(map(kind, args)), tuple([(k, kind(v)) for k, v in options.items()])
-    if key not in PROVED:
+    if PROVED.get(key, "flat") == "flat":
         if len(PROVED) > MANY:
             PROVED.clear()
         PROVED[key] = prove(theirs, name, args, options)
     return PROVED[key]
+
+
+def check_history(z: Any, theirs: Any, name: str, args: Any, options: Any) -> None:
+    """The same for a result without a history, where a call of this kind had one: SciPy's code may go other ways."""
+    parts = list(leaves(z))
+    if parts and not is_ours(parts):
+        prove(theirs, name, args, options)
 
 
 def numbers(x: Any) -> Any:
@@ -71,8 +81,21 @@ def kind(x: Any) -> Any:
     if is_copy(x):
         return type(x), kind([*attributes(x).values()])
     if isinstance(x, np.inexact) or (hasattr(x, "dtype") and not isinstance(x, np.generic)):
-        return x.shape, x.dtype, is_ours(x), type(x).__name__
-    return type(x), x if isinstance(x, (str, int, float, np.generic)) else getattr(x, "__code__", None)
+        return x.shape, x.dtype, is_ours(x), type(x).__name__, numbers_apart(value_of(x))
+    if isinstance(x, (str, int, float, np.generic)):
+        return type(x), x
+    return type(x), getattr(x, "__code__", getattr(x, "__qualname__", None))
+
+
+def numbers_apart(x: Any) -> Any:
+    """Which of the numbers that code may treat apart are among the elements: often a formula has its limit there."""
+    if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
+        return None
+    y: Any = x
+    with np.errstate(all="ignore"):
+        whole, total = y[np.rint(y) == y], np.sum(y)
+    odd = () if np.isfinite(total) else (np.isnan(y).any(), np.isinf(y).any())
+    return *[bool(np.any(whole == v)) for v in APART], *map(bool, odd)
 
 
 def example(x: Any, wrap: Callable[[Any], Any]) -> Any:
@@ -124,7 +147,7 @@ def prove(theirs: Any, name: str, args: Any, options: Any) -> str:
             if all([has_values(x, y) for x, y in itertools.zip_longest(found, expected)]):
                 why = "its derivative is not that of its values"
                 if is_slope(found, inputs, lambda move: call(theirs, move)):
-                    return "code"
+                    return "code" if is_ours(found) else "flat"
         except Exception as error:
             why, cause = f"{type(error).__name__}: {error}".partition("\n")[0], error
     raise NoRuleError(f"{name} of a node has no derivative here ({why}): {ADVICE}") from cause
@@ -140,9 +163,9 @@ def has_values(x: Any, y: Any) -> bool:
 def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any]]) -> bool:
     """Is the derivative of the results, in one direction, what differences of SciPy's say?"""
     rng = np.random.default_rng(0)
-    weights = [rng.normal(size=np.shape(x)) for x in found]
     here = [np.asarray(value_of(x)) for x in found]
-    steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) for x in inputs]
+    weights = [rng.normal(size=y.shape) * turn(y) for y in here]
+    steps = [rng.uniform(0.5, 1.5, x.shape) * np.maximum(np.abs(x.value), 0.1) * turn(x) for x in inputs]
 
     def loss(results: list[Any]) -> Any:
         """What is not finite here does not count; what is so only beyond the end of a domain counts as it is here."""
@@ -159,14 +182,23 @@ def is_slope(found: list[Any], inputs: list[Any], call: Callable[[Any], list[Any
     sent_to: dict[int, Any] = {}  # not x.grad: a result may also depend on nodes of the user's
     if gradient_target(total := loss(found)) is not None:
         sent_to = {id(x): g for x, g in run_pass(total)}
-    pairs = [(sent_to[id(x)], step) for x, step in zip(inputs, steps, strict=True) if id(x) in sent_to]
-    sent = np.concatenate([[0.0], *[np.ravel(np.real(g) * step) for g, step in pairs]])
+    sent: Any = np.zeros(1)
+    for k, x in enumerate(inputs):
+        g = sent_to.get(id(x), 0.0)
+        stays = ~np.isfinite(x.value) | (np.isin(x.value, APART) & ~np.isfinite(g))  # as of the logarithm at 0
+        steps[k] = np.where(stays, 0, steps[k])
+        sent = np.append(sent, np.real(np.conjugate(np.where(stays, 0, g)) * steps[k]))
     middle, slope = float(value_of(total)), float(np.sum(sent))
     left, right = sorted([(middle - moved(-1e-6)) / 1e-6, (moved(1e-6) - middle) / 1e-6])
     slack = 1e-5 * (np.sum(np.abs(sent)) + abs(left)) + 1e-8 * abs(middle) + 1e-9
-    if not pairs:  # without a gradient, a jump or a kink is no excuse
+    if not sent_to:  # without a gradient, a jump or a kink is no excuse
         return bool(max(-left, right) <= slack)
     return bool(left - slack <= slope <= right + slack)
+
+
+def turn(x: Any) -> Any:
+    """A factor for directions and weights, so that both parts of complex numbers count."""
+    return 1 + 0.5j if x.dtype.kind == "c" else 1
 
 
 def leaves(x: Any, kinds: str = "fc") -> Iterator[Any]:

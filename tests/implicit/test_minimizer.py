@@ -211,6 +211,9 @@ def test_refusals():
         LostGradientError, match=r"the function of af.minimize uses a node that is not one of its arguments"
     ):
         af.minimize(lambda p: line(p, X, y), P0)
+    w = af.Variable(1.0)
+    with pytest.raises(LostGradientError, match=r"not one of its arguments"):
+        af.minimize(lambda x: (x - 1.0) ** 2 if x < 0.5 else (x - w) ** 2, 0.1)
     with pytest.raises(
         ConvergenceError, match=r"af.minimize did not converge: .* The solver said: Maximum number of it"
     ):

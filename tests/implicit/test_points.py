@@ -480,6 +480,8 @@ def test_nodes_that_are_no_arguments():
             call(lambda x, t: x - w, 1.0, 1.0)
         with pytest.raises(LostGradientError, match=r"not one of its arguments"):
             af.grad(lambda w, call=call: call(lambda x, t: x - w * t, 1.0, 1.0))(2.0)
+        with pytest.raises(LostGradientError, match=r"not one of its arguments"):
+            call(lambda x, t: x - t if x < 0.5 else x - w * t / 2, 0.1, 1.0)  # not where the search begins
         with af.no_grad():
             np.testing.assert_allclose(call(lambda x, t: x - w, 1.0, 1.0), 2.0, rtol=1e-9)
 

@@ -1,5 +1,6 @@
 """autoflow.scipy: SciPy's names; rules of ours, and SciPy's own code over them, under every transform."""
 
+import contextlib
 import copy
 import pickle
 import warnings
@@ -207,6 +208,34 @@ def test_frozen_distributions_are_scipys(name):
             np.testing.assert_allclose(found, expected, 0 if method.startswith("rvs") else 1e-12, err_msg=method)
 
 
+@pytest.mark.parametrize("method", ["rvs(3, random_state=0)", "rvs(3, 0)", "stats('v')", "stats()", "support()"])
+@pytest.mark.parametrize("make", [
+    lambda m, v: m.halfnorm(v), lambda m, v: m.f(4.5, 9.5, v), lambda m, v: m.genpareto(0.1, scale=v),
+    lambda m, v: m.multivariate_t([0.0, v], np.eye(2), 3.0), lambda m, v: m.norm(v, 2.0), lambda m, v: m.binom(5, v),
+])  # fmt: skip
+def test_methods_of_frozen_distributions_with_nodes_take_scipys_arguments(make, method):
+    """No argument of theirs becomes a parameter."""
+    try:
+        expected = eval(f"d.{method}", {"d": make(scipy.stats, 0.7)})
+    except AttributeError:
+        return
+    with contextlib.suppress(NoRuleError):
+        found = eval(f"d.{method}", {"d": make(stats, af.Variable(0.7))})
+        np.testing.assert_allclose(af.stop_gradient(found), expected, rtol=1e-12)
+
+
+def test_what_does_not_move_as_nodes_do_is_refused():
+    v = af.Variable(0.7)
+    for call in (
+        lambda: stats.genpareto(-v).b, lambda: stats.boltzmann.pmf(af.Variable(1.0), 0.3, 6),
+        lambda: stats.boltzmann.pmf(1, 0.3, 6, v), lambda: stats.boltzmann(0.3, 6).logpmf(k=v),
+        lambda: sparse_linalg.splu(sparse.csc_array((v * np.ones(2), ([0, 1], [0, 1])), shape=(2, 2))).U,
+    ):  # fmt: skip
+        with pytest.raises(NoRuleError, match="derivative"):
+            call()
+    assert stats.boltzmann.pmf(1, v, 6).requires_grad
+
+
 @pytest.mark.parametrize("call", [
     lambda m, v: m.skewnorm(v).pdf(x=0.3), lambda m, v: m.skewnorm(2.0, scale=v).logpdf(0.3),
     lambda m, v: m.norm(v, 1.0).pdf(x=0.3), lambda m, v: m.norm(0.0, v).interval(0.9)[1],
@@ -278,6 +307,69 @@ def test_an_equality_that_hides_a_slope_is_noticed():
         on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))
     z = on_nodes(scaled, "scipy.toy.scaled")(af.Variable(2 * A))
     np.testing.assert_allclose(z.value, A)
+
+    with pytest.raises(NoRuleError, match="derivative is not that of its values"):
+        on_nodes(scaled, "scipy.toy.scaled")(af.Variable(A))  # also after a call that was proved
+
+
+Y = np.array([1.0, 2.0, 4.0, 3.0])
+# Where SciPy asks for equality it has the limit of a formula, which does not move with the parameter.
+LIMITS = {
+    "genextreme": (lambda m, v: np.sum(m.genextreme.logpdf(X[0] - 0.5, v)), 0.0),
+    "genpareto": (lambda m, v: np.sum(m.genpareto.logpdf(X[0], v)), 0.0),
+    "skewnorm": (lambda m, v: np.sum(m.skewnorm.logpdf(X[0], v)), 0.0),
+    "boxcox_llf": (lambda m, v: m.boxcox_llf(v, Y), 0.0),
+    "yeojohnson_llf": (lambda m, v: m.yeojohnson_llf(v, Y - 2.0), 2.0),
+    "kappa4": (lambda m, v: np.sum(m.kappa4.logpdf(X[0], v, 0.2)), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_proof_elsewhere_is_none_for_a_limit(name):
+    call, limit = LIMITS[name]
+    for x in (0.37, limit):
+        v = af.Variable(x)
+        try:
+            z = call(stats, v)
+        except NoRuleError:
+            assert x == limit
+            continue
+        z.backward()
+        slope = (call(scipy.stats, x + 1e-4) - call(scipy.stats, x - 1e-4)) / 2e-4
+        np.testing.assert_allclose(v.grad, slope, rtol=1e-5)
+
+
+def test_what_is_constant_is_proved_at_each_call():
+    """Above 1 this function has no slope, below it loses one."""
+
+    def lost(x, keeps):
+        return np.full(x.shape, 1.0) if np.all(x > 1) else np.array(np.sin(x).tolist())
+
+    def kept(x, keeps):
+        return np.sin(x) if keeps[0] else np.array(np.sin(x).tolist())
+
+    for f in (lost, kept):
+        f.__module__ = "scipy.toy"
+        run = on_nodes(f, f"scipy.toy.{f.__name__}")
+        run(af.Variable(np.array([2.5, 3.5])), np.array([1]))
+        with pytest.raises(NoRuleError, match=f.__name__):
+            run(af.Variable(np.array([0.5, 0.7])), np.array([0]))
+
+
+@pytest.mark.parametrize("name", ["skew", "gmean", "sem", "variation"])
+def test_a_proof_without_nan_is_none_with_nan(name):
+    """There SciPy goes another way, for each row of its own."""
+    x, h = X.copy(), 1e-6 * X[::-1]
+
+    def f(m, x):
+        return np.nansum(getattr(m, name)(x, axis=1, nan_policy="omit") * np.array([1.0, 2.0, 3.0]))
+
+    f(stats, af.Variable(x))
+    x[1, 3] = np.nan
+    slope = (f(scipy.stats, x + h) - f(scipy.stats, x - h)) / 2
+    v = af.Variable(x)
+    f(stats, v).backward()
+    np.testing.assert_allclose(np.nansum(v.grad * h), slope, rtol=1e-5)
 
 
 def test_plain_arrays_have_scipys_bits():

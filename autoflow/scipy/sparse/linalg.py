@@ -120,6 +120,8 @@ class Factors:
         self.matrix, self.found = matrix, found
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("L", "U") and has_node([self.__dict__["matrix"]]):
+            raise NoRuleError(f"splu(A).{name} of a node has no derivative here: use solve, or numpy.linalg.slogdet")
         return getattr(self.__dict__["found"], name)
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:

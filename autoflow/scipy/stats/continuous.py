@@ -85,6 +85,11 @@ class Distribution:
         given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
         return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in given])
 
+    def _as_wide(self, z: Any, loc: Any) -> Array:
+        """A number of the distribution that does not move with loc, but has its shape, as SciPy's."""
+        z, shape = as_array(z), np.shape(numbers_of(loc))
+        return z if shape in ((), z.shape) else np.broadcast_to(z, np.broadcast_shapes(z.shape, shape))
+
 
 class Frozen:
     """A distribution with its parameters: ``norm(1.0, 2.0)`` has the methods of ``norm``, without these arguments.
@@ -185,10 +190,12 @@ def draw_with_scipy(name: str, values: Iterable[Any], size: Any, random_state: A
 
 
 def size_of(size: Any, *values: Any) -> tuple[int, ...]:
-    """The shape of the draws: ``size``, or that of the parameters."""
-    if size is None:
-        return np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
-    return (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
+    """The shape of the draws: ``size``, or that of the parameters. Each of these has draws of its own."""
+    shape = np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
+    size = shape if size is None else (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
+    if np.broadcast_shapes(shape, size) != size:
+        raise ValueError(f"draws of shape {size} are too few for parameters of shape {shape}")
+    return size
 
 
 # ---------------------------------------------------------------- distributions of real numbers
@@ -376,9 +383,9 @@ class Continuous(Distribution):
         shapes, loc, scale = self._standard(method[1:], args, named)
         found = getattr(self, method)
         with np.errstate(all="ignore"):
-            ok = self._valid(*shapes) & (numbers_of(scale) > 0)
+            ok = self._valid(*shapes) & (numbers_of(scale) > 0) & (numbers_of(loc) == numbers_of(loc))
             z = chosen(ok, found(*shapes) if callable(found) else found, np.nan, ok)
-        return as_array(moved(z, loc, scale))
+        return self._as_wide(moved(z, loc, scale), loc)
 
     def mean(self, *args: Any, **named: Any) -> Node:
         """The expectation of x."""

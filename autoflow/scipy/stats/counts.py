@@ -17,7 +17,7 @@ from scipy import special
 
 from ...rules.arithmetic import branch
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
+from ...table.shapes import Array, as_array, has_gradient, is_on_host, numbers_of, together
 from .continuous import Distribution, chosen, draw_with_scipy, formulas, refuse_history, size_of, tails_of, with_limits
 from .elementary import LOG_2PI, beta, gamma, gamma_powers, log1mexp
 
@@ -95,12 +95,12 @@ class Counts(Distribution):
 
     def _spread(self, power: float, call: str, args: Any, named: Any) -> Array:
         """The variance to this power: by powers of its factors, so that its derivative is right where one is 0."""
-        *shapes, _ = self._bind(call, args, named)
+        *shapes, loc = self._bind(call, args, named)
         ok = self._valid(*map(numbers_of, shapes))
         n, c, p, e = self._var(*shapes)
         with np.errstate(all="ignore"):
             rate = times_powers(*together(power * c, p, power * e, p, 0.0))
-            return as_array(chosen(ok, rate if n is None else n**power * rate, np.nan, ok))
+            return self._as_wide(chosen(ok, rate if n is None else n**power * rate, np.nan, ok), loc)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **named: Any) -> Node:
         """Draws: SciPy's. A count does not move with its parameters, so nodes among them are refused."""
@@ -152,9 +152,9 @@ class Bernoulli(Counts):
 
     def entropy(self, *args: Any, **named: Any) -> Node:
         """−p log p − (1 − p) log (1 − p)."""
-        p, _ = self._bind("entropy", args, named)
+        p, loc = self._bind("entropy", args, named)
         ok = self._valid(numbers_of(p))
-        return as_array(chosen(ok, special.entr(p) + special.entr(1 - p), np.nan, ok))
+        return self._as_wide(chosen(ok, special.entr(p) + special.entr(1 - p), np.nan, ok), loc)
 
 
 class NegativeBinomial(Counts):
@@ -224,6 +224,8 @@ class Dirichlet(Distribution):
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): gamma variables, divided by their sum; they move with alpha."""
         alpha = self._alpha("rvs", (alpha,), {})
+        if not has_gradient([alpha]):
+            return draw_with_scipy(self._name, (alpha,), size, random_state)
         size = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
         z = gamma.rvs(alpha, size=(*size, *alpha.shape), random_state=random_state)
         return z / np.sum(z, axis=-1, keepdims=True)
@@ -265,12 +267,13 @@ class MultivariateNormal(Distribution):
         if singular:
             values, _, rank = self._spanned(cov)
             return as_array(0.5 * (rank * (LOG_2PI + 1) + np.sum(np.log(values))))
-        return 0.5 * (cov.shape[0] * (LOG_2PI + 1) + np.linalg.slogdet(cov)[1])
+        low = np.linalg.cholesky(cov)
+        return 0.5 * cov.shape[0] * (LOG_2PI + 1) + np.sum(np.log(np.diagonal(low)))
 
     def rvs(self, mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Node:
         """Draws (*size, k): SciPy's, which move as mean + l ε with the Cholesky factor l of cov. cov is regular."""
         _, cov, _ = self._given("rvs", 0, (mean, cov), {})
-        mean = as_array(mean) + np.zeros(cov.shape[0])
+        mean = as_array(0 if mean is None else mean) + np.zeros(cov.shape[0])
         x = np.asarray(draw_with_scipy("multivariate_normal", (mean, cov), size, random_state))
         scalar = cov.shape[0] == 1
         d = (x[..., None] if scalar else x) - numbers_of(mean)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,28 @@ def test_frozen() -> None:
         frozen.pmf(1.0)
     with pytest.raises(TypeError):
         frozen.pdf(0.5, 1.0)
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "t", "poisson", "bernoulli", "binom"])
+def test_moments_have_the_shape_of_loc(name: str) -> None:
+    """Also those that do not move with it."""
+    for method, named in itertools.product(("mean", "var", "std", "entropy", "median"), ({}, {"loc": [0.0, 1.0]})):
+        if method in methods(name):
+            expected = getattr(getattr(scipy_stats, name), method)(*ALL[name][: 1 + (name == "binom")], **named)
+            found = getattr(getattr(stats, name), method)(*ALL[name][: 1 + (name == "binom")], **named)
+            assert np.shape(found) == np.shape(expected), (method, named)
+
+
+@pytest.mark.parametrize("size", [1, 2, (2, 1), (2, 3), (4, 2, 3), (), None])
+def test_each_parameter_has_draws_of_its_own(size: Any) -> None:
+    draws = []
+    for m in (scipy_stats, stats):
+        try:
+            z = m.gamma.rvs(2.0, scale=[1.0, 2.0, 3.0], size=size, random_state=0)
+        except ValueError:
+            z = None
+        draws.append(z)
+    np.testing.assert_array_equal(*draws)
 
 
 def test_lists_and_whole_numbers() -> None:

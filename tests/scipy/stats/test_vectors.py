@@ -70,6 +70,21 @@ def test_multivariate_normal():
     np.testing.assert_allclose(ours.logpdf(X, None, COV, allow_singular=False), theirs.logpdf(X, None, COV))
 
 
+def test_entropies_are_those_of_covariances():
+    """The determinant of −1 is 1 in two dimensions; SciPy asks for the eigenvalues."""
+    with pytest.raises(ValueError, match="positive"):
+        scipy_stats.multivariate_normal.entropy(np.zeros(2), -np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        stats.multivariate_normal.entropy(np.zeros(2), af.Variable(-np.eye(2)))
+
+
+@pytest.mark.parametrize("alpha", [[0.05, 0.04], [1e-3, 1e-3, 1e-3], [0.5, 2.0]])
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_draws_of_dirichlet_without_nodes_are_scipys(alpha, make):
+    found, right = [m.dirichlet.rvs(alpha, 50, make(0)) for m in (stats, scipy_stats)]
+    np.testing.assert_array_equal(found, right)
+
+
 def test_a_singular_covariance():
     """On the space that it spans, −∞ elsewhere; for a regular one nothing changes."""
     ours, theirs = stats.multivariate_normal, scipy_stats.multivariate_normal
