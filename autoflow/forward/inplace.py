@@ -108,10 +108,11 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    kept = keep_values(rule, values, flowing, memory_of_x)
+    fingerprints: list[Any] = []
+    kept = keep_values(rule, values, flowing, memory_of_x, fingerprints)
     save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
-                        Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
+                        Extras(constants, fingerprints, line=versions.caller(), scope=modes().scope))  # fmt: skip
     recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
@@ -123,15 +124,20 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return x
 
 
-def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:
-    """The operands and options as the record keeps them: copies of what derivatives read and the write may change.
+def keep_values(
+    rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array, fingerprints: list[Any]
+) -> list[Any]:  # fmt: skip
+    """The operands and options as the record keeps them: copies of what derivatives read and the write may change, and
+    of places, which the user may change.
 
     flowing : the operands to which gradients flow.
     """
     needed = rule.must_save(flowing)
     kept = list(values)
-    for k, v in enumerate(values[: rule.operands]):
-        if type(v) in NODE_TYPES:
+    for k, v in enumerate(values):
+        if k >= rule.operands and (type(v) in NODE_TYPES or type(v) is tuple or type(v) is list):
+            kept[k] = recording.protect_operand(v, True, fingerprints)
+        elif type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
             if k in needed and (overlaps or not flowing[k]):
                 kept[k] = v.copy()
@@ -175,7 +181,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
         return
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
-    i = recording.plain_option(i)
+    i = recording.plain_option(i, is_place=True)
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 
