@@ -124,10 +124,8 @@ def called_in(frame: FrameType, instruction: Instruction) -> Any:
     if not instruction.names:
         return UNKNOWN
     name, *attributes = instruction.names
-    if instruction.is_global and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        x: Any = UNKNOWN
-    else:
-        x = variables_of(frame).get(name, UNKNOWN)
+    is_local = not (instruction.is_global and frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+    x: Any = variables_of(frame).get(name, UNKNOWN) if is_local else UNKNOWN
     if x is UNKNOWN:
         x = frame.f_globals.get(name, frame.f_builtins.get(name, UNKNOWN))
     for attribute in attributes:

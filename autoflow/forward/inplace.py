@@ -109,7 +109,10 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"x.detach().copy()."
         )
     fingerprints: list[Any] = []
-    kept = keep_values(rule, values, flowing, memory_of_x, fingerprints)
+    kept = keep_values(rule, values, flowing, memory_of_x)
+    for k in range(n, len(kept)):
+        if isinstance(kept[k], recording.MAY_CHANGE) or type(kept[k]) in NODE_TYPES:
+            kept[k] = recording.protect_operand(kept[k], True, fingerprints)
     save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
                         Extras(constants, fingerprints, line=versions.caller(), scope=modes().scope))  # fmt: skip
@@ -124,20 +127,15 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return x
 
 
-def keep_values(
-    rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array, fingerprints: list[Any]
-) -> list[Any]:  # fmt: skip
-    """The operands and options as the record keeps them: copies of what derivatives read and the write may change, and
-    of places, which the user may change.
+def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:
+    """The operands and options as the record keeps them: copies of what derivatives read and the write may change.
 
     flowing : the operands to which gradients flow.
     """
     needed = rule.must_save(flowing)
     kept = list(values)
-    for k, v in enumerate(values):
-        if k >= rule.operands and (type(v) in NODE_TYPES or type(v) is tuple or type(v) is list):
-            kept[k] = recording.protect_operand(v, True, fingerprints)
-        elif type(v) in NODE_TYPES:
+    for k, v in enumerate(values[: rule.operands]):
+        if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
             if k in needed and (overlaps or not flowing[k]):
                 kept[k] = v.copy()

@@ -166,12 +166,11 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bo
     """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples, lists
     and dicts; no gradient flows to them. Of NumPy's functions, and where it ``is_place``, arrays become plain ones."""
     if isinstance(option, (NodeRole, tuple, list, dict)) and holds_node(option):
-        what = (
-            "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
-        )
-        which = "" if rule is None else f" {rule.names[k]!r},"
+        what, stands = "a node with a history", "stands"
+        if rule is not None:
+            what, stands = f"{rule.name} got {what}", f"as its argument {rule.names[k]!r},"
         raise NoRuleError(
-            f"{what}{which} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
+            f"{what} {stands} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
             "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
         )
     option = value_of(option)

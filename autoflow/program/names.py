@@ -470,16 +470,11 @@ def argument(call: Activation, name: str) -> str | None:
 
 
 @lru_cache(4096)
-def parts_of(path: str) -> list[str]:
-    """The endings of a path that begin behind a dot, the shortest first. (The dot in ``layers["fc.bias"]`` is none.)"""
+def ending(path: str, n: int) -> str:
+    """The last ``n`` parts of a path. (The dot in ``layers["fc.bias"]`` is no end of a part.)"""
     node, encoded, found = ast.parse(path, mode="eval").body, path.encode(), []
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Attribute):
             found.append(encoded[node.value.end_col_offset :].partition(b".")[2].decode())
         node = node.func if isinstance(node, ast.Call) else node.value
-    return [*found, path]
-
-
-def ending(path: str, n: int) -> str:
-    """The last ``n`` parts of a path."""
-    return parts_of(path)[:n][-1]
+    return [*found, path][:n][-1]

@@ -138,12 +138,6 @@ class Source:
                 return False
         return module is not None
 
-    def function(self, node: Any) -> Any:
-        """The function, class or module that a node is directly in."""
-        while not isinstance(node := self.above[node], FUNCTIONS):
-            pass
-        return node
-
     def verifies(self, code: CodeType) -> bool:
         """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
         key = code.co_name, code.co_firstlineno
@@ -282,10 +276,6 @@ class Expression:
         called = getattr(self.node, "func", self.node)
         return (called.end_lineno if isinstance(called, ast.Attribute) else None) or self.span.line
 
-    def is_in(self, other: Expression) -> bool:
-        """Is it a part of the other, or the same?"""
-        return is_within(self.span, other.span)
-
     @property
     def is_write(self) -> bool:
         """Is it ``x[i] = ...`` or ``x += ...``?"""
@@ -317,10 +307,9 @@ class Expression:
         """Is it what an import has bound, here or in another cell, as ``np``, or something in it, and not an array?"""
         while isinstance(node, ast.Attribute):
             node = node.value
-        if not isinstance(node, ast.Name):
-            return False
-        main = vars(sys.modules["__main__"])
-        return node.id in self.source.imported or node.id in MODULES or isinstance(main.get(node.id), ModuleType)
+        name = getattr(node, "id", "")
+        is_elsewhere = isinstance(vars(sys.modules["__main__"]).get(name), ModuleType)
+        return name in self.source.imported or name in MODULES or is_elsewhere
 
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
