@@ -37,7 +37,7 @@ from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
 from ..nodes.versions import FreedArray
-from ..program.places import Activation
+from ..program.places import Activation, variables_of
 from ..table.bodies import names_in
 
 # ---------------------------------------------------------------- random states: what a second run draws
@@ -110,7 +110,7 @@ class Globals:
 
     def values(self) -> dict[str, Any]:
         """Their present values."""
-        return {name: self.scope[name] for name in self.names if name in self.scope}
+        return {name: self.scope[name] for name in sorted(self.names & self.scope.keys())}
 
 
 CACHE = type(functools.lru_cache(len))
@@ -261,7 +261,7 @@ def is_users(x: Any) -> bool:
 def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Globals]:
     """The objects that code may reach by its names, also through modules: ``config.rng``."""
     found = [Globals(namespace, names)]
-    for name in names & namespace.keys():
+    for name in sorted(names & namespace.keys()):
         value = namespace[name]
         if isinstance(value, types.ModuleType) and vars(value) is not namespace and not is_foreign(value.__name__):
             found += named_objects(vars(value), names - {name})
@@ -285,8 +285,8 @@ def codes_of(*roots: Any) -> list[types.CodeType]:
 
 def codes_of_frame(frame: Any) -> list[types.CodeType]:
     """The code that a frame runs, and that of the functions it names."""
-    code, scope = frame.f_code, {**frame.f_globals, **frame.f_locals}
-    names = (*names_in(code), *code.co_varnames, *code.co_freevars, *code.co_cellvars)
+    code, scope = frame.f_code, {**frame.f_globals, **variables_of(frame)}
+    names = (*sorted(names_in(code)), *code.co_varnames, *code.co_freevars, *code.co_cellvars)
     return [code, *codes_of(*[scope[name] for name in names if callable(scope.get(name))])]
 
 

@@ -445,6 +445,7 @@ class Options:
         max_bytes: int
         watched: tuple[str, ...]
         threads: int
+        source: bool
         preset: str
     else:  # to checkers every name would be one
 

@@ -50,12 +50,10 @@ def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
     if kind in (str, bool, bytes, np.bool_):
         return x
     if kind is tuple or kind is list:
-        return tuple(
-            [
-                (v.shape, v.dtype) if type(v) is np.ndarray and v.dtype is not OBJECT else kind_of(v, of_object)
-                for v in x
-            ]
-        )
+        return tuple([
+            (v.shape, v.dtype) if type(v) is np.ndarray and v.dtype is not OBJECT else kind_of(v, of_object)
+            for v in x
+        ])  # fmt: skip
     if kind is dict:
         return tuple([(k, kind_of(v, of_object)) for k, v in x.items()])
     if kind in (float, int, complex, type(None)):

@@ -28,6 +28,7 @@ from ..base.modes import listening
 from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
 from ..nodes.nodes import NodeRole, current_record
+from ..program.places import variables_of
 from ..program.source import code_of, find, running, taken_out
 from .passes import Chart, GradientFlow, watching
 
@@ -180,7 +181,7 @@ def is_plain(text: str, code: Any) -> bool:
     """Is an expression, in the frame that runs this code now, made of plain numbers and arrays only?"""
     frame = running(code)
     names = compile(text, "", "eval").co_names if frame is not None else ()
-    values = [frame.f_locals.get(name, frame.f_globals.get(name)) for name in names]
+    values = [variables_of(frame).get(name, frame.f_globals.get(name)) for name in names]
     return any([type(v) in PLAIN for v in values]) and not any([isinstance(v, NodeRole) for v in values])
 
 

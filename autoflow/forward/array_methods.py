@@ -34,7 +34,7 @@ from ..table.table import Rule
 from . import node_methods
 from .callers import is_users
 from .node_methods import NodeMethods
-from .recording import apply, compute_one
+from .recording import apply, compute_one, plain_arrays
 
 if TYPE_CHECKING:
     from numpy._core.multiarray import flagsobj
@@ -197,7 +197,7 @@ class ArrayMethods:
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Node:
         """np.compress"""
-        return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
+        return np.compress(plain_arrays(condition), self, axis=axis, out=out)  # type: ignore[call-overload]
 
     def repeat(self, repeats: Any, axis: Any = None) -> Node:
         """np.repeat"""

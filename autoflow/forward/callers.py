@@ -32,7 +32,7 @@ from ..nodes import versions
 from ..nodes.coercion import refuse_halfway, wants_numbers
 from ..nodes.cuts import named
 from ..nodes.grads import read_once
-from ..program.places import is_library
+from ..program.places import is_library, variables_of
 from ..rules import RULES
 from ..rules.arithmetic import zero
 from ..rules.variants import METHODS
@@ -124,10 +124,8 @@ def called_in(frame: FrameType, instruction: Instruction) -> Any:
     if not instruction.names:
         return UNKNOWN
     name, *attributes = instruction.names
-    if instruction.is_global and frame.f_locals is not frame.f_globals and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        x: Any = UNKNOWN
-    else:
-        x = frame.f_locals.get(name, UNKNOWN)
+    is_local = not (instruction.is_global and frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+    x: Any = variables_of(frame).get(name, UNKNOWN) if is_local else UNKNOWN
     if x is UNKNOWN:
         x = frame.f_globals.get(name, frame.f_builtins.get(name, UNKNOWN))
     for attribute in attributes:

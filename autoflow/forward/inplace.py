@@ -108,10 +108,14 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
+    fingerprints: list[Any] = []
     kept = keep_values(rule, values, flowing, memory_of_x)
+    for k in range(n, len(kept)):
+        if isinstance(kept[k], recording.MAY_CHANGE) or type(kept[k]) in NODE_TYPES:
+            kept[k] = recording.protect_operand(kept[k], True, fingerprints)
     save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
-                        Extras(constants, line=versions.caller(), scope=modes().scope))  # fmt: skip
+                        Extras(constants, fingerprints, line=versions.caller(), scope=modes().scope))  # fmt: skip
     recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
@@ -175,7 +179,7 @@ def write_item(x: Any, i: Any, y: Any) -> None:
         return
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
-    i = recording.plain_option(i)
+    i = recording.plain_option(i, is_place=True)
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 

@@ -20,6 +20,7 @@ from ..backends.registry import NODE_TYPES, array_type
 from ..base.errors import LostGradientError, MixedArraysError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes, switched
+from ..base.pytree import tree_map
 from ..nodes import versions
 from ..nodes.coercion import array_of, content, holds_node, plain_array, wants_numbers
 from ..nodes.cuts import Cut, note_cut, text_of
@@ -147,14 +148,11 @@ def history_lost(x: Any) -> LostGradientError:
 
 def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
-    if isinstance(value, (tuple, list)):
-        return type(value)(
-            [
-                protect_operand(v, True, fingerprints) if isinstance(v, list) or type(v) in NODE_TYPES else v
-                for v in value
-            ]
-        )
-    if type(value) not in NODE_TYPES:
+    if type(value) is list and SIMPLE.issuperset(map(type, value)):
+        return [*value]
+    if isinstance(value, (tuple, list, dict)):
+        return tree_map(lambda v: protect_operand(v, True, fingerprints), value)
+    if not (type(value) in NODE_TYPES or isinstance(value, ndarray)):
         return value
     if value.nbytes > versions.COPY_BYTES and not needed:
         return FreedArray(value)
@@ -164,22 +162,33 @@ def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
     return value
 
 
-def plain_option(option: Any, rule: Rule | None = None, k: int = 0) -> Any:
+def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bool = False) -> Any:
     """An option without nodes in it: of ``rule`` its k-th argument. Indices may be nodes, also inside tuples, lists
-    and dicts; no gradient flows to them."""
+    and dicts; no gradient flows to them. Of NumPy's functions, and where it ``is_place``, arrays become plain ones."""
     if isinstance(option, (NodeRole, tuple, list, dict)) and holds_node(option):
-        what = (
-            "a node with a history stands" if rule is None else f"{rule.name} got a node with a history as its argument"
-        )
-        which = "" if rule is None else f" {rule.names[k]!r},"
+        what, stands = "a node with a history", "stands"
+        if rule is not None:
+            what, stands = f"{rule.name} got {what}", f"as its argument {rule.names[k]!r},"
         raise NoRuleError(
-            f"{what}{which} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
+            f"{what} {stands} where no derivative is known (as an index, an order, initial=, a shape ...), and its "
             "gradient would be lost. Use x.value or af.stop_gradient(x) there if that is meant."
         )
     option = value_of(option)
+    is_numpys = is_place or (type(rule) is Rule and rule.function is not None)
+    if is_numpys and (type(option) in (tuple, list) or hasattr(option, "__array__")):
+        option = plain_arrays(option)
     if isinstance(option, (np.ndarray, np.integer)) and not option.ndim and option.dtype.kind in "iu":
         return int(option)  # of Python: -k and k - 1 fit, also if it was unsigned
     return option
+
+
+def plain_arrays(x: Any) -> Any:
+    """``x``, but plain arrays instead of those of other classes (a memmap, a Series), in tuples and lists as well, so
+    that they are copied where they may change."""
+    if type(x) is tuple or type(x) is list:
+        return x if SIMPLE.issuperset(map(type, x)) else type(x)([plain_arrays(v) for v in x])
+    is_array = hasattr(x, "__array__") and type(x) not in NODE_TYPES
+    return np.asarray(x) if is_array and not isinstance(x, (NodeRole, np.generic, type)) else x
 
 
 def hidden_batch(values: Any) -> Any:
@@ -212,6 +221,7 @@ def one_family(rule: Rule, values: list[Any]) -> list[Any]:
 
 # Options that cannot hide an array, alone or in a tuple (a shape, axes, an index): they need no treatment.
 SIMPLE = frozenset({type(None), int, bool, str, slice, type(...), float, type, np.int64, np.bool_})
+MAY_CHANGE = (tuple, list, dict, np.ndarray)  # or hold what may
 NO_OPTIONS: dict[str, Any] = {}
 FAULTS = (ValueError, IndexError, TypeError)  # what NumPy raises for operands that do not fit
 FORWARD: dict[Any, Any] = {}  # ufunc -> its quick closure, which does what apply() does; filled by closures.py
@@ -248,7 +258,7 @@ def apply(rule: Rule, args: tuple[Any, ...], options: dict[str, Any] = NO_OPTION
         option = inputs[k]
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             option = plain_option(option, rule, k)
-            if isinstance(option, (tuple, list)) or type(option) in NODE_TYPES:
+            if isinstance(option, MAY_CHANGE) or type(option) in NODE_TYPES:
                 mutable.append(k)
         values.append(option)
     if len(NODE_TYPES) > 1:
@@ -267,7 +277,7 @@ def apply_one(rule: Rule, x: Any, parent: Any, inputs: tuple[Any, ...]) -> Any:
     for option in options:
         if type(option) not in SIMPLE and not (type(option) is tuple and SIMPLE.issuperset(map(type, option))):
             options = tuple([plain_option(v, rule, k) for k, v in enumerate(options, 1)])
-            mutable = [k for k, v in enumerate(options, 1) if isinstance(v, (tuple, list)) or type(v) in NODE_TYPES]
+            mutable = [k for k, v in enumerate(options, 1) if isinstance(v, MAY_CHANGE) or type(v) in NODE_TYPES]
             if mutable:
                 values = [x._value, *options]
                 if len(NODE_TYPES) > 1 and (batch := hidden_batch(values)) is not None:

@@ -163,7 +163,7 @@ def as_gradient_like(x: Any, value: Array) -> Array:
     that hides a batch (``batching/batched.py``) stands for a batch of gradients, whether its value has a batch or not.
     """
     kind: Any = array_type(x)
-    if kind is type(value) or hasattr(x, "batch_layer"):
+    if type(x) is type(value) or hasattr(x, "batch_layer"):
         return cast_gradient(x, value.dtype).copy()
     if kind not in (None, np.ndarray):
         raise MixedArraysError(

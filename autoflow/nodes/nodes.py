@@ -75,7 +75,7 @@ class NodeRole:
     # is large, so that the fast path leaves it to the general way, which knows blocks and threads.
     _operand: Any
     _record: Record  # of Operations
-    _lent: bool  # of Constants on memory of the user's
+    _lent: bool  # of Constants on memory that may be the user's
     _view: tuple[Record, Any]  # of basic views of other nodes: the record of taking the view, and the node. In that
     # order: a tuple is freed from its end, see versions.py
 
@@ -273,7 +273,7 @@ class ConstantRole(NodeRole):
 
     def __new__(cls, value: Any, name: str | None = None, *, dtype: Any = None, copy: bool = True) -> Self:
         self: Any = leaf(cls, array := leaf_array(value, dtype, copy, False), name)
-        if not copy and is_memory_of(array, value):
+        if not copy and type(array) is np.ndarray:
             self._lent = True
         if isinstance(value, NodeRole) and value.requires_grad:
             self._cut = cut_here("wrapped")
@@ -477,11 +477,6 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     return node
 
 
-def is_memory_of(array: Array, value: Any) -> bool:
-    """Does a Constant made with ``copy=False`` share memory with an array of the user's, who may write into it?"""
-    return type(array) is np.ndarray and isinstance(value, np.ndarray) and np.may_share_memory(array, value)
-
-
 def is_lent(x: Any) -> bool:
     """Can the memory of ``x`` change without our seeing it, because the Constant that it views was made with
     ``copy=False``? (Variables are not checked: they belong to the fast path, which has no time for it.)"""
@@ -629,6 +624,6 @@ def operand_node(record: Record, k: int) -> Any:
         if x is None or versions.writer_since(x, record.number - 1):  # not kept, or written into since
             x = np.broadcast_to(np.full((), np.nan), record.saved[k].shape)
         constants[k] = constant_from(np.asarray(x, record.dtype if type(x) in (int, float, bool) else None))
-        constants[k].name = name
+        constants[k].name, constants[k]._lent = name, True
         extend(record, constants=constants)
     return constants[k]

@@ -12,6 +12,7 @@ import threading
 import warnings
 from typing import Any
 
+from .cuts import Cut, text_of
 from .versions import user_frame
 
 SIGN = " encountered in "  # in the text of what NumPy's np.errstate is about
@@ -41,20 +42,12 @@ class ModulePattern:
             return False
         frame: Any = user_frame()
         names, text = frame.f_globals, self.seen.text
-        expression = text_at(frame)
+        expression = text_of(Cut("", frame.f_code, frame.f_lasti, " "))[0].strip()
         warnings.warn_explicit(
             f"{text}: {expression}" if expression else text, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno,
             names.get("__name__"), names.setdefault("__warningregistry__", {}),
         )  # fmt: skip
         return True
-
-
-def text_at(frame: Any) -> str:
-    """The expression that a frame is evaluating; empty if it is not known."""
-    from ..program.source import find
-
-    found = find(frame.f_code, frame.f_lasti)
-    return found.text if found is not None else ""
 
 
 def install() -> None:

@@ -16,9 +16,7 @@ EDGES = slice(None, 3), slice(3, 4), slice(-3, None)
 def numbers(node: Any) -> str:
     """The values as NumPy prints them, with commas, cut where they get long."""
     value, cut = corners(node)
-    text = repr(value[()].item()) if not value.ndim and value.dtype.kind in "fciub" and value.dtype.itemsize == 8 else (
-        str(value) if not value.ndim else np.array2string(value, separator=", ", threshold=0 if cut else PRINTED)
-    )  # fmt: skip
+    text = np.array2string(value, separator=", ", threshold=0 if cut else PRINTED) if value.ndim else str(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 20] + " ... (shortened)"
 
 
@@ -88,11 +86,8 @@ def operand_name(operand: Any) -> str:
 
 
 def literal(x: Any) -> str:
-    """A plain operand as a name: ``2``, ``0.5``, ``float64[3, 4]``."""
-    if getattr(x, "shape", ()) == ():
-        x = x.item() if hasattr(x, "item") else x
-        return f"{x:g}" if isinstance(x, (float, int)) and abs(x) < 1e300 else str(x)
-    return f"{x.dtype}{list(x.shape)}"
+    """A plain operand as a name, with all of its digits: ``2``, ``0.5``, ``float64[3, 4]``."""
+    return f"{x.dtype}{list(x.shape)}" if getattr(x, "shape", ()) else str(x).removesuffix(".0")
 
 
 def clip_name(name: str) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..base.errors import LostGradientError
 from ..base.modes import LEFT, MODES, modes, replace
+from ..program.places import variables_of
 from .grads import read_grad
 from .nodes import NodeRole, VariableRole, current_record
 from .versions import FreedArray, caller
@@ -50,9 +51,9 @@ def is_multiple(step: Any, g: Any) -> bool:
     if isinstance(step, FreedArray):
         step = step.reference()
         return step is None or is_multiple(step, g)
-    a, b = np.ravel(step), np.ravel(np.asarray(g))
     with np.errstate(all="ignore"):
-        return bool(np.allclose(a * np.dot(b, b), b * np.dot(a, b), rtol=1e-5))
+        a, b = [x / (np.max(np.abs(x), initial=0) or 1) for x in (np.ravel(step), np.ravel(np.asarray(g)))]
+        return bool((b.any() or not a.any()) and np.allclose(a * np.vdot(b, b), b * np.vdot(b, a), rtol=1e-5))
 
 
 def rebound(x: Any, w: Any, what: str) -> TypeError:
@@ -91,8 +92,8 @@ def is_held(array: Any) -> bool:
     """Does anything hold what this weak reference refers to, but for what a notebook or a prompt has shown?"""
     gc.collect()
     frame: Any = sys._getframe(1)
-    while frame is not None:  # up to Python 3.12 a snapshot of its variables is brought up to date when it is read
-        frame.f_locals  # noqa: B018
+    while frame is not None:  # a snapshot of its variables, which somebody has taken, is brought up to date
+        variables_of(frame)
         frame = frame.f_back
     main = vars(sys.modules["__main__"])
     shown = [vars(builtins).get("_"), main.get("_"), *main.get("_oh", {}).values()]

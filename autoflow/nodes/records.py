@@ -21,7 +21,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from ..base.lazy import later
-from ..base.modes import modes, switched
+from ..base.modes import Modes, modes, switched
 from ..base.numbering import now
 from ..program.places import here
 from ..table.table import Rule
@@ -41,9 +41,13 @@ class Scope(switched):
         self.name = name
 
     def __enter__(self) -> Scope:
-        self.changes = {"scope": (*modes().scope, (self.name, now(), here(1)))}
+        self.entered = self.name, now(), here(1)
         super().__enter__()
         return self
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """One more name behind those outside."""
+        return {"scope": (*before.scope, self.entered)}
 
     def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """``function`` in a box of that name."""

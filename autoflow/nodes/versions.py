@@ -264,7 +264,7 @@ class Note:
         owner = owner_of(array)
         self.log, self.region, self.where = log_of(owner), Region(array), where
         self.key = self.region.key()
-        self.whole = array.size == owner.size
+        self.whole = array.nbytes == owner.nbytes  # not of sizes: the real parts are as many, and half of the memory
         self.before = self.log.writes.get(self.key)
 
     def stamp(self, number: int) -> None:

@@ -27,6 +27,7 @@ from ..nodes.grads import as_gradient_like, forget_grads
 from ..nodes.nodes import NodeRole, VariableRole, value_of
 from ..nodes.rebinding import original_of, rebound
 from ..nodes.versions import Note, caller
+from ..program.places import variables_of
 from ..table.shapes import Array, is_on_host
 
 __all__ = ["Optimiser"]
@@ -142,7 +143,7 @@ class Optimiser:
         """Raise TypeError if the caller has replaced one of our parameters by ``w = w - lr * w.grad``. Checked at the
         first two steps."""
         ours = {id(p) for p in self.parameters}
-        for x in list(frame.f_locals.values()):
+        for x in variables_of(frame).values():
             if isinstance(x, NodeRole) and (w := original_of(x)) is not None and id(w) in ours:
                 raise rebound(x, w, f"{type(self).__name__}.step() changes Variables")
 

@@ -12,7 +12,7 @@ import ast
 import dis
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import groupby, pairwise
 from types import CodeType
 from typing import Any
@@ -103,8 +103,11 @@ class Naming:
         statement = found.node if isinstance(found.node, ast.AugAssign) else found.source.above.get(found.node)
         if not isinstance(statement, (ast.AugAssign, ast.Assign)):
             return ""
-        target, _, value = written(statement).partition("= ")
-        return f"{target}= {value if len(value) <= SHORT else '…'}".replace("-=", "−=")
+        target, value, sign = found.node, written(statement.value), ""
+        if isinstance(statement, ast.AugAssign):
+            target = statement.target
+            sign = ast.unparse(statement)[len(ast.unparse(target)) + 1 :].partition("=")[0].replace("-", "−")
+        return f"{written(target)} {sign}= {value if len(value) <= SHORT else '…'}"
 
     # -- objects
 
@@ -204,14 +207,15 @@ class Naming:
     def fits(record: Any, slot: int, found: Expression) -> bool:
         """Are the operands of a record those that the expression shows? A function that is composed of others makes
         several records; only the first use is known, and only if there is one operand."""
-        if is_one(record, found):
-            return True
+        if is_one(record, found) or slot >= len(record.parents):
+            return is_one(record, found)
         p = record.parents[slot]
         is_inside = getattr(p, "place", None) is record.place and p.last == record.last
         if p is None and isinstance(call := found.node, ast.Call):  # a method, or a library, may have data of its own
             is_ours = isinstance(call.func, ast.Name) and not found.is_module(call.func)
             return slot == 0 and is_ours and len(found.operands()) == 1 and not call.keywords
-        return slot == 0 and len(found.operands()) == 1 and not is_inside
+        named = [x.value for x in getattr(found.node, "keywords", ()) if not isinstance(x.value, ast.Constant)]
+        return slot == 0 and len(found.operands()) == 1 and not named and not is_inside
 
     # -- records
 
@@ -454,7 +458,9 @@ def argument(call: Activation, name: str) -> str | None:
         return None
     args, words = found.node.args, {x.arg: x.value for x in found.node.keywords}
     is_bound, is_named = names[0] in OBJECTS, found.called in code.co_qualname.split(".")
-    if is_bound and args and written(args[0]) in OBJECTS:  # ``Base.forward(self, x)``
+    owner = getattr(getattr(found.node.func, "value", None), "id", None)
+    is_given = names[0] == "self" and owner in code.co_qualname.split(".")[:-1]  # ``Net.forward(net, x)``
+    if is_bound and args and (is_given or written(args[0]) in OBJECTS):
         is_bound = is_named = False
     is_full = None not in words and len(args) + len(words) == len(names) - is_bound
     k = names.index(name) - is_bound
@@ -463,6 +469,12 @@ def argument(call: Activation, name: str) -> str | None:
     return written(given) if given is not None and is_path(given) else None
 
 
+@lru_cache(4096)
 def ending(path: str, n: int) -> str:
-    """The last ``n`` parts of a path."""
-    return ".".join(path.split(".")[-n:])
+    """The last ``n`` parts of a path. (The dot in ``layers["fc.bias"]`` is no end of a part.)"""
+    node, encoded, found = ast.parse(path, mode="eval").body, path.encode(), []
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Attribute):
+            found.append(encoded[node.value.end_col_offset :].partition(b".")[2].decode())
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return [*found, path][:n][-1]

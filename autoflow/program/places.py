@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Mapping
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import Any
 
@@ -34,6 +34,7 @@ CODES: dict[int, tuple[CodeType, bool]] = {}  # of the user's, by the id of a co
 MOST_FILES = 10_000
 DEEP = 20  # frames without an activation above which none is made by recursion
 SNAPSHOTS = sys.version_info < (3, 13)  # is ``f_locals`` of a function a dict that the frame keeps?
+SPACES = {"eval", "exec", "locals", "vars"} if SNAPSHOTS else set()  # what gives a program this dict
 NOWHERE: tuple[None, int] = (None, -1)
 UNWATCHED: dict[Any, tuple[Any, int]] = {}  # the turns of a call in which none was seen to begin
 ON_OPCODE: list[Any] = []  # on Python 3.11: what is told of the instructions of frames whose loops are watched
@@ -164,7 +165,8 @@ def search(frame: Any, depth: int) -> tuple[Any, int]:
     if place is None:
         if len(CODES) > MOST_FILES:
             CODES.clear()
-        CODES[id(code)] = code, bool(code.co_argcount) and code.co_varnames[0] == "self"
+        is_method = bool(code.co_argcount) and code.co_varnames[0] == "self" and SPACES.isdisjoint(code.co_names)
+        CODES[id(code)] = code, is_method
         return enter(frame, depth)
     if depth:  # of a caller of the user's
         return NOWHERE
@@ -192,13 +194,22 @@ def without_activation(frame: Any) -> list[Any]:
 
 def own(activation: Activation, frame: FrameType) -> None:
     """Note the ``self`` of a method."""
-    variables = frame.f_locals
-    if "self" in variables:
-        activation.owner = identity(variables["self"])
-    if SNAPSHOTS:
-        variables.clear()  # it would keep all of them alive
+    activation.owner = identity(variables_of(frame).get("self"))
     if frame.f_code.co_name == "__init__" and activation.parent is not None:
         activation.index = activation.parent.count(activation.call)
+
+
+def variables_of(frame: FrameType) -> Mapping[str, Any]:
+    """The variables of a frame. Up to Python 3.12 a function's ``f_locals`` is one dict, which its frame keeps with all
+    that was in it. So it is emptied again, unless the program has it as well, or a tracer runs: after its calls Python
+    takes the variables from there."""
+    variables = frame.f_locals
+    if not SNAPSHOTS or not frame.f_code.co_flags & CO_OPTIMIZED:
+        return variables
+    found = {**variables}
+    if SPACES.isdisjoint(frame.f_code.co_names) and sys.gettrace() is None:
+        variables.clear()
+    return found
 
 
 # ---------------------------------------------------------------- whose code

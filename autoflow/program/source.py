@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import dis
 import functools
+import io
 import itertools
 import linecache
 import os
 import sys
+import tokenize
 from collections.abc import Iterable, Iterator
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .places import variables_of
+
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
 CELLS = ("<", "ipykernel")  # what the names of files that are compiled statement by statement begin with, or contain
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # a text that Python does not parse, or not here
 INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-DISPLAYS = (*INNER, ast.Dict, ast.List, ast.Tuple)
+PARTS = ("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")  # of a code, what is compared as it is
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
 NUMPYS, METHODS = frozenset(dir(np)), frozenset(dir(np.ndarray))
@@ -33,7 +39,7 @@ Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
 
 class Place(NamedTuple):
-    """A place in a program, as plain data. Columns are counted from 0, in characters of UTF-8."""
+    """A place in a program, as plain data. Columns are counted from 0, in bytes of UTF-8."""
 
     file: str
     line: int
@@ -112,7 +118,7 @@ class Source:
         """Keep the code that a tree compiles to, with that of all functions in it."""
         try:
             code = compile(tree, self.file, mode, flags=self.flags | AWAIT, dont_inherit=True)
-        except (SyntaxError, ValueError):
+        except UNREADABLE:
             return
         waiting = [code]
         for code in waiting:
@@ -132,12 +138,6 @@ class Source:
                 return False
         return module is not None
 
-    def function(self, node: Any) -> Any:
-        """The function, class or module that a node is directly in."""
-        while not isinstance(node := self.above[node], FUNCTIONS):
-            pass
-        return node
-
     def verifies(self, code: CodeType) -> bool:
         """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
         key = code.co_name, code.co_firstlineno
@@ -152,14 +152,25 @@ def segment(encoded: list[bytes], span: tuple[int, ...]) -> str:
     lines = encoded[line - 1 : end_line] or [b""]
     lines[-1] = lines[-1][:end_column]
     lines[0] = lines[0][column:]
-    return " ".join(b"".join(lines).decode(errors="replace").split())
+    text = b"".join(lines).decode(errors="replace")
+    return " ".join((without_comments(text) if end_line > line else text).split())
+
+
+def without_comments(text: str) -> str:
+    """An expression over several lines, without what ends them: comments and backslashes."""
+    rows = text.split("\n")
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the file is another one by now
+        for token in tokenize.generate_tokens(io.StringIO(f"(\n{text}\n)").readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start[0] - 2, token.start[1]
+                rows[row] = rows[row][:column]
+    return "\n".join([row.removesuffix("\\") for row in rows])
 
 
 def is_same(a: CodeType, b: CodeType) -> bool:
     """Are two codes the same, but for the code of functions inside, which are compared by themselves?"""
     return (
-        a.co_code == b.co_code
-        and a.co_names == b.co_names
+        all([getattr(a, name) == getattr(b, name) for name in PARTS])
         and [*map(told_apart, a.co_consts)] == [*map(told_apart, b.co_consts)]
         and list(a.co_positions()) == list(b.co_positions())
     )
@@ -188,7 +199,7 @@ def source_of(code: CodeType) -> Source | None:
         if made is None or made[0] != lines:
             try:
                 made = lines, Source(file, lines, flags) if lines else None
-            except (SyntaxError, ValueError):
+            except UNREADABLE:
                 made = lines, None
             SOURCES[file, flags] = made
         source = made[1]
@@ -220,8 +231,7 @@ def look(code: CodeType, last: int) -> Expression | None:
         found = source.ends.get((span.end_line, span.end_column), [])
         nodes = [n for n in found if (n.lineno, n.col_offset) <= begin][-1:]
     nodes = [n for n in nodes if not isinstance(n, ast.Expr)]
-    stores = dis.opname[code.co_code[last]] in STORES
-    return Expression(nodes[-1], source, stores) if nodes else None
+    return Expression(nodes[-1], source, dis.opname[code.co_code[last]]) if nodes else None
 
 
 @functools.cache
@@ -246,13 +256,14 @@ class Expression:
 
     __slots__ = ("node", "source", "span", "stores", "target", "text")
 
-    def __init__(self, node: Any, source: Source, stores: bool = False) -> None:
-        self.node, self.source, self.stores = node, source, stores
+    def __init__(self, node: Any, source: Source, instruction: str = "") -> None:
+        self.node, self.source, self.stores = node, source, instruction in STORES
         self.span = span_of(node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node)
         self.text = segment(source.lines, self.span)
         self.target: Target = None
-        if has_own_value(node, stores):
-            self.target = target_of(node, source.above)
+        if has_own_value(node, self.stores):
+            is_iteration = instruction == "FOR_ITER"
+            self.target = target_of_loop(node, source.above) if is_iteration else target_of(node, source.above)
 
     @property
     def place(self) -> Place:
@@ -264,10 +275,6 @@ class Expression:
         """Its first line; in a chain of calls over several lines that of the method's name."""
         called = getattr(self.node, "func", self.node)
         return (called.end_lineno if isinstance(called, ast.Attribute) else None) or self.span.line
-
-    def is_in(self, other: Expression) -> bool:
-        """Is it a part of the other, or the same?"""
-        return is_within(self.span, other.span)
 
     @property
     def is_write(self) -> bool:
@@ -297,10 +304,12 @@ class Expression:
         return is_plain and any([hasattr(module, self.called) for module in (builtins, functools, itertools)])
 
     def is_module(self, node: Any) -> bool:
-        """Is it what an import has bound, as ``np``, or something in it, and not an array?"""
+        """Is it what an import has bound, here or in another cell, as ``np``, or something in it, and not an array?"""
         while isinstance(node, ast.Attribute):
             node = node.value
-        return isinstance(node, ast.Name) and (node.id in self.source.imported or node.id in MODULES)
+        name = getattr(node, "id", "")
+        is_elsewhere = isinstance(vars(sys.modules["__main__"]).get(name), ModuleType)
+        return name in self.source.imported or name in MODULES or is_elsewhere
 
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
@@ -318,7 +327,10 @@ class Expression:
             case ast.Subscript() | ast.Attribute():
                 return [node.value]
             case ast.Call(func=function) if not any([isinstance(a, ast.Starred) for a in node.args]):
-                args = [a for a in flat(node.args) if not (isinstance(a, ast.Constant) and isinstance(a.value, str))]
+                args = [a for a in node.args if not (isinstance(a, ast.Constant) and isinstance(a.value, str))]
+                if called(node) in SEQUENCES and args and isinstance(args[0], (ast.List, ast.Tuple)):
+                    args = args[0].elts  # of one list of arrays its entries, but a list of numbers is an operand
+                    return [] if any([isinstance(a, ast.Starred) for a in args]) else args
                 if isinstance(function, ast.Attribute) and not self.is_module(function.value):
                     return [function.value, *args]
                 return args
@@ -398,7 +410,7 @@ def running(code: Any) -> Any:
 def value_in(path: Any, frame: Any) -> Any:
     """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there."""
     if isinstance(path, ast.Name):
-        return frame.f_locals.get(path.id, frame.f_globals.get(path.id))
+        return variables_of(frame).get(path.id, frame.f_globals.get(path.id))
     whole = value_in(path.value, frame)
     return getattr(whole, path.attr, None) if isinstance(path, ast.Attribute) else whole
 
@@ -569,13 +581,6 @@ def has_own_value(node: Any, stores: bool) -> bool:
     return isinstance(node, VALUES)
 
 
-def flat(args: list[Any]) -> list[Any]:
-    """The arguments; of one list of arrays its entries: ``np.concatenate([x, h])``. A list of numbers is an operand."""
-    if args and isinstance(args[0], (ast.List, ast.Tuple)) and any([type(x) is ast.Name for x in ast.walk(args[0])]):
-        return [*args[0].elts, *args[1:]]
-    return args
-
-
 def is_path(node: Any) -> bool:
     """Is it a name, an attribute or an item?"""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
@@ -599,8 +604,6 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
     parent = above.get(node)
     if isinstance(node, ast.AugAssign):
         return [written(node.target)]
-    if isinstance(node, (ast.For, ast.AsyncFor)):  # 3.11: the whole statement, where 3.12 has what is looped over
-        return one_target(node.target)
     match parent:
         case ast.Assign(value=value) if value is node:
             return one_target(parent.targets[0])
@@ -608,8 +611,6 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
             return [written(parent.target)]
         case ast.Assign() | ast.AugAssign() if isinstance(getattr(node, "ctx", None), ast.Store):
             return one_target(node)
-        case ast.For() | ast.AsyncFor() | ast.comprehension() if parent.iter is node:
-            return None if isinstance(node, DISPLAYS) else one_target(parent.target)
         case ast.Tuple() | ast.List():
             return in_display(node, parent, above)
         case ast.Dict():
@@ -633,6 +634,13 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
         case ast.Call(func=ast.Name(id="tuple" | "list")) if isinstance(node, INNER):
             return target_of(parent, above)
     return None
+
+
+def target_of_loop(node: Any, above: dict[Any, Any]) -> Target:
+    """The target of each value that a loop takes from ``node``, unless it takes them apart. (On Python 3.11 the node is
+    the whole statement.)"""
+    target = getattr(node if isinstance(node, ast.For) else above[node], "target", None)
+    return None if target is None or isinstance(target, (ast.Tuple, ast.List)) else [written(target)]
 
 
 def one_target(target: Any) -> Target:

@@ -246,9 +246,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):
             for each in named_by(x):
-                places += [(each.scope.get, name) for name in each.names & each.scope.keys()]
+                places += [(each.scope.get, name) for name in sorted(each.names & each.scope.keys())]
             # Globals that are not there yet, or are Python's own until the user has others.
-            places += [(x.__globals__.get, name) for name in globals_in(x.__code__) - x.__globals__.keys()]
+            places += [(x.__globals__.get, name) for name in sorted(globals_in(x.__code__) - x.__globals__.keys())]
             places += [(vars(x).get, name) for name in vars(x)]
         return places
     if kind in (types.MethodType, types.BuiltinMethodType):
@@ -273,7 +273,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     elif base in (dict, types.MappingProxyType):
         places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
     elif base is not None:
-        places += [(same_object, v) for v in [*x][:MANY]]
+        places += [(same_object, v) for v in sorted(x, key=lambda v: str(getattr(v, "__qualname__", "")))[:MANY]]
     return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
 
 

@@ -205,6 +205,18 @@ def test_repr_shows_numbers_first():
     assert f"{x}" == "[1. 2.]"
 
 
+@pytest.mark.parametrize("dtype", "efdgFDiBQ?")
+def test_a_number_is_shown_as_numpy_shows_it(dtype):
+    """With all of its digits, of its own precision."""
+    for x in (0.1, 1 / 3, 123456789, 1e16, 1e-5, -0.0, 2.0, 1.5):
+        with np.errstate(all="ignore"):
+            number = np.array(x).astype(dtype)[()]
+        assert repr(af.Constant(number)).split("  ")[0] == str(number)
+        literal = str(number).removesuffix(".0")
+        assert f"multiply(w, {literal})" in repr(af.Variable(np.ones(2), name="w") * number)
+    assert repr(af.Variable(3.0, name="w") * 123456789).endswith("= multiply(w, 123456789)")
+
+
 def test_repr_records_nothing_and_stays_short():
     x = af.Variable(np.random.default_rng(0).normal(size=(40, 40, 3)), name="x" * 5000)
     z = np.concatenate([x] * 50)

@@ -5,7 +5,7 @@ import pytest
 
 import autoflow as af
 from autoflow import optim
-from autoflow.nodes.rebinding import original_of
+from autoflow.nodes.rebinding import is_multiple, original_of
 
 
 def trained(value):
@@ -63,3 +63,20 @@ def test_a_step_without_gradients_warns():
     assert w.value == 2.0
     w.requires_grad = False
     optim.Adam([w]).step()  # frozen on purpose
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-200, 1e200])
+@pytest.mark.parametrize("other", [1.0, 1e-9, 1e-200, 1e200])
+def test_multiples_of_any_size(size, other):
+    g, a = np.array([1.0, -2.0, 0.5]), np.array([1.0, 2.0, 0.5])
+    assert is_multiple(-other * g, size * g)
+    assert not is_multiple(other * a, size * g)
+    assert is_multiple(0.0 * g, size * g)
+    assert not is_multiple(other * a, 0.0 * g)
+
+
+def test_multiples_of_complex_gradients():
+    g = np.array([1.0, 1.0j])
+    assert is_multiple(np.array([2.0, 2.0j]), g)
+    assert not is_multiple(np.array([2.0, -2.0j]), g)
+    assert not is_multiple(np.array([3.0, 3.0 + 1.0j]), g)

@@ -107,3 +107,22 @@ def test_names_are_text():
     for wrong in (1, None, 2.5):
         with pytest.raises(TypeError, match="a scope has a name"):
             scope(wrong)
+
+
+def test_scopes_of_generators_that_take_turns():
+    x, found = af.Variable(1.0), []
+
+    def computing(name):
+        with scope(name):
+            found.append((x * 1.0).grad_fn.entered)
+            yield
+            found.append((x * 1.0).grad_fn.entered)
+
+    first, second = computing("a"), computing("b")
+    next(first)
+    next(second)
+    next(first, None)
+    next(second, None)
+    a, b = found[0] + found[1][1:]
+    assert found == [(a,), (a, b), (a, b), (b,)]
+    assert not modes().scope

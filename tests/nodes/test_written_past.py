@@ -1,6 +1,7 @@
 """Numbers written past the package: into memory of a Constant's user (``copy=False``), and by ways that nobody sees."""
 
 import array
+import collections
 import contextlib
 import ctypes
 import io
@@ -130,3 +131,147 @@ def test_arrays_over_memory_of_other_objects(kind):
     np.testing.assert_array_equal(x.grad, np.ones(3))
     with pytest.raises(StaleValueError):
         w.backward()
+
+
+def mine():
+    return np.full(5000, 2.0)
+
+
+SHARED = {  # Constants on the user's memory, however that came to be, and how the user writes into it
+    "a buffer": (lambda a: af.Constant(memoryview(a), copy=False), mine()),
+    "an operand": (lambda a: (af.Variable(np.ones(5000)) * a).operands[1], mine()),
+}
+
+
+@pytest.mark.parametrize("way", SHARED)
+def test_every_constant_that_shares_memory(way):
+    make, memory = SHARED[way]
+    x, c = af.Variable(np.ones(5000)), make(memory)
+    assert np.shares_memory(c.value, memory)
+    loss = (x * c).sum()
+    memory[:] = 100.0
+    with pytest.raises(StaleValueError):
+        loss.backward()
+
+
+class Own(np.ndarray):
+    """An array of a class of the user's."""
+
+
+class Column:
+    """What keeps an array, as a Series of pandas does."""
+
+    def __init__(self, *numbers):
+        self.numbers = np.array(numbers)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numbers
+
+
+PLACES = {  # places in an array of n elements, and how they become others
+    "array": (lambda n: np.array([1, 2]), lambda i: i.__setitem__(slice(None), [3, 4])),
+    "class of the user's": (lambda n: np.array([1, 2]).view(Own), lambda i: i.__setitem__(slice(None), [3, 4])),
+    "masked": (lambda n: np.ma.array([1, 2]), lambda i: i.__setitem__(slice(None), [3, 4])),
+    "column": (lambda n: Column(1, 2), lambda i: i.numbers.__setitem__(slice(None), [3, 4])),
+    "list": (lambda n: [1, 2], lambda i: i.__setitem__(slice(None), [3, 4])),
+    "tuple": (lambda n: (np.array([1, 2]).view(Own),), lambda i: i[0].__setitem__(slice(None), [3, 4])),
+    "truth": (lambda n: np.arange(n) % 5 == 1, lambda i: i.__setitem__(slice(None), ~i)),
+}
+USES = {
+    "x[i]": lambda y, i: y[i] * 3.0,
+    "take": lambda y, i: np.take(y, np.ravel(i)),
+    "x[i] = v": lambda y, i: y.__setitem__(i, 7.0),
+    "x[i] = node": lambda y, i: y.__setitem__(i, y[0] * 3.0),
+    "x[i] *= node": lambda y, i: y.__setitem__(i, y[i] * y[0]),
+    "add.at": lambda y, i: np.add.at(y, i, y[0]),
+    "copyto": lambda y, i: np.copyto(y, y[::-1] * 3.0, where=np.isin(np.arange(y.size), i)),
+}
+
+
+@pytest.mark.parametrize("n", [5, 5000])
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("kind", PLACES)
+def test_places_that_become_others_before_the_pass(kind, use, n):
+    """They were copied, or, if they are large, it is noticed."""
+    make, change = PLACES[kind]
+    grads = []
+    for changes in (False, True):
+        x, i = af.Variable(np.arange(1.0, n + 1.0)), make(n)
+        y = x * 2.0
+        used = USES[use](y, i)
+        loss = np.sum((y if used is None else used) * 1.0)
+        if changes:
+            change(i)
+        try:
+            loss.backward()
+        except StaleValueError:
+            assert changes
+            assert n == 5000
+            return
+        grads.append(x.grad)
+    np.testing.assert_array_equal(*grads)
+
+
+@pytest.mark.parametrize("parts", [("imag", "real"), ("real", "imag"), ("imag",)])
+@pytest.mark.parametrize("read", ["real", "imag"])
+def test_a_write_into_one_half_of_the_memory_forgets_no_write_into_the_other(parts, read):
+    z = af.Variable(np.array([1.0 + 2.0j, 3.0 + 4.0j]))
+    part = getattr(z, read)
+    loss = np.sum(part * part)
+    with af.no_grad():
+        for name in parts:
+            half = getattr(z, name)
+            half[...] = 7.0
+    if read in parts:
+        with pytest.raises(StaleValueError):
+            loss.backward()
+    else:
+        loss.backward()
+
+
+Pair = collections.namedtuple("Pair", "first second")
+OPTIONS = {  # options of a user's primitive, where their factor is, and how it becomes another one
+    "dict": (lambda a: {"a": a}, lambda k: k["a"]),
+    "dict in a list": (lambda a: [{"a": a}], lambda k: k[0]["a"]),
+    "list": (lambda a: [a, "text"], lambda k: k[0]),
+    "tuple": (lambda a: (a, None), lambda k: k[0]),
+    "namedtuple": (lambda a: Pair(a, 2), lambda k: k.first),
+    "array": (lambda a: a, lambda k: k),
+    "class of the user's": (lambda a: a.view(Own), lambda k: k),
+}
+
+
+@pytest.mark.parametrize("n", [1, 5000])
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_options_of_a_primitive_that_change_before_the_pass(kind, n):
+    make, factor_in = OPTIONS[kind]
+    primitive = af.primitive(lambda x, k: x * factor_in(k))
+    primitive.defvjp(x=lambda g, k: g * factor_in(k))
+    x, option = af.Variable(np.ones(n)), make(np.full(n, 2.0))
+    y = primitive(x, option)
+    factor_in(option)[...] = 5.0
+    try:
+        y.backward(np.ones(n))
+    except StaleValueError:
+        assert n == 5000
+    else:
+        np.testing.assert_array_equal(x.grad, np.full(n, 2.0))
+
+
+def test_an_option_that_is_replaced_in_its_dict_before_the_pass():
+    primitive = af.primitive(lambda x, k: x * k["rate"])
+    primitive.defvjp(x=lambda g, k: g * k["rate"])
+    x, settings = af.Variable(1.0), {"rate": 2.0}
+    y = primitive(x, settings)
+    settings["rate"] = 5.0
+    y.backward()
+    assert x.grad == 2.0
+
+
+def test_a_primitive_gets_objects_of_other_classes_as_they_are():
+    column = Column(2.0, 3.0)
+    primitive = af.primitive(lambda x, k: x * k.numbers)
+    primitive.defvjp(x=lambda g, k: g * k.numbers)
+    x = af.Variable(np.ones(2))
+    primitive(x, column).backward(np.ones(2))
+    np.testing.assert_array_equal(x.grad, [2.0, 3.0])

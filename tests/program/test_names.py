@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -562,3 +563,101 @@ def test_a_module_in_a_variable_is_no_operand():
     program = Naming(ancestors(node.grad_fn))
     assert "xp" not in [program.name(x) for x in ancestors(node.grad_fn)]
     assert (program.name(v), program.name(u)) == ("v", "u")
+
+
+def rows_of(x):
+    return [row * row for row in x * 2.0][-1]
+
+
+def elements_of(x):
+    for first, second in x * 2.0:
+        last = first * second
+    return last
+
+
+def turns_of(x):
+    for row in np.exp(x):
+        last = row * row
+    return last
+
+
+@pytest.mark.parametrize("loop", [rows_of, elements_of, turns_of])
+def test_what_a_loop_goes_through_has_not_the_name_of_its_variable(loop):
+    everything = list(ancestors(loop(af.Variable(np.ones((2, 2)), name="x")).grad_fn))
+    program = Naming(everything)
+    whole = [program.name(r) for r in everything if r.parents and r.rule.name in ("multiply", "exp") and r.shape[1:]]
+    assert whole == [None]
+    assert not {"first", "second", "first₁", "second₁"} & {program.name(r) for r in everything if r.shape == (2,)}
+
+
+def test_dots_in_keys_are_no_attributes():
+    params = {}
+    params["fc1.weight"] = af.Variable(1.0)
+    params["fc2.weight"] = af.Variable(2.0)
+    rates = {0.5: af.Variable(3.0)}
+    y = params["fc1.weight"] * params["fc2.weight"] * rates[0.5]
+    names = {program_name(x, y) for x in ancestors(y.grad_fn) if not x.parents}
+    assert names == {'params["fc1.weight"]', 'params["fc2.weight"]', "rates[0.5]"}
+
+
+def leaves(*values):
+    """Without names where they are made: only those who use them name them."""
+    yield from map(af.Variable, values)
+
+
+def test_a_list_of_numbers_is_one_operand():
+    (vector,), factor = leaves(np.ones(2)), 2.0
+    y = np.dot([1.0, factor], vector)
+    assert program_name(vector, y) == "vector"
+    *row, more = leaves(1.0, 2.0, 3.0)
+    z = np.stack([*row, more])
+    assert [program_name(x, z) for x in (*row, more)] == [None, None, None]
+    z = np.stack([row[1], more])
+    assert [program_name(x, z) for x in (row[1], more)] == ["row[1]", "more"]
+
+
+def test_a_module_that_another_cell_has_imported_is_no_operand(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys.modules["__main__"], "numpy_elsewhere", np, raising=False)
+    file = tmp_path / "cell.py"
+    file.write_text("y = numpy_elsewhere.sum(vector)\n")
+    names = {"numpy_elsewhere": np, "vector": [*leaves(np.ones(2))][0]}  # noqa: RUF015
+    exec(compile(file.read_text(), file, "exec"), names)
+    assert program_name(names["vector"], names["y"]) == "vector"
+
+
+def test_a_write_shows_all_of_its_place():
+    y, k = af.Variable(np.ones(3)) * 1.0, np.array([0, 1, 1])
+    y[k == 0] = y[2] * 1000.0
+    y[k <= 1] -= 0.5
+    y[k != 5] = y[0] = 2.0
+    records = sorted([r for r in ancestors(y.grad_fn) if r.parents], key=lambda r: r.number)
+    shown = dict.fromkeys([Naming(records).write(r) for r in records])
+    assert [*shown] == ["", "y[k == 0] = …", "y[k <= 1] −= 0.5", "y[k != 5] = 2.0", "y[0] = 2.0"]
+
+
+def test_comments_are_no_part_of_an_expression():
+    x = af.Variable(2.0, name="x")
+    y = (x  # the "input"
+         * 3.0)  # fmt: skip
+    z = np.where(True, y, {"#": 1.0}["#"]  # a key, and a comment
+                 ) \
+        * 2.0  # fmt: skip
+    assert Naming([y.grad_fn]).place(y.grad_fn).text == "x * 3.0"
+    assert "".join(Naming([z.grad_fn]).place(z.grad_fn).text.split()) == 'np.where(True,y,{"#":1.0}["#"])*2.0'
+
+
+class Half:
+    def forward(self, first, second=1.0):
+        return first * 0.5
+
+
+def test_an_object_that_a_method_is_given_is_no_argument():
+    half, (inner,) = Half(), leaves(2.0)
+    y = Half.forward(half, inner)
+    assert program_name(inner, y) in ("inner", "first")
+
+
+def test_an_operand_with_a_keyword_has_not_the_name_of_another():
+    value, weight = leaves(np.ones(3), np.arange(3.0))
+    y = np.average(value, weights=weight)
+    assert program_name(weight, y) in (None, "weight")

@@ -203,6 +203,50 @@ def test_no_frame_is_kept_alive():
     assert y.grad_fn.place.owner is not None
 
 
+class Keeping:
+    """Methods that ask for their variables, as many a class does for its settings."""
+
+    def __init__(self, size=3, rate=0.5):
+        self.given = locals()
+        self.given.pop("self")
+        self.w = af.Variable(np.ones(size))
+
+    def call(self, x):
+        given = vars()
+        y = x * self.w
+        return sorted(given), y
+
+    def run(self, x):
+        exec("power = 3.0")
+        return x * self.w * eval("power")
+
+
+def test_the_variables_of_a_program_stay_as_they_are():
+    """Up to Python 3.12 ``locals()`` is a dict that the frame keeps, and ``f_locals`` the same one."""
+    one, x = Keeping(), af.Variable(1.0)
+    assert sorted(one.given) == ["rate", "size"]
+    assert {"self", "x"} <= set(one.call(x)[0])
+    np.testing.assert_array_equal(one.run(x), np.full(3, 3.0))
+
+
+def who_is_alive_after_a_step():
+    """A function without assertions: those of pytest ask for ``locals()``."""
+    w = af.Variable(np.ones(3), name="w")
+    optimiser = af.optim.SGD([w], lr=0.1)
+    big = {0.0}
+    ref = weakref.ref(big)
+    np.sum(w * w).backward()
+    optimiser.step()
+    y = w * 2.0
+    str(y.graph())
+    del big
+    return ref()
+
+
+def test_who_looks_at_the_variables_of_a_frame_keeps_none_alive():
+    assert who_is_alive_after_a_step() is None
+
+
 def test_nothing_is_a_cycle():
     while gc.collect():  # what a finalizer of other tests' objects lets go is found by the next collection
         pass
@@ -335,6 +379,18 @@ def test_text_that_is_not_what_ran(tmp_path):
     linecache.checkcache(str(file))
     record = namespace["f"](af.Variable(2.0)).grad_fn
     assert find(record.place.code, record.last) is None
+    assert Naming([record]).name(record) is None
+
+
+def test_text_in_which_only_a_variable_has_another_name(tmp_path):
+    file = tmp_path / "program.py"
+    text = "def f(x):\n    y = x * 2.0\n    return y\n"
+    file.write_text(text)
+    namespace = {}
+    exec(compile(text, str(file), "exec"), namespace)
+    file.write_text(text.replace("y", "z"))
+    linecache.checkcache(str(file))
+    record = namespace["f"](af.Variable(2.0)).grad_fn
     assert Naming([record]).name(record) is None
 
 

@@ -432,3 +432,21 @@ def test_drawing_a_function_adds_no_call_of_ours():
         while place is not None:
             assert not place.code.co_filename.startswith(OWN), place.code
             place = place.parent
+
+
+class Growing:
+    def __init__(self):
+        self.rate = af.Variable(2.0)
+
+    def run(self, x, n):
+        for _ in range(n):
+            x = x * self.rate
+        return x, n
+
+
+def test_a_watched_method_keeps_its_variables():
+    """On Python 3.11 what a tracer leaves in ``f_locals`` becomes the variables."""
+    growing = Growing()
+    with af.trace():
+        y, n = growing.run(af.Variable(1.0), 3)
+    assert (float(y), n) == (8.0, 3)

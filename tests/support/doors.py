@@ -180,6 +180,9 @@ DOORS: dict[str, dict[str, Callable[[Any], Any]]] = {
     },
     "Methods of plain arrays": {
         "plain @ y, np.dot(plain, y)": lambda y: np.arange(3.0) @ y,
+        "memmap @ y": lambda y: np.arange(3.0).view(np.memmap) @ y,
+        "np.dot(memmap, y)": lambda y: np.dot(np.arange(3.0).view(np.memmap), y),
+        "np.outer(memmap, y)": lambda y: np.outer(np.arange(3.0).view(np.memmap), y),
         "plain.dot(y)": lambda y: np.arange(3.0).dot(y),
         "index.choose([y[0], y[1]])": lambda y: np.array([0, 1]).choose([y[0], y[1]]),
         "plain[0] = y[0]": written(lambda a, y: operator.setitem(a, 0, y[0])),

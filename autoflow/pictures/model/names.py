@@ -37,7 +37,7 @@ from ...base.groups import grouped
 from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from ...program.names import Naming
-from ...program.places import is_passed
+from ...program.places import is_passed, variables_of
 from .data import number, pythons
 from .style import clean, clip
 
@@ -193,7 +193,7 @@ def variables() -> dict[int, str]:
     spaces: list[Any] = []
     frame: Any = sys._getframe(1)
     while frame is not None:
-        spaces += [] if is_passed(frame) else [frame.f_locals]
+        spaces += [] if is_passed(frame) else [variables_of(frame)]
         frame = frame.f_back
     found: dict[int, str] = {}
     for space in [*([] if shell is None else [shell.user_ns]), *reversed(spaces)]:
