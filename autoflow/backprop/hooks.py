@@ -25,9 +25,7 @@ from ..nodes.nodes import (
     VariableRole,
     constant_from,
     current_record,
-    gradient_target,
-    operation_from,
-    read_only,
+    unwritable,
     value_of,
 )  # fmt: skip
 from ..nodes.records import Record, extend, holder_name
@@ -172,7 +170,7 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
     number = isinstance(g, np.generic)
     g = cast_gradient(np.asarray(g) if number else g, holder.dtype)
     for hook in hooks:
-        new = hook(view_for_hook(g))
+        new = hook(unwritable(g))
         if new is None:
             continue
         check_numbers(new, holder.dtype, f"what a hook of {holder_name(holder)} returned", "the gradient")
@@ -187,12 +185,3 @@ def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> A
             )
         g = cast_gradient(new, holder.dtype)
     return g[()] if number and type(g) is np.ndarray else g
-
-
-def view_for_hook(g: Any) -> Any:
-    """A read-only view of ``g`` for hooks."""
-    value = value_of(g)
-    value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag
-    if not isinstance(g, NodeRole):
-        return value
-    return constant_from(value, g.family) if (record := gradient_target(g)) is None else operation_from(value, record)

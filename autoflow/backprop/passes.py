@@ -138,12 +138,13 @@ def set_gradients(
 def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     """The holders, and the new gradient of each: Variables accumulate theirs."""
     holders, new = [], []  # filled by hand: zip(*pairs) takes twice as long
+    owners: set[int] = set()
     for holder, g in pairs:
         if type(holder) is not Record:
             old = getattr(holder, "_raw_grad", None)
             old = getattr(holder, "_shown_grad", None) if old is None else old
             if isinstance(g, NodeRole) or isinstance(old, NodeRole):
-                g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype)
+                g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype, owners)
             elif old is not None:
                 g = add_gradients(old, g)
         holders.append(holder)
@@ -151,9 +152,9 @@ def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     return holders, new
 
 
-def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
+def add_nodes(old: Any, g: Any, dtype: Any, owners: set[int]) -> Any:
     """The same in a pass with ``create_graph``: the sum is part of the graph, whatever the mode."""
-    return cast_gradient(g if old is None else add_gradients(old, g), dtype)
+    return versions.apart(cast_gradient(g if old is None else add_gradients(old, g), dtype), owners)
 
 
 def start_of_pass(root: Any) -> Any:

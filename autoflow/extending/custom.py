@@ -27,12 +27,12 @@ from ..base.modes import modes
 from ..forward import operators
 from ..forward.recording import FORWARD
 from ..nodes.grads import check_numbers
-from ..nodes.nodes import Node, read_only, value_of
+from ..nodes.nodes import Node, read_only, unwritable, value_of
 from ..rules import RULES
 from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
-from ..table.vjps import place_of, vjp_by_position
+from ..table.vjps import in_kind_of, place_of, vjp_by_position
 from .joint import call_on_numbers, check_history, check_numbers_read, own_result
 
 Derivative = Callable[..., Any]
@@ -177,7 +177,10 @@ def _register(
     row.label, row.domain, row.examples = label or function.__name__, domain, examples
     row.latex = latex or rf"\operatorname{{{function.__name__}}}\left({operands}\right)"
     old = RULES.setdefault(function, row)
-    if old is not row:  # in many closures already: let the old row become the new one
+    if function in OWN and not isinstance(function, np.ufunc) and old.names != row.names:
+        row.tick = lambda: old.tick()
+        RULES[function] = row  # what was recorded keeps the old one, in whose order its operands stand
+    elif old is not row:  # in many closures already: let the old row become the new one
         _become(old, row)
     OWN.add(function)
     if function in FORWARD:
@@ -323,12 +326,14 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
     of, like = (k, row.names[k]) if of is None else (of, "the result")
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
-        sent, shape = vjp(g, saved), np.shape(saved[of]) if not hasattr(saved[of], "shape") else saved[of].shape
+        given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
+        sent, shape = vjp(unwritable(g), tuple(given)), np.shape(saved[of])
+        dtype = getattr(saved[of], "dtype", g.dtype)
         if g.dtype.kind != "c":  # else a real argument is sent the real part
-            dtype = getattr(saved[of], "dtype", g.dtype)
             check_numbers(sent, dtype, f"the derivative of {row.name} by {row.names[k]}", like)
         if not hasattr(sent, "dtype"):
             sent = np.asarray(sent, g.dtype)
+        sent = in_kind_of(dtype, sent)
         if sent.shape != shape:
             raise GradientShapeError(
                 f"the derivative of {row.name} by {row.names[k]} returned shape {sent.shape}, but {like} has "

@@ -22,7 +22,7 @@ from ..base.errors import GradientShapeError, lost
 from ..base.modes import modes
 from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
-from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
+from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, unwritable, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..table.table import Rule
@@ -46,9 +46,9 @@ class Context:
         """Keep these for backward: arguments, results, intermediate arrays. None stays None.
 
         Arguments and results are kept by the graph, which notices if they are overwritten; in a backward pass that
-        is differentiated again they come back as nodes. How an intermediate array depends on the arguments is not
-        known, so that is a LostGradientError there, also for an array in an attribute of ``ctx``: save the arguments
-        instead, and compute it again in backward.
+        is differentiated again they come back as nodes. The same holds in attributes of ``ctx``. How an intermediate
+        array depends on the arguments is not known, so that is a LostGradientError there: save the arguments instead,
+        and compute it again in backward.
         """
         self._saved.extend(arrays)
 
@@ -79,7 +79,8 @@ class Function:
 
     ``forward(ctx, *args, **options)`` gets plain arrays (a node's are read-only) and returns an array or a tuple of
     arrays. ``backward(ctx, *grads)`` gets dL/d(result) for each result, None for those that were not used, and
-    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out).
+    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out). What it
+    gets is read-only, too.
     Written with NumPy functions, it can be differentiated again.
 
     Raises GradientShapeError if backward returns the wrong number of gradients, or one of a wrong shape.
@@ -139,6 +140,15 @@ class Function:
         )  # fmt: skip
 
 
+class Place:
+    """Stands in ``ctx`` for an argument or a result of forward, which the record keeps: it notices writes into them."""
+
+    __slots__ = ("is_result", "k")
+
+    def __init__(self, is_result: bool, k: int) -> None:
+        self.is_result, self.k = is_result, k
+
+
 class Application:
     """One application of a Function: everything that its record knows besides the arrays."""
 
@@ -148,15 +158,29 @@ class Application:
         """``plain``: the arguments as forward got them; ``answers``: what it returned."""
         self.cls, self.ctx, self.names, self.nresults, self.several = cls, ctx, names, len(answers), several
         self.places = [k for k, x in enumerate(inputs) if isinstance(x, NodeRole) or type(x) in NODE_TYPES]
-        operands = [plain[k] for k in self.places]
-        self.tags: list[tuple[str, int]] = []  # of each saved array: which operand it is, or which result
-        for k, x in enumerate(ctx._saved):
-            found = [("operand", i) for i, y in enumerate(operands) if x is y and x is not None]
-            found += [("result", j) for j, y in enumerate(answers) if x is y and x is not None]
-            self.tags.append(found[0] if found else ("", k))
-            if found:
-                ctx._saved[k] = None  # the record keeps it
-        self.outs = sorted({j for kind, j in self.tags if kind == "result"})
+        known = [(plain[k], Place(False, i)) for i, k in enumerate(self.places)]
+        known += [(z, Place(True, j)) for j, z in enumerate(answers)]
+        self.changed: list[str] = []  # attributes in which there are places
+        found: list[Place] = []
+
+        def keep(x: Any) -> Any:
+            """The place of an argument or a result; of what lies in their memory, a copy."""
+            if place := next((place for y, place in known if y is x), None):
+                found.append(place)
+                return place
+            own = type(x) not in NODE_TYPES or any([x is c for c in ctx._constants])
+            shares = not own and any([type(y) is type(x) and np.may_share_memory(x, y) for y, _ in known])
+            return x.copy() if shares else x
+
+        ctx._saved = [keep(x) for x in ctx._saved]
+        for name, value in vars(ctx).items():
+            leaves = [] if name[0] == "_" else pytree.tree_leaves(value)
+            kept = [keep(x) if type(x) in NODE_TYPES else x for x in leaves]
+            if any([x is not y for x, y in zip(leaves, kept, strict=True)]):
+                setattr(ctx, name, pytree.tree_unflatten(value, kept))
+                self.changed.append(name)
+        self.operands = sorted({place.k for place in found if not place.is_result})
+        self.outs = sorted({place.k for place in found if place.is_result})
         needs = ctx.needs_input_grad
         self.constants = [*ctx._constants, *[x for x, needed in zip(plain, needs, strict=True) if not needed]]
 
@@ -164,7 +188,7 @@ class Application:
         """The row for this class and the saved arrays; all rows of a class are counted together."""
         operands = [self.names[k] for k in self.places]
         n, cls, several = len(operands), self.cls, self.several
-        needs = sorted({i for kind, i in self.tags if kind == "operand"})
+        needs = [*self.operands]
         needs += [n + 1 + i for i in range(len(self.outs))] if several else [-1] * len(self.outs)
         key = tuple(operands), tuple(needs), several
         rows = ROWS_OF.setdefault(cls, {})
@@ -194,36 +218,29 @@ class Application:
     def sent(self, grads: Sequence[Any], saved: Sequence[Any], record: Record) -> list[Any]:
         """The gradients that the user's backward returns for these gradients of the results."""
         ctx = copy.copy(self.ctx)  # passes may run at the same time
-        if modes().recording:
-            vars(ctx).update(self.attributes(record))
-        ctx._saved = [self.saved(k, saved) for k in range(len(self.tags))]
-        answer = self.cls.backward(ctx, *[np.asarray(g) if isinstance(g, np.generic) else g for g in grads])
-        return self.check_answer(answer, record)
+        for name in [k for k in vars(ctx) if k[0] != "_"] if modes().recording else self.changed:
+            find = functools.partial(self.find, f"ctx.{name}", saved)
+            setattr(ctx, name, pytree.tree_map(find, getattr(ctx, name)))
+        ctx._saved = [self.find("a saved array", saved, x) for x in ctx._saved]
+        grads = [unwritable(np.asarray(g) if isinstance(g, np.generic) else g) for g in grads]
+        return self.check_answer(self.cls.backward(ctx, *grads), record)
 
-    def saved(self, k: int, saved: Sequence[Any]) -> Any:
-        """The k-th saved array; as a node if the pass is recorded."""
-        kind, i = self.tags[k]
+    def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
+        """What ``ctx`` kept, as backward gets it: what is at a place; in a recorded pass as a node."""
         record, again = saved[-1], modes().recording
-        if kind == "operand":
-            x = saved[i]
-        elif kind == "":
-            x = self.ctx._saved[k]
-            return self.as_node("a saved array", record, x) if again else x
-        elif self.several:
-            x = saved[len(self.places) + 1 + self.outs.index(i)]
-            return joint.result_in_pass(record, i, x) if again and x.dtype.kind in "fc" else x
-        else:
-            x = saved[-2]
-        return np.asarray(x) if isinstance(x, np.generic) else x
-
-    def attributes(self, record: Record) -> dict[str, Any]:
-        """Those of ``ctx`` for a recorded pass: an array that forward made may depend on the arguments."""
-
-        made = {k: x for k, x in vars(self.ctx).items() if not k.startswith("_")}
-        return {k: pytree.tree_map(functools.partial(self.as_node, f"ctx.{k}", record), x) for k, x in made.items()}
+        if not isinstance(x, Place):
+            return self.as_node(name, record, x) if again else x
+        k = -2 if x.is_result else x.k
+        if x.is_result and self.several:
+            k = len(self.places) + 1 + self.outs.index(x.k)
+            if again and saved[k].dtype.kind in "fc":
+                return joint.result_in_pass(record, x.k, saved[k])
+        value = np.asarray(saved[k]) if isinstance(saved[k], np.generic) else saved[k]
+        return read_only(value) if type(value) is np.ndarray else value
 
     def as_node(self, name: str, record: Record, x: Any) -> Any:
-        """An array that forward made, for a recorded pass; anything else as it is."""
+        """An array that forward made, which may depend on the arguments, for a recorded pass; anything else as it
+        is."""
         is_array = (type(x) in NODE_TYPES or isinstance(x, np.generic)) and x.dtype.kind in "fc"
         return joint.made_by_forward(record, x, name) if is_array and not any([x is c for c in self.constants]) else x
 
@@ -297,7 +314,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     def send(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
-        return f(g)
+        return f(unwritable(g))
 
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=send)
 

@@ -23,7 +23,7 @@ from ..nodes.nodes import NodeRole, constant_from, memory_of, read_only, value_o
 from ..rules import RULES
 from ..rules.variants import METHODS, VARIANTS, along_axes, chosen
 from ..table.outside import ALLOCATORS, WRITERS, advice, is_plain, public_name
-from ..table.shapes import as_array, as_dtype, has_gradient, name_out
+from ..table.shapes import NOT_GIVEN, as_array, as_dtype, has_gradient, name_out
 from ..table.table import COMPOSED, LISTS
 from .closures import HOOKS, is_anothers
 from .recording import FORWARD, apply, orphan_numbers
@@ -32,15 +32,17 @@ SHARING = (np.may_share_memory, np.shares_memory)
 AXES = ("axes", "axis", "keepdims")  # keywords of products
 
 
-def array_ufunc(self: Any, ufunc: Any, method: str, x: Any, y: Any = None, /, *rest: Any, **options: Any) -> Any:
+def array_ufunc(
+    self: Any, ufunc: Any, method: str, x: Any, y: Any = NOT_GIVEN, /, *rest: Any, **options: Any
+) -> Any:  # fmt: skip
     """``np.exp(x)``, ``np.add(2.0, x)``, ``plain += x``, ``np.add.reduce(x)``."""
     # Positional parameters instead of *inputs save 0.1 µs, the quick closures another 0.5 over apply().
     try:
         if method == "__call__" and not options and not rest and (forward := FORWARD.get(ufunc)):
-            return forward(x) if y is None else forward(x, y)
-        return recorded_ufunc(self, ufunc, method, (x, *rest) if y is None else (x, y, *rest), options)
+            return forward(x) if y is NOT_GIVEN else forward(x, y)
+        return recorded_ufunc(self, ufunc, method, (x, *rest) if y is NOT_GIVEN else (x, y, *rest), options)
     except (NoRuleError, DataError, LostGradientError) as error:
-        inputs = (x, *rest) if y is None else (x, y, *rest)
+        inputs = (x, *rest) if y is NOT_GIVEN else (x, y, *rest)
         return numbers_unless_lost(error, self, getattr(ufunc, method), inputs, options)
 
 

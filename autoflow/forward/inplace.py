@@ -39,6 +39,7 @@ from ..base.errors import InPlaceError, LostGradientError, NoRuleError, lost
 from ..base.modes import LEFT, modes
 from ..nodes import versions
 from ..nodes.coercion import WHY, plain_array
+from ..nodes.cuts import note_cut
 from ..nodes.nodes import (
     NodeRole,
     VariableRole,
@@ -96,26 +97,25 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
     flowing = tuple([p is not None for p in parents])
-    if not (is_recorded and True in flowing) and (
+    is_whole = memory_of_x.dtype.kind not in "fc"  # rounded numbers, which have no derivative
+    if (is_whole or not (is_recorded and True in flowing)) and (
         old is None or (is_recorded and parents[0] is None)
     ):  # numbers into a Constant, or no_grad
         recording.call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
         if old is not None:
             become_constant(x)
+        elif is_whole:
+            note_cut(x, parents, constants.values())
         return x
     if not is_recorded:
         raise InPlaceError(
             f"{x.name} has a history, and under no_grad the write would not be in it. Write while recording, or into "
             f"x.detach().copy()."
         )
-    fingerprints: list[Any] = []
-    kept = keep_values(rule, values, flowing, memory_of_x)
-    for k in range(n, len(kept)):
-        if isinstance(kept[k], recording.MAY_CHANGE) or type(kept[k]) in NODE_TYPES:
-            kept[k] = recording.protect_operand(kept[k], True, fingerprints)
+    kept, marks = keep_values(rule, values, flowing, memory_of_x)
     save_overwritten_values(x, old, parents)
     record = new_record(rule, tuple(parents), (*kept, memory_of_x),
-                        Extras(constants, fingerprints, line=versions.caller(), scope=modes().scope))  # fmt: skip
+                        Extras(constants, marks, line=versions.caller(), scope=modes().scope))  # fmt: skip
     recording.call_explained(write_noted, (memory_of_x, region, run, values, x, record), rule, inputs)
     switches = modes()
     if switches.shadow and type(x.base) in NODE_TYPES and not np.may_share_memory(x.base, memory_of_x):
@@ -127,13 +127,17 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     return x
 
 
-def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array) -> list[Any]:
-    """The operands and options as the record keeps them: copies of what derivatives read and the write may change.
+def keep_values(
+    rule: Rule, values: list[Any], flowing: tuple[bool, ...], written: Array
+) -> tuple[list[Any], list[Any]]:
+    """The operands and options as the record keeps them: copies of what derivatives read and the write, or the user,
+    may change; and the fingerprints of index arrays that are too large to be copied.
 
     flowing : the operands to which gradients flow.
     """
     needed = rule.must_save(flowing)
     kept = list(values)
+    marks: list[Any] = []
     for k, v in enumerate(values[: rule.operands]):
         if type(v) in NODE_TYPES:
             overlaps = np.may_share_memory(v, written)
@@ -141,7 +145,10 @@ def keep_values(rule: Rule, values: list[Any], flowing: tuple[bool, ...], writte
                 kept[k] = v.copy()
             elif k not in needed and (overlaps or v.size > modes().keep):
                 kept[k] = versions.FreedArray(v)
-    return kept
+    for k, v in enumerate(values[rule.operands :], rule.operands):
+        if isinstance(v, recording.MAY_CHANGE) or type(v) in NODE_TYPES:
+            kept[k] = recording.protect_operand(v, True, marks)
+    return kept, marks
 
 
 def written_region(memory_of_x: Array, place: Any) -> Array:
@@ -357,13 +364,21 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     store(node(dst, "copyto"), src, None, (), {"casting": casting})
 
 
+def is_number(x: Any) -> bool:
+    """Would this 0-d node be a number in NumPy? A view of an array, such as ``a[0, ...]``, is an array there."""
+    base = x
+    while not base.shape and (view := getattr(base, "_view", None)) is not None:
+        base = view[1]
+    return not isinstance(x, VariableRole) and not (base.shape and is_numpys(x))
+
+
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    """``x += y``. 0-d nodes are rebound, as Python rebinds numbers; others are written into."""
+    """``x += y``. Numbers are rebound, as in Python; arrays are written into."""
     rule = RULES[ufunc]
     forward = recording.FORWARD.get(ufunc) or (lambda x, y: recording.apply(rule, (x, y)))
 
     def inplace(x: Any, y: Any) -> Any:
-        if not x.shape and not isinstance(x, VariableRole):
+        if not x.shape and is_number(x):
             return forward(x, y)
         if getattr(type(y), "__array_ufunc__", NUMPYS_HOOK) not in HOOKS and is_anothers(
             ufunc, (type(y),), (x, y), True
@@ -420,19 +435,24 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     write_places(x, np.take(np.arange(x.size), i if i.size else i.astype(int), mode=mode), v)
 
 
+def where_true(mask: Any, x: Any, name: str) -> Array:
+    """The places at which the mask of ``np.place`` or ``np.putmask`` holds."""
+    if (mask := plain_places(mask)).size != x.size:
+        raise ValueError(f"{name}: mask and data must be the same size")
+    return np.flatnonzero(mask)
+
+
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The elements at which the mask holds, one after the other."""
-    x, mask = node(arr, "place"), plain_places(mask).astype(bool)
-    if mask.size != x.size:
-        raise ValueError("place: mask and data must be the same size")
-    if not np.size(value_of(vals)) and mask.any():
+    places = where_true(mask, x := node(arr, "place"), "place")
+    if not np.size(value_of(vals)) and places.size:
         raise ValueError("Cannot insert from an empty array!")
-    write_places(x, np.flatnonzero(mask), vals)
+    write_places(x, places, vals)
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """The elements at which the mask holds; each takes the value at its own place."""
-    x, places = node(a, "putmask"), np.flatnonzero(plain_places(mask))
+    places = where_true(mask, x := node(a, "putmask"), "putmask")
     if places.size and np.size(value_of(values)):
         write_places(x, places, repeat_values(together(x, values)[1], x.size)[places])
 

@@ -65,14 +65,15 @@ def autocast(dtype: Any = np.float16, *, enabled: bool = True) -> switched:
 
 def target(rule: Rule, operands: Iterable[Any]) -> Any:
     """The dtype to which an operation's float operands are cast under autocast; None if it takes them unchanged."""
-    goal = modes().autocast if rule.name in LOW else SINGLE if rule.name in FULL else None
+    known = type(rule) is Rule  # not a user's function of the same name
+    goal = modes().autocast if known and rule.name in LOW else SINGLE if known and rule.name in FULL else None
     if goal is not None:
         for x in operands:
             if type(x) in NUMBERS and not isinstance(x, np.generic):
                 continue  # Python's numbers take the dtype of what they meet
             dtype = getattr(x, "dtype", None)
-            if dtype is not None and dtype.kind in "fc" and dtype not in (HALF, SINGLE):
-                return None
+            if dtype is not None and dtype.kind in "fciub" and np.promote_types(dtype, HALF) not in (HALF, SINGLE):
+                return None  # with int32 or int64 the result is float64, too
     return goal
 
 

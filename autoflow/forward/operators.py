@@ -5,6 +5,7 @@ What they do is in the closures of ``closures.py``; ``inplace.py`` has what ``x 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -20,9 +21,9 @@ from .recording import FORWARD, apply
 Booleans: TypeAlias = "np.ndarray[tuple[Any, ...], np.dtype[np.bool]]"
 
 
-def comparison(ufunc: Any) -> Callable[[Any, Any], Any]:
-    """``x < y``: a plain array of booleans."""
-    return lambda x, y: (ufunc if x.size < FROM else partial(in_blocks, ufunc))(value_of(x), value_of(y))
+def comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``x < y``: a plain array of booleans. Python's operator also knows what to do with a text."""
+    return lambda x, y: (compare if x.size < FROM else partial(in_blocks, compare))(value_of(x), value_of(y))
 
 
 def both_ways(function: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -107,8 +108,8 @@ class Operators:
         __itruediv__, __ifloordiv__ = map(in_place, (np.divide, np.floor_divide))
         __imod__, __ipow__, __imatmul__ = map(in_place, (np.remainder, np.power, np.matmul))
 
-        __lt__, __le__, __gt__, __ge__ = map(comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
-        __eq__, __ne__ = map(comparison, (np.equal, np.not_equal))
+        __lt__, __le__, __gt__, __ge__ = map(comparison, (operator.lt, operator.le, operator.gt, operator.ge))
+        __eq__, __ne__ = map(comparison, (operator.eq, operator.ne))
     # fmt: on
 
     def __divmod__(self, other: Any) -> tuple[Node, Node]:

@@ -45,6 +45,7 @@ from ..nodes.records import Extras, Record, extend
 from ..nodes.versions import NEW, FreedArray, view_link
 from ..program.places import Activation, enter, getframe
 from ..table.blocks import FROM, in_blocks
+from ..table.indexing import getitem
 from ..table.shapes import Array, join_list
 from ..table.table import Rule
 
@@ -178,7 +179,8 @@ def plain_option(option: Any, rule: Rule | None = None, k: int = 0, is_place: bo
     if is_numpys and (type(option) in (tuple, list) or hasattr(option, "__array__")):
         option = plain_arrays(option)
     if isinstance(option, (np.ndarray, np.integer)) and not option.ndim and option.dtype.kind in "iu":
-        return int(option)  # of Python: -k and k - 1 fit, also if it was unsigned
+        is_copy = type(option) is np.ndarray and rule is not None and rule.function is getitem  # x[int] is a view
+        return option if is_copy else int(option)  # of Python: -k and k - 1 fit, also if it was unsigned
     return option
 
 

@@ -187,7 +187,8 @@ def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], 
     while True:
         record._name = getattr(before or x, "_name", None)
         view = getattr(x, "_view", None)
-        kind = x.family.View if view else x.family.Operation if isinstance(x, ConstantRole) else type(x)
+        is_view = view is not None or hasattr(x, "_lent")  # what is lent may change unseen, as small views
+        kind = x.family.View if is_view else x.family.Operation if isinstance(x, ConstantRole) else type(x)
         changes += [(x, "_record", record), (x, "_operand", x._value), (x, "__class__", kind)]
         if view is None:
             return changes, made

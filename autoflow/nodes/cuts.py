@@ -133,7 +133,9 @@ def shown_operand(record: Any, k: int) -> str:
     """An operand of a record as the program names it; empty if it does not."""
     from ..program.names import Naming
 
-    return (Naming([record]).operand_text(record, k) if hasattr(record, "last") else None) or ""
+    return (
+        Naming([record]).operand_text(record, k) if hasattr(record, "last") and k < len(record.parents) else None
+    ) or ""
 
 
 def name_before(call: str, frame: Any) -> str:

@@ -599,6 +599,17 @@ def operation_from(value: Array, record: Record) -> Any:
     return node
 
 
+def unwritable(x: Any) -> Any:
+    """An array or node, for code of the user's which must not write into it: others read the same memory."""
+    value = value_of(x)
+    if isinstance(x, VariableRole) or type(value) not in NODE_TYPES:
+        return x
+    value = read_only(value) if type(value) is np.ndarray else value.copy()  # other array types have no such flag
+    if not isinstance(x, NodeRole):
+        return value
+    return constant_from(value, x.family) if (record := current_record(x)) is None else operation_from(value, record)
+
+
 def places_of_operands(record: Record) -> list[int]:
     """The places of the operands, without those that are None, as for a bound that ``np.clip`` was not given."""
     return [k for k, parent in enumerate(record.parents) if parent is not None or record.saved[k] is not None]

@@ -233,6 +233,17 @@ def owner_of(array: Array) -> Array:
     return array
 
 
+def apart(x: Any, owners: set[int]) -> Any:
+    """A node that is given to the user, copied if one with memory of the same owner has been: ``owners`` has the ids.
+    A write into one gradient must not change another."""
+    value = getattr(x, "_value", None)
+    if type(value) is np.ndarray and value.flags.writeable:
+        if id(owner := owner_of(value)) in owners:
+            return np.copy(x)
+        owners.add(id(owner))
+    return x
+
+
 def log_of(owner: Array) -> Log:
     """The log of writes into the memory of ``owner``."""
     log = _logs.get(id(owner))
@@ -264,7 +275,7 @@ class Note:
         owner = owner_of(array)
         self.log, self.region, self.where = log_of(owner), Region(array), where
         self.key = self.region.key()
-        self.whole = array.nbytes == owner.nbytes  # not of sizes: the real parts are as many, and half of the memory
+        self.whole = array.nbytes == owner.nbytes  # not the real part of complex numbers, of which there are as many
         self.before = self.log.writes.get(self.key)
 
     def stamp(self, number: int) -> None:

@@ -21,6 +21,7 @@ from ..base.types import Array
 from ..table.bodies import run_own, with_copies
 from ..table.indexing import put_back
 from ..table.kernels import product
+from ..table.outside import is_node
 from ..table.shapes import (
     as_array,
     as_dtype,
@@ -166,6 +167,8 @@ def einsum(*operands: Any, optimize: Any = False, **options: Any) -> Array:
     else:
         pairs = len(operands) // 2
         arrays, call = operands[: 2 * pairs : 2], operands[1 : 2 * pairs : 2] + operands[2 * pairs :]
+        if any([is_node(part) for part in call]):  # NumPy says what is wrong
+            return np.einsum(*[numbers_of(x) for x in operands], **options)
     letters = explicit(call, [np.ndim(x) for x in arrays])
     return indexed_sum(arrays, call, letters, optimize, **options)
 

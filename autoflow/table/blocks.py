@@ -41,7 +41,8 @@ ALIGNED = 64  # blocks begin at multiples of it
 NUMBERS = (int, float, complex, np.generic, type(None))
 UFUNCS: dict[Any, Any] = {  # what computes the same, and can write where the result is wanted
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.divide,
-    operator.eq: np.equal,
+    operator.eq: np.equal, operator.ne: np.not_equal, operator.lt: np.less, operator.le: np.less_equal,
+    operator.gt: np.greater, operator.ge: np.greater_equal,
 }  # fmt: skip
 
 # ---------------------------------------------------------------- what is cut

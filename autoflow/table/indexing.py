@@ -100,7 +100,7 @@ def _gradient_of_written(g: Array, i: Any) -> Array:
     last = np.zeros(g.shape, np.intp, like=like_argument(g))
     last[i] = order
     stays = last[i] == order
-    return part if is_on_host(g) and stays.all() else part * stays
+    return part if is_on_host(g) and stays.all() else np.where(stays, part, 0)
 
 
 rule(getitem, "x | i", "[·]", r"$x_{$i}", view=True, x=lambda g, i, x_shape: put_back(g, i, x_shape))

@@ -159,7 +159,7 @@ class Rule(Kind):
             row.needs = (needs_of_sequence(derivative, n, self.names),) * n
             values = sequence_values(derivative, n, self.names)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
-            row.joint = sequence_joint(derivative, values) if n > LONG else None
+            row.joint = sequence_joint(derivative, values, self.holomorphic) if n > LONG else None
             self._of_arity[n] = row
         return self._of_arity[n]
 

@@ -310,12 +310,18 @@ def sequence_vjp(derivative: Callable[..., Any], values: Callable[[Any], list[An
     return lambda g, saved: in_kind_of(saved[k].dtype, derivative(g, k, *values(saved)))
 
 
-def sequence_joint(derivative: Callable[..., Any], values: Callable[[Any], list[Any]]) -> VJP:
-    """All of them at once, for long sequences: what they read is found once, and not once for each array."""
+def sequence_joint(
+    derivative: Callable[..., Any], values: Callable[[Any], list[Any]], holomorphic: bool
+) -> Callable[[Any, tuple[Any, ...]], list[Any]]:
+    """All of them at once, for long sequences: what they read is found once, and not once for each array. A complex g
+    is conjugated as by :func:`conjugate_vjp`, if the row is ``holomorphic``."""
 
     def joint(g: Any, saved: tuple[Any, ...]) -> list[Any]:
         read, record = values(saved), saved[-1]
-        return [None if p is None else derivative(g, k, *read) for k, p in enumerate(record.parents)]
+        is_turned = holomorphic and g.dtype.kind == "c"
+        g = np.conjugate(g) if is_turned else g
+        sent = [None if p is None else derivative(g, k, *read) for k, p in enumerate(record.parents)]
+        return [np.conjugate(x) if is_turned and x is not None else x for x in sent]
 
     return joint
 

@@ -151,6 +151,23 @@ def test_create_graph():
     assert isinstance(x.grad, af.Operation)
 
 
+def test_gradients_that_can_be_differentiated_again_share_no_memory():
+    """In x + y both operands are sent the same."""
+    weights = np.array([1.0, 2.0, 3.0])
+    x, y = af.Variable(np.ones(3)), af.Variable(np.ones(3))
+    ((x + y) * weights).sum().backward(create_graph=True)
+    first = x.grad
+    first *= 2.0
+    np.testing.assert_array_equal(y.grad.value, weights)
+
+    def outer(w):
+        first, second = af.grad(lambda a, b: np.sum((a + b) * w), (0, 1))(np.ones(3), np.ones(3))
+        first *= 2.0
+        return np.sum(second * w + first)
+
+    np.testing.assert_array_equal(af.grad(outer)(weights), 2 * weights + 2)
+
+
 def test_size_zero():
     x = af.Variable(np.zeros((0, 3)))
     (x * 2 + np.ones(3)).sum().backward()

@@ -9,7 +9,7 @@ from threads import in_threads
 
 import autoflow as af
 from autoflow import ops
-from autoflow.errors import GradientShapeError, LostGradientError, NoRuleError, StaleValueError
+from autoflow.errors import GradientShapeError, InPlaceError, LostGradientError, NoRuleError, StaleValueError
 from autoflow.extending.custom import primitive, register_rule
 from autoflow.extending.function import Function
 from autoflow.table import table
@@ -517,3 +517,128 @@ def test_results_that_share_memory_are_written_into_one_at_a_time(share, way):
     expected.zero_grad()
     np.sum(np.square(share(2 * expected)[1])).backward()
     np.testing.assert_array_equal(x.grad, expected.grad)
+
+
+KEPT = {  # what forward keeps of an argument x and its result z, and how backward finds z again
+    "x": (lambda ctx, x, z: setattr(ctx, "k", x), lambda ctx: np.exp(ctx.k)),
+    "z": (lambda ctx, x, z: setattr(ctx, "k", z), lambda ctx: ctx.k),
+    "x in a dict": (lambda ctx, x, z: setattr(ctx, "k", {"a": [x, 3]}), lambda ctx: np.exp(ctx.k["a"][0])),
+    "a view of x": (lambda ctx, x, z: setattr(ctx, "k", x[::-1]), lambda ctx: np.exp(ctx.k[::-1])),
+    "a view of z": (lambda ctx, x, z: setattr(ctx, "k", (z[::-1], "text")), lambda ctx: ctx.k[0][::-1]),
+    "x, saved": (lambda ctx, x, z: ctx.save_for_backward(x), lambda ctx: np.exp(ctx.saved_tensors[0])),
+    "a view of x, saved": (lambda ctx, x, z: ctx.save_for_backward(x.T), lambda ctx: np.exp(ctx.saved_tensors[0].T)),
+    "a view of z, saved": (lambda ctx, x, z: ctx.save_for_backward(z[:], 1), lambda ctx: ctx.saved_tensors[0]),
+}
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_forward_keeps_of_arguments_and_results_is_right_or_stale_after_a_write(kind, several, size):
+    keep, find = KEPT[kind]
+
+    def forward(ctx, x, y):
+        z = np.exp(x)
+        keep(ctx, x, z)
+        return (z, 2 * x) if several else z
+
+    def backward(ctx, g, *more):
+        return (g * find(ctx) + (2 * more[0] if several and more[0] is not None else 0), None)
+
+    f = function(forward, backward)
+    start = np.linspace(0.1, 1.0, size)
+    for write in ("argument", "result", "plain argument"):
+        x, mine = af.Variable(start), start.copy()
+        a = x * 1.0
+        z = f.apply(a, mine)[0] if several else f.apply(a, mine)
+        total = np.sum(z)
+        if write == "plain argument":
+            mine *= 0
+        else:
+            target = a if write == "argument" else z
+            target *= 3.0
+        try:
+            total.backward()
+        except StaleValueError:
+            assert write != "plain argument"
+            continue
+        np.testing.assert_allclose(x.grad, np.exp(start))
+    v = af.Variable(start)
+    d = np.full(size, 2.0)
+    g = function(lambda ctx, x, d: setattr(ctx, "d", d) or x * d, lambda ctx, g: (g * ctx.d, None))
+    z = np.sum(g.apply(v, d))
+    d[:] = 5.0
+    if size > 3:
+        with pytest.raises(StaleValueError):
+            z.backward()
+    else:
+        z.backward()
+        np.testing.assert_array_equal(v.grad, 2.0)
+
+
+def test_an_argument_in_an_attribute_can_be_differentiated_again():
+    f = function(lambda ctx, x: setattr(ctx, "x", x) or x**3, lambda ctx, g: g * 3 * ctx.x**2)
+    np.testing.assert_allclose(af.grad(af.grad(lambda x: np.sum(f.apply(x))))(2.0), 12.0)
+
+
+def into_gradient(g, x):
+    g *= 2.0
+    return g
+
+
+def into_saved(g, x):
+    x *= 2.0 * g
+    return x
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "derivative"),
+    [(kind, f) for kind in ("primitive", "Function") for f in (into_gradient, into_saved)]
+    + [("grad_fn", into_gradient)],
+)
+def test_a_derivative_does_not_write_into_what_others_read(derivative, kind, recorded):
+    """The gradient that reaches one operand of a sum is that of the other, and what is saved are a node's numbers."""
+
+    def apply(x):
+        if kind == "primitive":
+            return af.primitive(lambda x: x * x).defvjp(x=lambda g, x: derivative(g, x))(x)
+        if kind == "Function":
+            saving = lambda ctx, x: ctx.save_for_backward(x) or x * x  # noqa: E731
+            return function(saving, lambda ctx, g: derivative(g, ctx.saved_tensors[0])).apply(x)
+        z = af.Operation.create_node(x.value**2, "own_square", x)
+        z.grad_fn = lambda g: derivative(g, x.value.copy())
+        return z
+
+    x, y = af.Variable([1.0, 2.0]), af.Variable([3.0, 4.0])
+    z = (apply(x) + y) * np.array([5.0, 7.0])
+    with pytest.raises((ValueError, InPlaceError), match=r"read-only|is a Variable"):
+        z.backward(np.ones(2), create_graph=recorded)
+    np.testing.assert_array_equal(x.value, [1.0, 2.0])
+    assert y.grad is None
+
+
+@pytest.mark.parametrize("first", ["x", "y", "w"])
+def test_derivatives_that_are_given_later_leave_older_graphs_as_they_were(first):
+    """With more derivatives the operands stand in another order."""
+    all_of_them = {
+        "x": lambda g, y, w: g * y * y * w,
+        "y": lambda g, x, y, w: g * 2 * x * y * w,
+        "w": lambda g, x, y: g * x * y * y,
+    }
+    f = af.primitive(lambda x, y, w: x * y * y * w).defvjp(**{first: all_of_them[first]})
+    values = {"x": 2.0, "y": 3.0, "w": 5.0}
+    right = {"x": 45.0, "y": 60.0, "w": 18.0}
+    v = af.Variable(values[first])
+    older = f(**{**values, first: v})
+    for name, derivative in all_of_them.items():
+        if name != first:
+            f.defvjp(**{name: derivative})
+            older.backward()
+            assert v.grad == right[first]
+            v.zero_grad()
+    nodes = {name: af.Variable(value) for name, value in values.items()}
+    newer = f(**nodes)
+    newer.backward()
+    assert {name: float(node.grad) for name, node in nodes.items()} == right
+    assert newer.grad_fn.count == older.grad_fn.count + 1

@@ -6,6 +6,7 @@ import copy
 import inspect
 import io
 import math
+import operator
 import pickle
 import re
 import sys
@@ -521,3 +522,33 @@ def test_methods_make_no_cycles(no_gc):
     z.backward()
     del z
     assert gone() is None
+
+
+class Upside:
+    """A class that compares by itself."""
+
+    __array_ufunc__ = None
+    __hash__ = None
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = lambda self, other: "its answer"
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("other", ["a", None, object(), Upside(), [1.0, 2.0, 3.0], 1.5, ()], ids=repr)
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_comparisons_are_those_of_the_numbers(name, other, shape):
+    compare, x = getattr(operator, name), np.full(shape, 1.5)
+    for pair in (lambda x: compare(x, other), lambda x: compare(other, x)):
+        try:
+            expected = pair(x)
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                pair(af.Variable(x))
+        else:
+            np.testing.assert_array_equal(pair(af.Variable(x)), expected)
+
+
+@pytest.mark.parametrize("function", [np.equal, np.not_equal])
+def test_none_is_an_operand(function):
+    np.testing.assert_array_equal(function(af.Variable([1.0, 2.0]), None), function(np.ones(2), None))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        np.add(af.Variable(1.0), None)

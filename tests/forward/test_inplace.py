@@ -509,3 +509,110 @@ def test_a_shape_that_is_assigned_again_changes_nothing():
     y.shape = (4,)
     assert y.shape == (4,)
     assert y.operands == before
+
+
+CHOSEN = {
+    "array": lambda: np.array([0, 1]),
+    "mask": lambda: np.array([True, True, False, False]),
+    "list": lambda: [0, 1],
+    "tuple": lambda: (np.array([0, 1]),),
+    "large": lambda: np.arange(1500) % 2,
+}
+WAYS = {
+    "a[i] = y": lambda a, i, y: a.__setitem__(i, y),
+    "a[i] *= y": lambda a, i, y: a.__setitem__(i, a[i] * y),
+    "view[i] = y": lambda a, i, y: a[...].__setitem__(i, y),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", CHOSEN)
+def test_what_chose_the_places_of_a_write_may_change(kind, way):
+    weights = np.array([1.0, 10.0, 100.0, 1000.0])
+
+    def slope(later):
+        x, i = af.Variable(X), CHOSEN[kind]()
+        a = x * 2.0
+        WAYS[way](a, i, x[0] * 3.0)
+        z = np.sum(a * weights)
+        later(i[0] if kind == "tuple" else i)
+        z.backward()
+        return x.grad
+
+    right = slope(lambda i: None)
+    if kind == "large":
+        with pytest.raises(StaleValueError, match="written into since"):
+            slope(lambda i: i.__setitem__(slice(None), 3))
+    else:
+        np.testing.assert_array_equal(slope(lambda i: i.__setitem__(slice(None), [1] * len(i))), right)
+
+
+@pytest.mark.parametrize("second", ["real", "imag"])
+def test_a_write_into_one_part_of_complex_numbers_does_not_hide_one_into_the_other(second):
+    """The real parts are as many as the complex numbers, but not all of their memory."""
+    x = af.Variable(np.linspace(0.0, 1.0, 2000))
+    z = x * (1 + 1j)
+    first = {"real": "imag", "imag": "real"}[second]
+    read = getattr(z, first) * getattr(z, first)
+    getattr(z, first)[...] = 0.0
+    getattr(z, second)[...] = 1.0
+    with pytest.raises(StaleValueError):
+        read.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [int, np.int8, np.uint16, bool])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda a, y: a.__setitem__(slice(2), y),
+        lambda a, y: np.put(a, [0, 1], y),
+        lambda a, y: np.copyto(a[:2], y, casting="unsafe"),
+    ],
+)
+def test_whole_numbers_that_were_rounded_have_no_derivative(dtype, write):
+    x, a, plain = af.Variable([1.5, 2.5]), af.zeros(3, dtype), np.zeros(3, dtype)
+    write(a, x * 1.0)
+    write(plain, x.value)
+    np.testing.assert_array_equal(a.value, plain, strict=True)
+    np.sum(a * np.ones(3) + x[0]).backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 0.0])
+    with pytest.raises(LostGradientError, match="no gradient flows"):
+        np.sum(a * 1.0).backward()
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda a: a[0, ...], lambda a: a[0], lambda a: a[:1].reshape(()), lambda a: a[1:2].squeeze(),
+        lambda a: a[:1].T[0, ...], lambda a: np.einsum("i->", a), lambda a: a[0].T, lambda a: a[0].reshape(()),
+        lambda a: a[np.array(0)], lambda a: a[None, 0, ...][0, ...],
+    ],
+)  # fmt: skip
+def test_a_0d_view_of_an_array_is_written_into_and_a_number_is_not(take):
+    def program(x):
+        a = x * 2.0
+        part = take(a)
+        part += x[1]
+        return a * a + part
+
+    x = af.Variable(X)
+    z = program(x)
+    np.testing.assert_array_equal(z.value, program(X))
+    z.sum().backward()
+    np.testing.assert_allclose(x.grad, central(lambda xs: np.sum(program(xs[0])), [X], 0), atol=1e-7)
+
+
+@pytest.mark.parametrize("i", [1, np.int64(1), np.array(1), np.uint8(1), (np.array(1),), (1, ...), [1], np.array([1])])
+def test_an_index_gives_a_view_where_numpy_gives_one(i):
+    w, plain = af.Variable(W) * 1.0, W.copy()
+    assert np.shares_memory(w[i].value, w.value) == np.shares_memory(plain[i], plain)
+
+
+def test_lent_memory_that_a_node_was_written_into_may_change():
+    mine, x = np.ones(4), af.Variable(X)
+    a = af.Constant(mine, copy=False)
+    a[0] = x[0]
+    z = a * a
+    mine[:] = 7.0
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad, [2 * X[0], 0, 0, 0])

@@ -59,6 +59,31 @@ def test_delicate_operations_are_full(full):
     assert full(x).dtype == HALF
 
 
+@pytest.mark.parametrize("name", ["dot", "norm", "exp", "sum"])
+def test_a_function_of_the_user_s_is_not_cast_because_of_its_name(name):
+    def own(x):
+        return x * 3.0
+
+    own.__name__ = name
+    f = af.primitive(own).defvjp(x=lambda g: g * 3.0)
+    for dtype in (HALF, SINGLE):
+        with autocast():
+            assert f(variable(3, dtype=dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [(bool, HALF), (np.int8, HALF), (np.int16, SINGLE), (np.int32, float), (np.int64, float)]
+)
+def test_a_product_with_whole_numbers_is_low_where_its_result_is(dtype, expected):
+    """In float64 the rounded operand would be the error of the whole."""
+    x, y = variable(3, 3), np.ones((3, 3), dtype)
+    with autocast():
+        z = x @ y
+    assert z.dtype == expected
+    if expected is float:
+        np.testing.assert_array_equal(z.value, x.value @ y)
+
+
 def test_no_overflow_in_exp_and_sum():
     x = af.Variable(np.full(70_000, 12.0, HALF))
     with np.errstate(all="raise"), autocast():

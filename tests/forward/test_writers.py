@@ -73,7 +73,7 @@ def test_into_a_constant_and_not_into_a_variable(write, old, new):
     ("call", "error", "match"),
     [
         (lambda a, v: np.put(a, [6], v), IndexError, "index 6 is out of bounds"), (lambda a, v: np.put(a, [-7], v), IndexError, "index -7"), (lambda a, v: np.put(a.value, [0], v), LostGradientError, "np.put of a node into a plain array"),
-        (lambda a, v: np.place(a, [True], v), ValueError, "same size"), (lambda a, v: np.place(a, A > 0, []), ValueError, "empty"), (lambda a, v: write_at(np.multiply, a, [0, 0], 2.0), NoRuleError, "named twice"),
+        (lambda a, v: np.place(a, [True], v), ValueError, "same size"), (lambda a, v: np.putmask(a, [True], v), ValueError, "same size"), (lambda a, v: np.place(a, A > 0, []), ValueError, "empty"), (lambda a, v: write_at(np.multiply, a, [0, 0], 2.0), NoRuleError, "named twice"),
         (lambda a, v: write_at(np.add, A, [0], v), LostGradientError, "add.at"),
     ],
 )  # fmt: skip

@@ -366,3 +366,15 @@ def test_gradients_are_pytorchs(name):
     z.backward(seed)
     t.backward(torch.tensor(seed))
     assert_close(ours.grad, theirs.grad.numpy(), 1e-9, "gradient")
+
+
+@pytest.mark.parametrize("n", [2, 16, 17, 20])
+def test_products_of_many_complex_arrays(n):
+    """Of a long sequence all gradients are computed together."""
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=(n, 3)) + 1j * rng.normal(size=(n, 3))
+    nodes = [af.Variable(x) for x in arrays]
+    np.sum(np.real(np.einsum(",".join("a" * n) + "->a", *nodes))).backward()
+    for k, node in enumerate(nodes):
+        others = np.prod(np.delete(arrays, k, axis=0), axis=0)
+        np.testing.assert_allclose(node.grad, np.conjugate(others), rtol=1e-10)

@@ -13,6 +13,10 @@ import autoflow as af
 V, M = np.arange(1.0, 6.0), np.arange(1.0, 7.0).reshape(2, 3)
 # fmt: off
 REFUSED = {
+    "einsum, no subscripts": lambda v, m: np.einsum(v),
+    "einsum, no subscripts of a matrix": lambda v, m: np.einsum(m),
+    "add, of None": lambda v, m: np.add(v, None),
+    "putmask": lambda v, m: np.putmask(v * 1.0, [True], 1.0),
     "split": lambda v, m: np.split(v, 2),
     "hsplit": lambda v, m: np.hsplit(v[0], 2),
     "vsplit": lambda v, m: np.vsplit(v, 2),
