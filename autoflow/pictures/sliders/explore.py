@@ -38,7 +38,7 @@ from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
 
 LARGEST = 2000  # operations that a page computes
-TRIES = 8  # more inputs for which the recorded graph must agree with the function
+TRIES = 8  # inputs between the ends for which the recorded graph must agree with the function
 
 
 class Explorer(MovingPage):
@@ -182,10 +182,11 @@ def why_unsuited(root: Any) -> str | None:
 
 
 def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
-    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at a few."""
-    rng = np.random.default_rng(0)
-    for _ in range(TRIES):
-        at = {v: rng.uniform(s.low, s.high) for v, s in inputs.items()}
+    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at the ends of each
+    slider, and at a few others."""
+    rng, start = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}
+    places = [{**start, v: end} for v, s in inputs.items() for end in (s.low, s.high)]
+    for at in [*places, *[{v: rng.uniform(s.low, s.high) for v, s in inputs.items()} for _ in range(TRIES)]]:
         with np.errstate(all="ignore"):
             theirs = np.asarray(f(**{name: Variable(at.get(v, v.value), name) for name, v in variables.items()}))
         ours = replay_node(root, at)

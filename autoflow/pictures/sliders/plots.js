@@ -17,11 +17,11 @@ function draw(parent, tag, attributes, text) {
 function ticks(low, high, most) {
   const rough = (high - low) / most, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * unit).find((s) => s >= rough * (1 - 1e-9)), found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && found.length <= most; k++) found.push(k * step);
   return found;
 }
 
-// The numbers between which most values are; a pole may go to infinity. Always some room.
+// The numbers between which most values are; a pole may go to infinity. Always some room: what rounding leaves is no range.
 function span(values, always) {
   const finite = values.filter(Number.isFinite).sort((a, b) => a - b), n = finite.length;
   if (!n) return [-1, 1];
@@ -29,7 +29,7 @@ function span(values, always) {
   let [low, high] = [finite[0], finite[n - 1]];
   if (high - low > 8 * (at(0.95) - at(0.05)) && at(0.95) > at(0.05)) [low, high] = [at(0.05), at(0.95)];
   for (const value of always.filter(Number.isFinite)) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  const room = 0.07 * (high - low) || Math.max(1e-9, Math.abs(high)) || 1;
+  const size = Math.max(Math.abs(low), Math.abs(high)), room = high - low > 1e-14 * size ? 0.07 * (high - low) : size || 1;
   return [low - room, high + room];
 }
 
