@@ -851,7 +851,6 @@ def test_axes_end_whatever_their_numbers():
 
 
 @pytest.mark.browser
-@pytest.mark.nightly
 def test_a_step_says_what_it_did(tmp_path, browser):
     """A value that is no number does not stay; a step that is almost 0 need not come from a gradient that is."""
     page = opened(browser, tmp_path, explore(lambda x: np.log(x), x=(-30, 3, 0.05)))

@@ -76,13 +76,13 @@ function curve(svg, problem, a) {
   });
   draw(inside, "path", { class: "curve", d: path });
   const along = (x) => `${fixed(p.x(x))} ${fixed(p.y(value + slope * (x - at)))}`, ends = [a.low, a.high].map(along);
-  if (Number.isFinite(slope)) draw(inside, "path", { class: "tangent", d: `M${ends[0]}L${ends[1]}` });
+  if (Number.isFinite(value + slope)) draw(inside, "path", { class: "tangent", d: `M${ends[0]}L${ends[1]}` });
   const points = [...problem.trail, problem.inputs].map((one) => [one[a.node], problem.valueOf(one)]);
   trail(inside, p, points);
   const next = at - problem.rate * slope;
   if (problem.downhill) dot(inside, p, [next, problem.at({ [a.node]: next })], "next", 4);
   dot(inside, p, [at, value], "point", 6);
-  const right = p.x(at) > INSIDE / 2, y = fixed(Math.max(16, p.y(value) - 10));
+  const right = p.x(at) > INSIDE / 2, y = fixed(Math.max(16, p.y(value) - 10) || 16); // also of NaN
   const beside = { x: fixed(p.x(at) + (right ? -12 : 12)), y, "text-anchor": right ? "end" : "start" };
   draw(inside, "text", { ...beside, class: "slope" }, `slope ${number(slope, digits)}`);
   const where = `${a.title} from ${number(a.low, digits)} to ${number(a.high, digits)}`;
