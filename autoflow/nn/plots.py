@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -117,15 +118,10 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        runs: list[list[str]] = [[]]  # a value that is NaN or infinite is a gap
-        for k in thin(np.arange(len(x)), LONGEST):
-            if np.isfinite(x[k]):
-                runs[-1].append(place(k, x[k]))
-            elif runs[-1]:
-                runs.append([])
-        for points in [run for run in runs if run] or runs:
-            at, kind = (points, dashes) if len(points) > 1 else (points * 2, ' stroke-linecap="round"')  # a dot
-            line = f'points="{" ".join(at)}" fill="none" stroke="{color}" stroke-width="2"{kind}'
+        shown = groupby(thin(np.arange(len(x)), LONGEST).tolist(), lambda k, x=x: bool(np.isfinite(x[k])))
+        for points in [[place(k, x[k]) for k in run] for is_number, run in shown if is_number] or [[]]:
+            at, how = (points, dashes) if len(points) > 1 else (points * 2, ' stroke-linecap="round"')  # a dot
+            line = f'points="{" ".join(at)}" fill="none" stroke="{color}" stroke-width="2"{how}'
             parts.append(f"<polyline {line}/>")
         if len(x):
             said = f"{escape(name)} {x[-1]:.3g}"
