@@ -118,7 +118,7 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        shown = groupby(thin(np.arange(len(x)), LONGEST).tolist(), lambda k, x=x: bool(np.isfinite(x[k])))
+        shown = groupby(thin(np.arange(len(x)), LONGEST).tolist(), np.isfinite(x).tolist().__getitem__)
         for points in [[place(k, x[k]) for k in run] for is_number, run in shown if is_number] or [[]]:
             at, how = (points, dashes) if len(points) > 1 else (points * 2, ' stroke-linecap="round"')  # a dot
             line = f'points="{" ".join(at)}" fill="none" stroke="{color}" stroke-width="2"{how}'
