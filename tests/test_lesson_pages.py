@@ -131,6 +131,10 @@ def test_other_boxes():
     assert ask(["Product"], "sends_first", lesson="micro_engine")[1] == {
         "name": "sends_first", "right": True, "said": "'Product' is right", "source": "'Product'",
     }  # fmt: skip
+    assert ask(["2,097,151"], "calls", lesson="micro_engine")[1]["right"]  # as texts write it
+    assert ask(["0,25", "3/4"], "exercise_1", "(..., ...)", "backward_by_hand")[1]["right"]
+    assert ask(["3 × 5", "13"], "product", "(..., ...)", "forward_mode")[1]["right"]
+    assert ask(["48 · 361", "173,280,000"], "exercise_2", "(..., ...)", "names_with_a_transformer")[1]["right"]
     assert ask(["d", "a"], "stay", "(..., ...)", "debugging")[1]["right"]
     needs, verdict = ask(["b.grad"])
     assert needs
@@ -311,6 +315,21 @@ def test_a_cell_runs_after_those_before_it_and_can_be_changed(page):
     page.run("document.querySelectorAll('.cell .run')[3].click()")  # with all that the changed one may have changed
     wait(page, "asked.length === 8 && document.getElementById('stop').hidden")
     assert page.run("asked.slice(5)") == ["x = 7", *page.run("asked.slice(3, 5)")]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_a_verdict_goes_when_its_answer_is_changed(page):
+    page.run(TYPE % (0, "['12', '36', '', '12']"))
+    enter(page)
+    wait(page, f"{SAID}.every(Boolean)")
+    count = "document.getElementById('count').textContent"
+    assert page.run(count) == "2 of 13 right"
+    box = "document.querySelectorAll('form.ask input')[0]"
+    page.run(f"{box}.value = '13'; {box}.dispatchEvent(new Event('input', {{ bubbles: true }}))")
+    assert page.run(SAID) == ["", "· 36 it is", "·  it is", "✓ 12 it is"]
+    assert page.run(f"[{count}, document.querySelectorAll('.question.right').length]") == ["1 of 13 right", 1]
 
 
 KEEP_SAVED = "globalThis.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return '#saved'; }"

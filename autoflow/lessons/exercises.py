@@ -42,7 +42,7 @@ def same(answer: Any, right: Any) -> bool:
     """Whether an answer is the right one, however it is written.
 
     Words in capital or small letters, whole numbers exactly, other numbers to 1 % or rounded to two digits, sets in
-    any order, arrays and shapes entry by entry. A single number may be given in an array or in brackets.
+    any order, arrays and shapes entry by entry. A single number may be given in an array, in brackets, or without them.
     """
     try:
         if isinstance(right, (str, bool)):
@@ -70,7 +70,8 @@ def is_set(answer: Any, right: set[Any]) -> bool:
 def is_array(answer: Any, right: np.ndarray) -> bool:
     """Whether numbers are the right ones, as exactly as their type and the question allow."""
     given, kind = numbers(answer), np.asarray(plain(answer)).dtype
-    given = given.reshape(()) if right.ndim == 0 and given.size == 1 else given
+    if right.size == given.size == 1 and 0 in (right.ndim, given.ndim):  # (2) is 2 in Python
+        given = given.reshape(right.shape)
     if given.shape != right.shape:
         return False
     exact = right.dtype.kind == "i"

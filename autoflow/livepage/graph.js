@@ -64,10 +64,10 @@ function buildCard(svg, c, [x, y, w, h]) {
   const foot = shape ? text("numbers", 9, h - 8, "") : null, gradient = c.grad === null ? null : text("gradient", w - 9, h - 8, "", true);
   g.append(text("title", 9, 17, c.title), value, ...[foot, gradient].filter(Boolean));
   if (!shape && gradient) g.append(text("partial", 9, h - 8, "gradient"));
-  g.addEventListener("click", () => pick(c));
+  g.addEventListener("click", () => { if (picked !== c) pick(c); }); // the end of a drag is a click, too
   g.addEventListener("pointerenter", () => { hovered = c; mark(); });
   g.addEventListener("pointerleave", () => { hovered = null; mark(); });
-  g.addEventListener("keydown", (e) => { if (e.key === "Enter") { e.stopPropagation(); pick(c, true); } });
+  g.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { consume(e); pick(c, true); } });
   if (c.kind === "Variable") g.addEventListener("pointerdown", (e) => grab(e, g, c, x, y, w));
   svg.append(g);
   return { c, g, x, y, w, texts: { value: shape ? foot : value, gradient }, shown: {} };
@@ -108,9 +108,8 @@ function drawGraph() {
 // -- a weight is moved by dragging its cell up or down
 
 function grab(event, g, c, x, y, w) {
-  const at = boxOf($("graph").firstChild, event), { rows, columns, down, across } = gridOf(c.shape);
-  const cell = Math.min((w - 24) / 2 / columns, c.high / rows, 14);
-  const k = Math.floor((at.x / layout.scale - x - 9) / cell), r = Math.floor((at.y / layout.scale - y - 30) / cell);
+  const at = boxOf($("graph").firstChild, event), { rows, columns, down, across, wide, high } = placed(c.shape, (w - 24) / 2, c.high);
+  const k = Math.floor((at.x / layout.scale - x - 9) / wide * columns), r = Math.floor((at.y / layout.scale - y - 30) / high * rows);
   if (!c.shape.length) drag(event, g, c, 0);
   else if (!c.tiles && k >= 0 && k < columns && r >= 0 && r < rows) drag(event, g, c, r * down + k * across);
 }
@@ -120,7 +119,9 @@ function drag(event, target, c, k) {
   let moved = false;
   const move = (e) => {
     if (!moved && Math.abs(e.clientY - top) < 3) return;
-    if (!moved) { moved = true; pick(c); cell = k; }
+    if (!moved && picked !== c) pick(c);
+    if (!moved) choose(k);
+    moved = true;
     a[k] = from + (top - e.clientY) * 0.02;
     edited();
   };

@@ -81,7 +81,7 @@ $("rate").oninput = () => { state.rate = 10 ** +$("rate").value; future(); }; //
 $("momentum").oninput = () => { state.momentum = +$("momentum").value; future(); };
 $("quiz").onchange = () => { if (picked) ask(); state.dirty = true; };
 $("all").ontoggle = () => (state.dirty = true);
-if (A.full) $("theme").onclick = () => { document.documentElement.setAttribute("theme", theme.dark ? "light" : "dark"); state.dirty = true; };
+if (A.full) $("theme").onclick = () => document.documentElement.setAttribute("theme", theme.dark ? "light" : "dark");
 
 const scrub = (e) => {
   if (!e.buttons) return;
@@ -130,10 +130,10 @@ if (P) {
 function fillTable() {
   if (!$("all").open || (state.playing && state.at % 30)) return;
   $("caption").textContent = `step ${state.at}, loss ${short(losses[state.at], 5)}`;
-  const cell = (a, size) => (!a ? "–" : a.length <= 6 ? Array.from(a, (x) => short(x)).join(", ") : size(statistics(a)));
+  const cell = (a, size) => (!a ? "–" : a.length <= 6 ? Array.from(a, (x) => short(x)).join(", ") : size(statistics(a))), hide = hidden();
   $("numbers").innerHTML = A.cards.map((c) => `<tr><th scope="row">${escaped(c.name)}</th><td>${c.kind}</td>
     <td>${c.shape.join(" × ") || "number"}</td><td>${cell(valueOf(c), (s) => `${short(s.mean, 3)} ± ${short(s.spread, 3)}`)}</td>
-    <td>${cell(gradientOf(c), (s) => `size ${short(s.rms, 3)}`)}</td></tr>`).join("");
+    <td>${hide && c.grad !== null ? "?" : cell(gradientOf(c), (s) => `size ${short(s.rms, 3)}`)}</td></tr>`).join("");
 }
 
 const pace = { frames: 60, before: 0, runs: false };
@@ -171,7 +171,9 @@ if (flags.pick) pick(A.cards.find((c) => c.title === decodeURIComponent(flags.pi
 const wake = () => { if (!pace.runs) requestAnimationFrame(frame); pace.runs = true; };
 new ResizeObserver(() => { buildGraph(); draw(); wake(); }).observe($("page")); // at once: a new canvas is empty; and
 // whenever a notebook that took the page out of its document brings it back
-matchMedia("(prefers-color-scheme:dark)").addEventListener("change", () => (state.dirty = true));
+const repaint = () => (state.dirty = true); // in other colours
+matchMedia("(prefers-color-scheme:dark)").addEventListener("change", repaint);
+for (const e of [document.documentElement, document.body]) new MutationObserver(repaint).observe(e, { attributes: true });
 buildGraph();
 draw();
 wake();

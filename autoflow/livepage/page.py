@@ -17,7 +17,7 @@ from ..pictures.pages.html import document, key_of, pack_file, wrap_script
 from ..pictures.pages.stepper import MovingPage, widget_class
 from ..pictures.render.svg import properties
 from .cards import describe, draw
-from .study import NO_PREDICTION, POINTS, SIDE, Study
+from .study import NO_PREDICTION, POINTS, SIDE, Study, ends
 
 FILES = ("training.js", "paint.js", "graph.js", "panel.js", "page.js")
 RULES = ("sgd", "momentum", "adam")
@@ -88,13 +88,16 @@ class LivePage(MovingPage):
     def classes(self, shape: tuple[int, ...]) -> dict[str, Any]:
         """How targets say a class, and from where on a single predicted number says the first one."""
         count = shape[-1] if len(shape) > 1 else 1
-        if len(self.study.data) < 2:  # no targets
-            return {"count": count, "targets": "none", "middle": 0}
-        t = [*self.study.data.values()][-1]
+        data, said = [*self.study.data.values()], {"count": count, "targets": "none", "middle": 0}
+        if len(data) < 2 or data[-1].size not in (n := len(np.atleast_1d(data[0])), n * count):
+            return said  # no targets, or none of single points
+        t = data[-1]
         if count > 1:
-            return {"count": count, "targets": "hot" if t.ndim > 1 else "labels", "middle": 0}
-        is_share = self.study.predict is not None and bool(t.min() >= 0) and self.predicts_shares()
-        return {"count": 1, "targets": "sign", "middle": 0.5 if is_share else 0, "at": float(t.min() + t.max()) / 2}
+            is_class = bool(np.isin(t, range(count)).all())
+            return said | {"targets": "hot" if t.size > n else "labels" if is_class else "none"}
+        low, high = ends(t)
+        is_share = self.study.predict is not None and low >= 0 and self.predicts_shares()
+        return said | {"targets": "sign", "middle": 0.5 if is_share else 0, "at": (low + high) / 2}
 
     def predicts_shares(self) -> bool:
         """Does the prediction lie between 0 and 1, also for other parameters? (At first they may all be 0.)"""

@@ -53,13 +53,16 @@ function gridOf(shape) { // rows and columns; long matrices lie down
   const columns = shape.at(-1) ?? 1, rows = shape.reduce((a, b) => a * b, 1) / columns;
   return rows > 3 * columns ? { rows: columns, columns: rows, down: 1, across: columns } : { rows, columns, down: columns, across: 1 };
 }
+function placed(shape, w, h) { // the same, and the size of its image where there is room for w × h: small cells are stretched
+  const grid = gridOf(shape), { rows, columns } = grid, cell = Math.min(w / columns, h / rows, 14);
+  const high = Math.min(h, (cell < 6 ? Math.max(cell, Math.min(9, h / rows)) : cell) * rows);
+  return { ...grid, wide: cell < 6 ? w : cell * columns, high };
+}
 function drawArray(ctx, a, shape, kind, x, y, w, h) {
-  const { rows, columns, down, across } = gridOf(shape), cell = Math.min(w / columns, h / rows, 14);
-  const wide = cell < 6 ? w : cell * columns, high = Math.min(h, (cell < 6 ? Math.max(cell, Math.min(9, h / rows)) : cell) * rows);
+  const { rows, columns, down, across, wide, high } = placed(shape, w, h);
   ctx.imageSmoothingEnabled = false;
   ctx.drawImage(heat(a, rows, columns, kind, down, across), 0, 0, columns, rows, x, y, wide, high);
   outline(ctx, x, y, wide, high);
-  return { cell, wide, high };
 }
 function outline(ctx, x, y, w, h, colour = theme.dark ? "#ffffff2e" : "#0000002e", width = 0.7) {
   Object.assign(ctx, { strokeStyle: colour, lineWidth: width });
@@ -80,16 +83,18 @@ function drawMaps(ctx, a, units, kind, side, x, y, w, h) { // one image for each
 
 function short(x, digits = 4) {
   if (!isFinite(x)) return x !== x ? "NaN" : x > 0 ? "∞" : "−∞";
-  const s = Math.abs(x), tidy = (t) => (t.includes(".") ? t.replace(/\.?0+($|e)/, "$1") : t);
-  return tidy(s !== 0 && (s < 1e-3 || s >= 1e5) ? x.toExponential(1).replace("e+", "e") : x.toPrecision(digits)).replaceAll("-", "−");
+  const s = Math.abs(x), far = s !== 0 && (s < 1e-3 || s >= 1e5);
+  return (far ? x.toExponential(1).replace(/\.0(?=e)|\+/g, "") : String(Number(x.toPrecision(digits)))).replaceAll("-", "−");
 }
 const size = (x) => (Math.abs(x) < 1e-14 ? "0" : short(x, 3)); // of a gradient: less is rounding
 function statistics(a) {
-  let mean = 0, square = 0, all = 0;
-  for (let i = 0; i < a.length; i++) mean += a[i] / a.length;
-  for (let i = 0; i < a.length; i++) { square += (a[i] - mean) ** 2; all += a[i] ** 2; }
+  let top = 0, mean = 0, square = 0, all = 0;
+  for (let i = 0; i < a.length; i++) top = Math.max(top, Math.abs(a[i]));
+  const unit = isFinite(top) && top || 1; // the squares of 1e200 would overflow
+  for (let i = 0; i < a.length; i++) mean += a[i] / unit / a.length;
+  for (let i = 0; i < a.length; i++) { square += (a[i] / unit - mean) ** 2; all += (a[i] / unit) ** 2; }
   if (Math.abs(mean) < 1e-13 * Math.sqrt(all)) mean = 0;
-  return { mean, spread: square < 1e-28 * all ? 0 : Math.sqrt(square / a.length), rms: Math.sqrt(all / a.length) };
+  return { mean: unit * mean, spread: square < 1e-28 * all ? 0 : unit * Math.sqrt(square / a.length), rms: unit * Math.sqrt(all / a.length) };
 }
 
 // -- a canvas at the resolution of the screen
@@ -113,10 +118,19 @@ function sized(canvas) {
   Object.assign(ctx, { font: "10.5px system-ui, sans-serif", fillStyle: theme.sub });
   return [ctx, width, height];
 }
-function line(ctx, points, colour, width) {
+function line(ctx, points, colour, width) { // with gaps where a number is NaN or infinite
   ctx.beginPath();
-  points.forEach(([x, y], k) => (k ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+  let pen = false;
+  for (const [x, y] of points) {
+    const there = isFinite(x) && isFinite(y);
+    if (there) ctx[pen ? "lineTo" : "moveTo"](x, y);
+    pen = there;
+  }
   stroke(ctx, colour, width);
+}
+function roomOf(low, high, share) { // beside numbers from low to high; of equal ones, up to rounding, as far as they are from 0
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  return high - low > 1e-14 * size ? share * (high - low) : size || 1;
 }
 function stroke(ctx, colour, width) {
   Object.assign(ctx, { strokeStyle: colour, lineWidth: width });
@@ -142,7 +156,7 @@ function classOf(i) {
 }
 function area() {
   if (A.kind !== "pairs") return A.area;
-  const all = [...P.outputs[0], ...targets].filter(isFinite), low = Math.min(...all), high = Math.max(...all), room = 0.08 * (high - low || 1);
+  const all = [...P.outputs[0], ...targets].filter(isFinite), low = Math.min(...all), high = Math.max(...all), room = roomOf(low, high, 0.08);
   return [low - room, high + room, low - room, high + room];
 }
 function pointAt(i) {
@@ -204,6 +218,7 @@ function drawPlane(ctx, w, h, y) {
   const dx = w / side, dy = h / side;
   for (let r = 0; r < side - 1; r++) for (let c = 0; c < side - 1; c++) {
     const i = r * side + c, v = [y[i], y[i + 1], y[i + side + 1], y[i + side]].map((x) => x - middle), hit = [];
+    if (!v.every(isFinite)) continue;
     for (let e = 0; e < 4; e++) {
       const a = v[e], b = v[(e + 1) % 4], t = a / (a - b);
       if (a > 0 !== b > 0) hit.push([[t, 0], [1, t], [1 - t, 1], [0, 1 - t]][e]);
@@ -221,17 +236,17 @@ function drawImages(ctx, w) { // each with the class that is predicted; a wrong 
     const x = (i % across) * size, y = Math.floor(i / across) * size, row = P.outputs[0].subarray(i * k, (i + 1) * k);
     const said = row.indexOf(Math.max(...row));
     ctx.drawImage(heat(first, side, side, "value", side, 1, i * side * side, scale), 0, 0, side, side, x + 2, y + 2, size - 4, size - 4);
-    if (said === classOf(i)) continue;
+    if (A.classes.targets === "none" || said === classOf(i)) continue;
     outline(ctx, x + 2, y + 2, size - 4, size - 4, theme["op-line"], 2.5);
     Object.assign(ctx, { fillStyle: theme["op-line"], font: `700 ${Math.max(9, size / 3)}px system-ui, sans-serif` });
-    ctx.fillText(said, x + 5, y + size - 6);
+    ctx.fillText(said < 0 ? "?" : said, x + 5, y + size - 6);
   }
 }
 function paintImage(event) { // ink where the pointer is
   const { x, y, width } = boxOf($("plane"), event), side = Math.sqrt(A.shape[1]), { across, size } = imageGrid(width);
   const i = Math.floor(y / size) * across + Math.floor(x / size);
   const c = Math.floor(((x % size) - 2) / (size - 4) * side), r = Math.floor(((y % size) - 2) / (size - 4) * side);
-  if (A.x || i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
+  if (A.x || x >= width || i >= count() || Math.min(r, c) < 0 || Math.max(r, c) >= side) return;
   first[i * side * side + r * side + c] = Math.max(...A.data[0]);
   edited();
 }
@@ -257,7 +272,7 @@ function drawLoss() { // on a logarithmic axis, unless it has been negative, or 
   let low = Infinity, high = -Infinity;
   for (const x of fine.filter(shown).map(f)) { low = Math.min(low, x); high = Math.max(high, x); }
   if (low > high) low = high = 0;
-  const room = 0.08 * (high - low) || 1, a = linear ? low - room : Math.floor(low * 5 - 0.2) / 5, b = linear ? high + room : Math.ceil(high * 5 + 0.2) / 5;
+  const room = roomOf(low, high, 0.08), a = linear ? low - room : Math.floor(low * 5 - 0.2) / 5, b = linear ? high + room : Math.ceil(high * 5 + 0.2) / 5;
   const X = (k) => LEFT + k / n * (w - LEFT - 8), Y = (v) => 5 + (b - f(v)) / (b - a) * (h - BOTTOM - 10);
   ctx.textAlign = "right";
   for (const v of marks(a, b, linear)) if (f(v) >= a && f(v) <= b) {
@@ -267,7 +282,10 @@ function drawLoss() { // on a logarithmic axis, unless it has been negative, or 
   ctx.textAlign = "center";
   for (let k = 0; k <= n; k += gap(n)) ctx.fillText(Math.round(k), Math.min(w - 14, X(k)), h - 4);
   const every = Math.max(1, Math.floor(losses.length / (w * 1.5))), points = [];
-  for (let k = 0; k < losses.length; k += every) if (shown(losses[k])) points.push([X(k), Y(losses[k])]);
+  for (let k = 0; k < losses.length; k += every) { // of several steps the lowest and the highest
+    const some = losses.slice(k, k + every).filter(shown);
+    for (const v of some.length ? [Math.min(...some), Math.max(...some)] : [NaN]) points.push([X(k), Y(v)]);
+  }
   line(ctx, points, theme.grad, 2);
   const now = losses[state.at];
   if (shown(now)) {

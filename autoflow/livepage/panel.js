@@ -53,9 +53,14 @@ function pick(c, focus) {
   state.dirty = true;
 }
 
+function choose(k) { // an entry of the picked card
+  cell = Math.max(0, Math.min(valueOf(picked).length - 1, k));
+  ask();
+  state.dirty = true;
+}
+
 function editable(canvas, c, size, focus) {
-  const { rows, columns, down, across } = gridOf(c.shape), last = c.shape.reduce((a, b) => a * b, 1) - 1;
-  const choose = (k) => { cell = Math.max(0, Math.min(last, k)); ask(); state.dirty = true; };
+  const { rows, columns, down, across } = gridOf(c.shape);
   Object.assign(canvas, { tabIndex: 0, className: "edit", ariaLabel: `entries of ${c.name}: arrows choose, plus and minus change` });
   canvas.setAttribute("role", "application");
   canvas.onpointerdown = (e) => {
@@ -146,7 +151,8 @@ function drawSlice(c, hide) { // the loss along one entry: the program once more
   }
   a[cell] = here;
   S.run();
-  const fine = points.map((p) => p[1]).filter(isFinite), low = Math.min(...fine), high = Math.max(...fine), room = (high - low) * 0.12 + 1e-9;
+  const fine = points.map((p) => p[1]).filter(isFinite), low = Math.min(...fine), high = Math.max(...fine);
+  const room = 0.12 * (high - low) + 1e-9 * Math.max(Math.abs(low), Math.abs(high)) || 1;
   const at = ([x, y]) => [6 + (x - here + half) / (2 * half) * (w - 12), h - 20 - (y - low + room) / (high - low + 2 * room) * (h - 24)];
   ctx.textAlign = "center";
   for (const x of [here - half, here, here + half]) ctx.fillText(short(x, 3), Math.max(20, Math.min(w - 20, at([x, 0])[0])), h - 5);

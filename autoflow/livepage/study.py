@@ -82,15 +82,14 @@ class Study:
         """The area, the points at which the prediction is computed, and the kind."""
         x, *others = [np.asarray(d) for d in self.data.values()]
         if x.dtype.kind == "f" and x.ndim == 2 and x.shape[1] == 2:
-            size = MARGIN * float(np.nanmax(np.abs(x)))
-            left, right, low, high = area = grid or (-size, size, -size, size)
+            size = MARGIN * ends(np.abs(x))[1] or 1.0
+            left, right, low, high = area = (-size, size, -size, size) if grid is None else grid
             across, up = np.linspace(left, right, SIDE), np.linspace(high, low, SIDE)
             return list(map(float, area)), np.stack([g.ravel() for g in np.meshgrid(across, up)], axis=1), "plane"
         if x.dtype.kind == "f" and (x.ndim == 1 or x.shape[1:] == (1,)) and others:
-            t = others[-1].astype(float)
-            wide, high = (float(np.ptp(v)) * (MARGIN - 1) or 1.0 for v in (x, t))
-            usual = x.min() - wide, x.max() + wide, t.min() - 2 * high, t.max() + 2 * high
-            area = grid or usual
+            (left, right), (low, high) = ends(x), ends(others[-1])
+            wide, tall = [share * (MARGIN - 1) or 1.0 for share in (right - left, 2 * (high - low))]
+            area = (left - wide, right + wide, low - tall, high + tall) if grid is None else grid
             points = np.linspace(area[0], area[1], POINTS)
             return list(map(float, area)), points.reshape(-1, *x.shape[1:]), "curve"
         side = round(x.shape[-1] ** 0.5)
@@ -119,27 +118,30 @@ class Study:
         return compile(step).program(arrays, *[self.copies()[n] for n in moving]).to_javascript(name="makeStep")
 
     def record_prediction(self) -> tuple[str, tuple[int, ...]]:
-        """JavaScript of (parameters, x) -> prediction, values of its operations; and the prediction's shape."""
+        """JavaScript of (parameters, x, the other data that move) -> prediction, values of its operations; and the
+        prediction's shape."""
         names, call, predict = [*self.params], self.call, self.predict
-        rest = [*self.copies().values()][1:]
+        first, fixed = next(iter(self.data)), self.copies()
+        others = [name for name in self.moving if name != first]
         shapes: tuple[tuple[int, ...], ...] = ()
 
-        def on_grid(params: Any, x: Any) -> Any:
+        def on_grid(params: Any, x: Any, *changed: Any) -> Any:
             nonlocal shapes
+            data = {**fixed, first: x, **dict(zip(others, changed, strict=True))}.values()
             variables = [Variable(p, name=n) for n, p in zip(names, params, strict=True)]
-            y, inside = with_operations(lambda: call(predict, variables, [x, *rest]))
+            y, inside = with_operations(lambda: call(predict, variables, [*data]))
             shapes = y.shape, *[n.shape for n in inside]
             return y, [n.value for n in inside]
 
         def written() -> str:
-            arrays = [p.copy() for p in self.params.values()]
-            return compile(on_grid).program(arrays, np.array(self.grid)).to_javascript(name="makePrediction")
+            arrays, data = [p.copy() for p in self.params.values()], [fixed[name] for name in others]
+            return compile(on_grid).program(arrays, np.array(self.grid), *data).to_javascript(name="makePrediction")
 
         text = ""
         with suppress(ValueError, IndexError):  # else it is one of the data only, as with a parameter for each
             text = written()
         if not text or (self.area and not self.is_by_point(shapes[0])):
-            self.grid, self.area, self.kind = next(iter(self.copies().values())), None, "pairs"
+            self.grid, self.area, self.kind = fixed[first], None, "pairs"
             text = written()
         shape, *self.on_grid = shapes
         if self.kind == "images" and (len(shape) < 2 or shape[-1] < 2):
@@ -179,6 +181,12 @@ class Study:
         (_, indent), first, span = self.functions[code], code.co_firstlineno, found.span
         number = [*self.functions].index(code)
         return [number, span.line - first, span.column - indent, span.end_line - first, span.end_column - indent]
+
+
+def ends(x: Any) -> tuple[float, float]:
+    """The smallest and the largest of the finite numbers; 0 if there are none."""
+    known = x[np.isfinite(x)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
 def lines_of(code: Any) -> tuple[list[str], int]:

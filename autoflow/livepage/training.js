@@ -1,6 +1,7 @@
 // The state of training: parameters, what the optimiser remembers, and the steps so far.
 
-const N = A.names.length, RING = 4000; // steps that one can go back
+const N = A.names.length, RING = Math.max(100, Math.min(4000, Math.floor(3e6 / A.params.flat().length))); // steps that one can go
+// back: each keeps three numbers for each parameter, in at most some 70 MB
 const S = makeStep(), P = makePrediction ? makePrediction() : null;
 const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
 const fixed = (a, moving) => (a ? Float64Array.from(a) : moving); // data of whole numbers, which stay as they are
@@ -97,5 +98,6 @@ function predict() {
   if (!P) return;
   params.forEach((p, k) => P.inputs[k].set(p));
   P.inputs[N].set(grid ?? first);
+  data.slice(A.x ? 0 : 1).forEach((a, k) => P.inputs[N + 1 + k].set(a));
   P.run();
 }

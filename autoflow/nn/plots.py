@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,10 @@ def region_rows(classes: Array) -> list[str]:
 
 def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> str:
     """Lines over time as SVG, with the first and the last number of each axis, and their names. Lines that are called
-    ``val_...`` are dashed.
+    ``val_...`` are dashed. A value that is NaN or infinite is a gap.
 
-    >>> line_chart({"loss": [2.0, 1.0]}).count("<polyline")
-    1
+    >>> line_chart({"loss": [2.0, 1.0]}).count("<polyline"), line_chart({"loss": [3, 2, np.nan, 1]}).count("<polyline")
+    (1, 2)
     """
     values = {name: np.asarray(x, float) for name, x in lines.items()}
     seen = np.concatenate([x[np.isfinite(x)] for x in values.values()] or [np.zeros(0)])
@@ -117,11 +118,11 @@ def line_chart(lines: Mapping[str, Sequence[float]], *, axis: str = "epoch") -> 
     for row, (name, x) in enumerate(values.items()):
         kind = name[4:] if is_validation(name, values) else name
         color, dashes = COLORS[plain.index(kind) % len(COLORS)], ' stroke-dasharray="5 3"' if kind != name else ""
-        points = [place(k, x[k]) for k in thin(np.arange(len(x)), LONGEST) if np.isfinite(x[k])]
-        if len(points) == 1:  # a dot
-            points, dashes = points * 2, ' stroke-linecap="round"'
-        line = f'points="{" ".join(points)}" fill="none" stroke="{color}" stroke-width="2"{dashes}'
-        parts.append(f"<polyline {line}/>")
+        shown = groupby(thin(np.arange(len(x)), LONGEST).tolist(), np.isfinite(x).tolist().__getitem__)
+        for points in [[place(k, x[k]) for k in run] for is_number, run in shown if is_number] or [[]]:
+            at, how = (points, dashes) if len(points) > 1 else (points * 2, ' stroke-linecap="round"')  # a dot
+            line = f'points="{" ".join(at)}" fill="none" stroke="{color}" stroke-width="2"{how}'
+            parts.append(f"<polyline {line}/>")
         if len(x):
             said = f"{escape(name)} {x[-1]:.3g}"
             parts.append(f'<text x="{right + 8}" y="{20 + 16 * row}" fill="{color}">{said}</text>')

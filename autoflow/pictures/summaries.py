@@ -78,20 +78,17 @@ def summary(node: Any) -> Summary:
         if before is not None and v.word == "add" and first_word(before.word) == "matmul" and uses[before.id] == 1:
             group = [*joined.pop(before.id, [before]), v]
         joined[v.id] = group
-    rest = [v for v in drawn.nodes if v.kind == "Variable" and not (uses[v.id] or v.output)]  # operands without a row
-    lines = [line(drawn, group, seen, rest) for group in joined.values()]
+    lines = [line(drawn, group, seen) for group in joined.values()]
     notes = tuple([note for note in drawn.notes if "nodes; showing" in note or "call " in note])
-    return Summary(tuple(lines), sum([*[x.parameters for x in lines], *[v.value.size for v in rest]]), notes)
+    return Summary(tuple(lines), sum([x.parameters for x in lines]), notes)
 
 
-def line(drawn: GraphData, group: Sequence[Vertex], seen: set[int], rest: list[Vertex]) -> Line:
-    """The row of operations that belong together. Takes from the ``rest`` what has no row in them."""
+def line(drawn: GraphData, group: Sequence[Vertex], seen: set[int]) -> Line:
+    """The row of operations that belong together."""
     last = group[-1]
     used = [drawn.nodes[row.source] for v in group for row in v.operands if row.source is not None]
     fresh = [v for v in dict.fromkeys(used) if v.kind == "Variable" and v.id not in seen]
     seen.update([v.id for v in fresh])
-    more = sum([v.more_operands for v in group])
-    fresh, rest[:] = [*fresh, *rest[:more]], rest[more:]
     inside = sum([v.fold.parameters for v in group if v.fold])
     sizes = [(v.value.size, v.gradient.rms) for v in fresh if v.gradient is not None]
     own = None if last.gradient is None else last.gradient.rms

@@ -236,10 +236,16 @@ for (const form of forms) {
     event.preventDefault();
     inTurn(() => check(form));
   };
-  form.oninput = () => {
+  form.oninput = ({ target }) => {
+    const edited = target.closest(".question");
+    if (edited) { // what was said is of another answer
+      edited.classList.remove("right", "wrong");
+      edited.querySelector("output").textContent = "";
+      delete kept.right[edited.dataset.name];
+    }
     for (const question of questionsOf(form)) kept.texts[question.dataset.name] = boxesOf(question).map((box) => box.value);
     if (form.elements.code) kept.code[form.dataset.cell] = form.elements.code.value;
-    keep();
+    progress();
   };
   for (const question of questionsOf(form)) {
     boxesOf(question).forEach((box, k) => { box.value = kept.texts[question.dataset.name]?.[k] ?? ""; });

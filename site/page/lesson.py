@@ -168,16 +168,18 @@ def answer(lesson, asked):
 
 
 def written(template, texts, right):
-    """An answer as Python: the texts of its boxes where the template has dots."""
-    texts = iter(texts)
-    return re.sub(r"\.\.\.", lambda _: box(next(texts, ""), right), template)
+    """An answer as Python: the texts of its boxes where the template has dots. Of several boxes each has its part."""
+    n = template.count("...")
+    parts = right if isinstance(right, (tuple, list)) and len(right) == n > 1 else [right] * n
+    boxes = itertools.zip_longest(texts[:n], parts, fillvalue="")
+    return re.sub(r"\.\.\.", lambda _: box(*next(boxes)), template)
 
 
 def box(text, right):
     """What was typed into one box, as Python. Words need no quotes there, and signs may be those of a formula.
 
-    >>> box("2 · 3²", 18), box("row", "row"), box("24 × 24", (24, 24)), box("", 1)
-    ('(2 * 3**2)', "'row'", '(24 , 24)', '...')
+    >>> box("2 · 3²", 18), box("row", "row"), box("24 × 24", (24, 24)), box("", 1), box("1,438", 1438)
+    ('(2 * 3**2)', "'row'", '(24 , 24)', '...', '1438')
     """
     text = text.strip()
     if not text:
@@ -193,6 +195,7 @@ def box(text, right):
     if isinstance(right, tuple) and len(right) == 1 and (number := re.fullmatch(r"\(?\s*(\d+)\s*,?\s*\)?", text)):
         return f"({number[1]},)"  # a shape
     if isinstance(right, (int, float)):
+        text = text.replace(",", "") if abs(right) >= 1000 and re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", text) else text
         text = re.sub(r"(?<=\d),(?=\d)", ".", text) if re.fullmatch(r"[-+]?\d+,\d+", text) else text
     return text if re.fullmatch(r"[\w.\[\]+-]+", text) else f"({text})"
 

@@ -43,6 +43,7 @@ def spellings(right):
         return [
             list(right), tuple(right), np.array(right), np.array(right, np.float32), af.Variable(numbers),
             tuple(map(af.Variable, numbers)), [np.array(part) for part in right], tuple(map(str, right)),
+            *(right if len(right) == 1 else ()),
         ]  # fmt: skip
     number = float(right)
     kinds = (float, np.float32, np.float64, np.longdouble, complex, str, fractions.Fraction, decimal.Decimal, np.array,

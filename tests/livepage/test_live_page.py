@@ -18,6 +18,7 @@ import pytest
 import runtime
 from firefox import firefox
 from live_models import MODELS, model
+from processes import in_node
 from seeds import by_day
 
 import autoflow as af
@@ -730,11 +731,7 @@ def test_a_page_is_one_text_that_only_runs_its_own_program(tmp_path):
 def test_equal_numbers_have_no_spread():
     """What rounding leaves of it is not shown; a spread that is there is."""
     cells = [[c] * n for c in (0.1, 1.0, -3.7, 1e-9, 2e8) for n in range(1, 40)] + [[1.0, 1.0 + 1e-9], [0.0, 0.0]]
-    begin = script().index("function statistics")
-    source = script()[begin : script().index("\n}", begin)]
-    code = f"{source}\n}}\nconsole.log(JSON.stringify({cells}.map((a) => statistics(a).spread)))"
-    done = subprocess.run(["node", "-"], input=code, capture_output=True, text=True, check=True)
-    *none, small, zeros = json.loads(done.stdout)
+    *none, small, zeros = in_node(f"{function('statistics')}; const RESULT = {cells}.map((a) => statistics(a).spread)")
     assert not any([*none, zeros])
     assert 4e-10 < small < 6e-10
 
@@ -764,3 +761,184 @@ def test_only_of_elementwise_operations_each_entry_is_a_product():
     page = af.live(lambda w, x: np.sum(np.tanh(np.sort(np.cumsum(w * x)))), {"w": np.ones(3)}, {"x": np.ones(3)})
     sent = {card["word"]: card["sends"][0]["alone"] for card in page.about["cards"] if "sends" in card}
     assert sent == {"multiply": True, "cumsum": False, "sort": False, "tanh": True, "sum": False}
+
+
+SHAPES = [(20, 3), (14, 6), (1, 16), (3, 20), (2, 16), (5,), (40,), (4, 4), (9, 9)]
+SPOT = """const spot = (k, entry) => {
+    const one = L.drawn().find((c) => c.c.input === k), canvas = $('graph').lastChild;
+    L.params[k].fill(0);
+    L.params[k][entry] = 1;
+    L.draw();
+    one.g.scrollIntoView({ block: 'center' });
+    const unit = canvas.width / $('graph').firstChild.viewBox.baseVal.width, box = canvas.getBoundingClientRect();
+    const [left, top, wide, high] = [one.x, one.y + 28, one.w / 2, one.c.high + 4].map((v) => Math.round(v * unit));
+    const { data } = canvas.getContext('2d').getImageData(left, top, wide, high), at = [];
+    for (let i = 0; i < wide * high; i++) {
+        if (data[4 * i] < 40 && data[4 * i + 2] > 120) at.push([i % wide, Math.floor(i / wide)]);
+    }
+    const middle = (axis) => at.reduce((sum, p) => sum + p[axis] + 0.5, 0) / at.length;
+    return [box.left + (left + middle(0)) / canvas.width * box.width,
+        box.top + (top + middle(1)) / canvas.height * box.height];
+};"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_the_entry_under_the_pointer_is_dragged_and_shown(show):
+    """Where it is drawn: long matrices lie down, small cells are stretched."""
+    page = af.live(lambda p: sum([np.sum(x**2) for x in p]), [np.zeros(shape) for shape in SHAPES])
+    one = show(page.to_html(), height=1400)
+    one.run(f"{SPOT} 0")
+    for k, shape in enumerate(SHAPES):
+        n = int(np.prod(shape))
+        for entry in {0, n // 2, n - 1}:
+            at = one.run(f"spot({k}, {entry})")
+            drag(one, at, (at[0], at[1] - 40))
+            expected = np.zeros(n)
+            expected[entry] = 1.8
+            assert one.run(f"Array.from(L.params[{k}])") == pytest.approx(expected.tolist()), (shape, entry)
+            place = ", ".join(map(str, np.unravel_index(entry, shape)))
+            assert one.run("frames(2).then(() => $('valueText').textContent)") == f"value [{place}] = 1.8"
+    one.run("$('values').scrollIntoView({ block: 'center' })")
+    left, top, size = one.run("(({left, top, width}) => [left, top, width])($('values').getBoundingClientRect())")
+    at = left + size * 4.5 / 9, top + size * 2.5 / 9
+    drag(one, at, (at[0], at[1] - 100))  # in the panel
+    assert one.run(f"L.params[{len(SHAPES) - 1}][22]") == pytest.approx(2)
+    assert one.problems() == []
+
+
+INK = """const ink = (id, left, right, is) => {
+    const c = $(id), from = Math.round(left * c.width), to = Math.round(right * c.width);
+    const { data } = c.getContext('2d').getImageData(from, 0, to - from, c.height), rows = new Set();
+    for (let i = 0; i < data.length; i += 4) if (is(...data.slice(i, i + 4))) rows.add(Math.floor(i / 4 / (to - from)));
+    return rows.size / c.height;
+};"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_what_is_no_number_is_a_gap_and_no_step_is_left_out(show):
+    """A curve that is NaN in the middle; a loss that jumps up and down; losses that differ by rounding."""
+    x = np.array([-0.9, -0.8, 0.8, 0.9])
+
+    def curve(w, x):
+        return w * np.sqrt(x * x - 0.25)
+
+    with np.errstate(invalid="ignore"):
+        page = af.live(lambda w, x, t: np.sum((curve(w, x) - t) ** 2), {"w": np.array(0.5)}, {"x": x, "t": x}, curve)
+    one = show(page.to_html())
+    one.run(f"{INK} frames(2)")
+    blue = "(r, g, b) => r < 60 && b > 150"
+    assert one.run(f"ink('plane', 0.05, 0.1, {blue})") > 0
+    assert one.run(f"ink('plane', 0.45, 0.55, {blue})") == 0
+    purple = "(r, g, b, a) => a > 100 && r - g > 60"
+    one.run("L.losses.length = 0; for (let k = 0; k < 5001; k++) L.losses.push(k === 2503 ? 1 : 100); L.draw()")
+    assert one.run(f"ink('losses', 0.4, 0.6, {purple})") > 0.5
+    one.run("L.losses.fill(-1); L.losses[7] += 2 ** -53; L.draw()")  # once an endless loop
+    assert 0 < one.run(f"ink('losses', 0.4, 0.6, {purple})") < 0.05
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_the_prediction_follows_all_data_that_are_moved(show):
+    def predict(w, x, t):
+        return w * x + np.mean(t)
+
+    data = {"x": np.linspace(-1.0, 1.0, 5), "t": np.arange(5.0)}
+    page = af.live(lambda w, x, t: np.mean((predict(w, x, t) - t) ** 2), {"w": np.array(2.0)}, data, predict)
+    one = show(page.to_html())
+    one.run("$('plane').focus(); L.draw()")
+    one.press("n")
+    one.press("ArrowUp")
+    t = np.array(one.run("Array.from(L.data[1])"))
+    assert t[0] > 0
+    found = one.run("L.draw(); Array.from(L.P.outputs[0])")
+    np.testing.assert_allclose(found, 2.0 * page.study.grid + np.mean(t), atol=1e-12)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_the_table_hides_what_is_to_be_guessed_and_space_picks_a_card(show):
+    one = show(page_of("logistic").to_html())
+    one.run("click('quiz'); $('all').open = true; L.pick(card('w').c); frames(4)")
+    cells = "[...$('numbers').rows].map((row) => row.cells[4].textContent)"
+    assert {*one.run(cells)} == {"?", "–"}
+    one.run("root.querySelector('[data-say]').click(); frames(4)")
+    assert "?" not in one.run(cells)
+    one.run("card('b').g.focus()")
+    one.press(" ")
+    assert one.run("[L.state.playing, root.querySelector('.panel h2').textContent[0]]") == [False, "b"]
+
+
+def points(rows, t, predict, params):
+    x = np.random.default_rng(0).normal(size=(rows, 2))
+    return af.live(lambda w, x, t: np.sum((x @ w) ** 2) * np.sum(t * 1.0), params, {"x": x, "t": t}, predict)
+
+
+@pytest.mark.parametrize(("t", "columns", "said"), [
+    (np.repeat([0, 1, 2], 2), 3, "labels"), (np.repeat([0, 1, 2], 2)[:, None], 3, "labels"),
+    (np.eye(3)[np.repeat([0, 1, 2], 2)], 3, "hot"), (np.repeat([-1, 1], 3), 2, "none"),
+    (np.linspace(0, 1, 6), 2, "none"), (np.full(6, np.nan), 2, "none"), (np.repeat([-1, 1], 3), 1, "sign"),
+    (np.ones((6, 4)), 1, "none"), (np.ones(1), 3, "none"),
+])  # fmt: skip
+def test_targets_say_a_class_only_if_they_are_classes(t, columns, said, show):
+    page = points(6, t, linear, {"w": np.ones((2, columns))})
+    assert (page.study.kind, page.about["classes"]["targets"]) == ("plane", said)
+    one = show(page.to_html())
+    one.run("frames(2)")
+    assert one.problems() == []
+
+
+def test_the_middle_of_bytes_is_between_them():
+    t = np.repeat(np.array([200, 250], np.uint8), 3)
+    assert points(6, t, linear, {"w": np.ones(2)}).about["classes"]["at"] == 225
+
+
+@pytest.mark.parametrize("x", [np.zeros((4, 2)), np.full((4, 2), np.nan), np.array([[np.inf, 1.0]] * 4), np.zeros(4),
+                               np.array([np.nan, 0.5, 0.5, np.inf])], ids=repr)  # fmt: skip
+def test_any_data_have_an_area(x):
+    t = np.array([np.nan, 1.0, 1.0, -np.inf])
+    page = af.live(lambda w, x, t: np.sum(w) * np.sum(x) * np.sum(t), {"w": np.ones(x.shape[1:])}, {"x": x, "t": t},
+                   lambda w, x: x @ w if x.ndim > 1 else w * x)  # fmt: skip
+    left, right, low, high = page.study.area
+    assert left < right
+    assert low < high
+    assert np.isfinite(page.study.area).all()
+    area = np.array([-1.0, 2.0, -3.0, 4.0])
+    assert page.study.look(area)[0] == area.tolist()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_many_parameters_keep_fewer_steps(show):
+    """4,000 steps of 15,000 parameters were 1.4 GB."""
+    one = show(af.live(lambda w: np.sum(w**2), {"w": np.zeros(15_000)}).to_html())
+    one.run("for (let k = 0; k < 300; k++) L.step()")
+    assert one.run("[L.go(101), L.go(100), L.go(300)]") == [True, False, True]
+
+
+def function(name):
+    """The source of a function of the page."""
+    begin = script().index(f"function {name}")
+    return script()[begin : script().index("\n}", begin) + 2]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_numbers_are_short_and_sizes_do_not_overflow():
+    shown = {"120": (123.4, 2), "1": (1, 4), "0.123": (0.12345, 3), "1e−4": (1e-4, 4), "−1.2e7": (-12345678, 4),
+             "2000": (2000, 1), "100000": (99999.6, 4), "∞": ("Infinity", 4), "0.001": (0.001, 4)}  # fmt: skip
+    code = f"{function('short')}; const RESULT = [{', '.join([f'short({x}, {n})' for x, n in shown.values()])}]"
+    assert in_node(code) == [*shown]
+    for unit in (1e200, 1e-200, 1.0):
+        found = in_node(f"{function('statistics')}; const RESULT = statistics([{3 * unit}, {5 * unit}, {-4 * unit}])")
+        x = np.array([3.0, 5.0, -4.0])
+        assert [found[key] / unit for key in ("mean", "spread", "rms")] == pytest.approx(
+            [x.mean(), x.std(), np.sqrt(np.mean(x**2))]
+        )
+    infinite = in_node(f"{function('statistics')}; const RESULT = statistics([1, Infinity])")
+    assert infinite["rms"] == "Infinity"

@@ -190,6 +190,16 @@ def test_history_shows_itself():
         assert history._repr_html_() is None
 
 
+def test_what_is_no_number_is_a_gap_in_a_line():
+    nan, inf = float("nan"), float("inf")
+    for values, lengths in [([3, 2, nan, 1.5, 1], [2, 2]), ([nan, 3, inf, nan, 2, 1, nan], [2, 2]), ([1, nan], [2])]:
+        picture = ElementTree.fromstring(line_chart({"loss": values}))
+        lines = [e.get("points").split() for e in picture.iter() if e.tag.endswith("polyline")]
+        assert [len(line) for line in lines] == lengths
+        places = {place for line in lines for place in line}
+        assert len(places) == sum(map(np.isfinite, values))  # a number alone is a dot
+
+
 def test_names_in_a_chart_are_text():
     assert "<b>" not in line_chart({"<b>": [1.0, 2.0]})
 

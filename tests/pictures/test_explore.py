@@ -134,6 +134,7 @@ def test_numbers_are_printed_as_in_python():
     rng = np.random.default_rng(1)
     values = [0.0, -0.0, 1.0, -2.0, 12345.0, 1e7, 0.1, -0.00001234, 99999.0, 123456.7, 0.00012345, 1e300, 999999.5]
     values += (rng.normal(size=200) * 10.0 ** rng.integers(-8, 9, 200)).tolist()
+    values += [*(rng.integers(1000, 9999, 60) + 0.5), 15.625, -15.625, 2.0**-7, 1.5 + 2.0**-9]  # halves
     shown = in_node(f"{script()}; const RESULT = {json.dumps(values)}.map((v) => number(v, 4))")
     for value, theirs in zip(values, shown, strict=True):
         assert theirs == number(value, 4), value
@@ -171,6 +172,7 @@ def test_sliders_of_a_function():
 def test_a_function_with_an_if_is_for_python():
     page = explore(lambda x, y: x * y if x > 0 else x - y, x=(-3, 3), y=1.0)
     assert "other ways" in page.reason
+    assert "other ways" in explore(lambda x: 2 * x if x < 2.99 else 7 * x, x=(-3, 3)).reason  # only at the end
     assert 'pip install "autoflow[widget]"' in page.advice()
     assert "\n" not in page.advice()
 
@@ -831,4 +833,29 @@ def test_a_run_in_the_widget_waits_for_python(tmp_path, browser):
     assert page.run("[...r().querySelectorAll('button')].map((b) => b.textContent)") == [
         "Step downhill", "Run", "Sweep", "Reset",
     ]  # fmt: skip
+    assert page.problems() == []
+
+
+def test_axes_end_whatever_their_numbers():
+    """An axis that is narrower than rounding has few marks or none; values that differ by rounding are a constant."""
+    ranges = [(1.0, 1 + 2.0**-52), (1e17, 1e17 + 16), (-1 - 2.0**-51, -1.0), (1e300, 1.001e300), (0.0, 5e-324),
+              (-1e-5, 3.0), (1e9, 1e9 + 1)]  # fmt: skip
+    found = in_node(f"{script()}; const RESULT = {json.dumps(ranges)}.map(([low, high]) => ticks(low, high, 6))")
+    for (low, high), places in zip(ranges, found, strict=True):
+        assert len(places) <= 7
+        assert all([low - 1e-9 * (high - low) <= x <= high + 1e-9 * (high - low) for x in places])
+    assert len(found[-1]) == 6
+    values = [[1 - 2.0**-53, 1.0, 1 + 2.0**-52], [0.0, 0.0], [1e-12, 1e-12], [-1e17, -1e17 + 16], [2.0, 3.0]]
+    spans = in_node(f"{script()}; const RESULT = {json.dumps(values)}.map((some) => span(some, []))")
+    np.testing.assert_allclose(spans, [(0, 2), (-1, 1), (0, 2e-12), (-2e17, 16), (1.93, 3.07)], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.browser
+def test_a_step_says_what_it_did(tmp_path, browser):
+    """A value that is no number does not stay; a step that is almost 0 need not come from a gradient that is."""
+    page = opened(browser, tmp_path, explore(lambda x: np.log(x), x=(-30, 3, 0.05)))
+    page.run("press('Step downhill')")
+    assert "is no number: a smaller learning rate? (−2.996 → NaN)" in page.run("said()")
+    page.run("press('Reset'); type('learning rate', 1e-9); press('Step downhill')")
+    assert page.run("said()").endswith("The step is almost 0.")
     assert page.problems() == []

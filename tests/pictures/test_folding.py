@@ -348,8 +348,9 @@ def test_five_thousand_nodes_take_a_fraction_of_what_dot_takes():
 
 def test_of_hundreds_of_variables_in_one_operation_the_first_are_drawn():
     drawn = graph(np.stack([af.Variable(float(i)) for i in range(300)])).drawn
-    assert [v.title for v in drawn.nodes] == [*[f"var_{i}" for i in range(12)], "stack"]
-    assert drawn.notes[0].startswith("301 nodes; showing 13: the nearest to the output; 288 cards are hidden")
+    assert [v.title for v in drawn.nodes] == [*[f"var_{i}" for i in range(39)], "stack"]
+    assert drawn.notes[0].startswith("301 nodes; showing 40: the nearest to the output; 261 cards are hidden")
+    assert [e.source for e in drawn.edges] == [*range(39)]
 
 
 def test_parts_with_other_options_are_not_alike():

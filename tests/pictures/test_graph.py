@@ -418,7 +418,9 @@ def test_many_operands_share_a_row():
     vs = [af.Variable(float(k), name=f"v{k}") for k in range(40)]
     g = graph(np.sum(np.concatenate([v.reshape(1) for v in vs])), gradients=True)
     node = next(node for node in g.nodes if node.word.startswith("concatenate"))
-    assert (len(node.operands), node.more_operands) == (12, 28)
+    assert (len(node.rows), node.more_operands) == (12, 28)
+    assert [g.nodes[e.source].operands[0].title for e in g.edges if e.target == node.id] == [f"v{k}" for k in range(40)]
+    assert len(re.findall(r"-> n\d+:r13:w", g.to_dot())) == 28  # at the line of the others
     assert by_title(g)["v3"].gradient.elements == (1.0,)
     assert g.to_svg()
     assert "28 more operands" in str(g)

@@ -292,6 +292,15 @@ def test_a_folded_picture_is_stepped_box_by_box():
     assert [len(cards) for cards in opened["parts"].values()] == [4]  # x as well
 
 
+def test_a_box_of_one_operation_computes_and_sends_back():
+    x = af.Variable(0.5, name="x")
+    with af.scope("a"):
+        y = np.tanh(x)
+    told = [step["caption"] for step in data_of(fragment(graph(y * x, depth=0, gradients=True)))["steps"]]
+    assert "a: 1 operation computes 0.4621" in told
+    assert any([text.startswith("a: 1 operation sends back   to x: ") for text in told])
+
+
 def test_save_html(tmp_path):
     g = graph(shared()[0], gradients=True)
     text = g.save(tmp_path / "g.html").read_text(encoding="utf-8")

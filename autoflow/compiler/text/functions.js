@@ -9,17 +9,29 @@ function erf(x) { // its series, whose terms have one sign; for large numbers by
 }
 
 function erfc(x) { // a continued fraction, from its end
-  if (!(x > 2.4)) return 1 - erf(x);
+  if (!(x > 1)) return 1 - erf(x);
+  const near = Math.min(28, Math.round(16 * x) / 16); // its square is exact; erfc(28) is 0
   let f = 0;
-  for (let k = 90; k > 0; k--) f = k / 2 / (x + f);
-  return Math.exp(-x * x) / Math.sqrt(Math.PI) / (x + f);
+  for (let k = 20 + Math.ceil(200 / (x * x)); k > 0; k--) f = k / 2 / (x + f);
+  return Math.exp(-near * near) * Math.exp((near - x) * (near + x)) / Math.sqrt(Math.PI) / (x + f);
+}
+
+function logit(p) { // around 1/2, where it is 0, of the distance
+  return Math.abs(p - 0.5) < 0.25 ? 2 * Math.atanh(2 * p - 1) : Math.log(p / (1 - p));
 }
 
 const STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156];
 
 function gammaln(x) { // Stirling's series, from 10 on; below by Γ(x + 1) = x Γ(x)
+  if (!isFinite(x)) return x;
   if (x <= 0) return x === Math.floor(x) ? Infinity : Math.log(Math.PI / Math.abs(Math.sin(Math.PI * (x - Math.floor(x))))) - gammaln(1 - x);
   let product = 1, s = 0;
+  if (x > 0.5 && x < 4) { // the difference from Γ(1) = 1, or from Γ(2) = 1: near them only that is exact
+    const one = x < 1.5 ? 1 : 2, t = x - one, step = Math.log1p(t / 10);
+    for (let k = 6; k >= 0; k--) s += STIRLING[k] / 10 ** (2 * k + 1) * Math.expm1(-(2 * k + 1) * step);
+    for (let k = 9; k >= one; k--) s -= Math.log1p(t / k);
+    return s + t * (Math.LN10 - 1) + (9.5 + t) * step;
+  }
   for (; x < 10; x++) product *= x;
   for (let k = 6; k >= 0; k--) s = STIRLING[k] + s / (x * x);
   return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + s / x - Math.log(product);

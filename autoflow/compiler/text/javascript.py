@@ -44,7 +44,7 @@ KINDS = {  # of typed arrays, by the letter of the dtype
 SPECIAL = {  # functions of scipy.special, by their names
     "erf": "erf({})", "erfc": "erfc({})", "gammaln": "gammaln({})", "psi": "psi({})", "digamma": "psi({})",
     "loggamma": "({0} < 0 ? NaN : gammaln({0}))", "expit": "(1 / (1 + Math.exp(-{})))",
-    "logit": "Math.log({0} / (1 - {0}))",
+    "logit": "logit({})",
     "log_expit": "(-logaddexp(0, -{}))", "xlogy": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log({1}))",
     "xlog1py": "({0} === 0 && !isNaN({1}) ? 0 : {0} * Math.log1p({1}))",
 }  # fmt: skip

@@ -94,8 +94,8 @@ class ProgramText:
         """A function in JavaScript that makes ``{inputs, outputs, run}``: typed arrays in the order of the arguments
         and of the results, and what computes the results from the arguments. For small arrays.
 
-        Numbers agree with NumPy's to about 14 digits, those of ``scipy.special`` below 1 to 14 digits behind the point.
-        Whole numbers are exact below 2⁵³. Arrays from outside are written into it as they are now.
+        Numbers agree with NumPy's to about 14 digits; near their zeros ``psi``, and ``gammaln`` below 0, to 14 digits
+        behind the point. Whole numbers are exact below 2⁵³. Arrays from outside are written into it as they are now.
 
         Raises CompileError if a call of the program cannot be written in JavaScript, and says which.
 

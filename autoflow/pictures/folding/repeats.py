@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...base.groups import grouped
-from ..model.data import CIRCLED, Numbers, Operand, Picture, Vertex, numbers
+from ..model.data import CIRCLED, ROWS, Numbers, Operand, Picture, Vertex, numbers
 
 # ---------------------------------------------------------------- the skeleton: nodes without values, boxes around them
 
@@ -272,7 +272,6 @@ def divide(signs: Sequence[Any]) -> list[int]:
 
 
 CHAINS = ("add", "multiply")
-ROWS = 12  # operands of one card
 
 
 def merge_chains(graph: Picture) -> Picture:

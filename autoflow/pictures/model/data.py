@@ -400,7 +400,7 @@ class Vertex:
     gradient: Numbers | None = None
     parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
     of_parts: int = 0  # how many there are in all
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[Operand, ...] = ()  # of those without a row the ones that are drawn: their arrows end at one line
     more_operands: int = 0  # operands without a row of their own
     output: bool = False
     notes: tuple[str, ...] = ()
@@ -425,6 +425,11 @@ class Vertex:
     def several(self) -> str:
         """``2 results``."""
         return counted(len(self.results), "result")
+
+    @property
+    def rows(self) -> tuple[Operand, ...]:
+        """The operands that have a row."""
+        return self.operands[:ROWS] if self.more_operands else self.operands
 
     @property
     def left_out(self) -> str:
@@ -506,7 +511,7 @@ class GraphData:
     def rule(self, node: Vertex, row: Operand) -> str:
         """The rule of the contribution sent back to an operand, with short names instead of signs: ``g Wᵀ``."""
         used: dict[str, tuple[Any, str]] = {ITSELF: (None, node.title if node.named and not node.results else "")}
-        for r in node.operands[: len(CIRCLED)]:
+        for r in node.rows[: len(CIRCLED)]:
             source = None if r.source is None else self.nodes[r.source]
             named = not r.flows if source is None else source.named or not (source.operands or source.fold)
             used[CIRCLED[r.slot]] = (r.source, r.result), r.title if named else ""

@@ -306,7 +306,8 @@ class Walk:
         flow = self.flow.get(x) if record or kind == "Variable" else None
         around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
-        operands = [self.operand(x, slot, y) for slot, y in given[:ROWS]]
+        drawn = [*given[:ROWS], *[(slot, y) for slot, y in given[ROWS:] if id(y) in self.ids]]
+        operands = [self.operand(x, slot, y) for slot, y in drawn]
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
@@ -314,7 +315,7 @@ class Walk:
             parts=flow.parts if flow else (),
             of_parts=flow.of_parts if flow else 0,
             operands=tuple(operands),
-            more_operands=len(given) - len(operands),
+            more_operands=len(given[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
@@ -400,10 +401,8 @@ class Walk:
         elif record.rule.elementwise and flows:
             times = int(np.prod(record.shape)) // max(1, int(np.prod(x.shape)))
             note = f"broadcast × {times}" if times > 1 else ""
-        return Operand(
-            slot, self.titles.of_operand(record, slot), source, flows,
-            flow.local[slot] if flow else None, flow.sent[slot] if flow else None, note,
-        )  # fmt: skip
+        local, sent = (flow.local[slot], flow.sent[slot]) if flow and slot < ROWS else (None, None)
+        return Operand(slot, self.titles.of_operand(record, slot), source, flows, local, sent, note)
 
 
 def is_same(a: Any, b: Any) -> bool:

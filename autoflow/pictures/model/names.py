@@ -38,6 +38,7 @@ from ...nodes.nodes import Constant, Node
 from ...nodes.versions import FreedArray
 from ...program.names import Naming
 from ...program.places import is_passed, variables_of
+from ...program.source import MODULES, written
 from .data import number, pythons
 from .style import clean, clip
 
@@ -235,11 +236,11 @@ class Titles:
             return
         text = self.program.text(record) or ""
         if id(record) in self.program.calls and len(text) <= TITLE:
-            self.known[id(record)] = text
+            self.known[id(record)] = as_title(text)
             return
         found = self.expression(record)
         if found is None and 0 < len(text) <= LONGEST:
-            found = text
+            found = as_title(text)
         if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or record.rule.name
@@ -318,6 +319,21 @@ class Titles:
         else:
             found = write_out(name, terms)
         return found if len(found) <= LONGEST else None
+
+
+@lru_cache(4096)
+def as_title(text: str) -> str:
+    """An expression of the program as :func:`write_out` writes it.
+
+    >>> as_title("np.tanh(x@w+b) * v"), as_title("self.w [0]"), as_title("a layer's weight")
+    ('tanh(x @ w + b)*v', 'self.w[0]', "a layer's weight")
+    """
+    try:
+        spaced = written(ast.parse(text.strip(), mode="eval"))
+    except SyntaxError:
+        return text
+    tight = re.sub(r" (\*\*?|//?) ", r"\1", spaced)
+    return re.sub(rf"\b({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
 
 
 def _parenthesise(text: str, strength: int, place: int, name: str) -> str:

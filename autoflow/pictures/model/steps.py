@@ -113,8 +113,9 @@ def begin(graph: GraphData) -> Step:
 def forward(graph: GraphData, v: Vertex) -> Step:
     """An operation gets its value; all that is in a folded box is computed."""
     if v.fold:
-        said = f"{v.title}: {inside(v)}" + (f" compute {amount_text(v.value, graph)}" if v.fold.exits == 1 else "")
-        return Step(0, "forward", said, v.id, v.title, v.value, question=f"{v.title}: {inside(v)} compute?")
+        told = f"{inside(v, 'compute')} {amount_text(v.value, graph)}" if v.fold.exits == 1 else inside(v)
+        asked = f"{v.title}: {inside(v, 'compute')}?"
+        return Step(0, "forward", f"{v.title}: {told}", v.id, v.title, v.value, question=asked)
     bare = v.title == v.word.partition(", ")[0]
     said = f"{call(v)} = " if bare else f"{v.title} = " + (f"{call(v)} = " if v.title.isidentifier() else "")
     told = amount_text(v.value, graph)
@@ -124,9 +125,10 @@ def forward(graph: GraphData, v: Vertex) -> Step:
     return Step(0, "forward", said + told, v.id, v.title, v.value, question=said + "?")
 
 
-def inside(v: Vertex) -> str:
-    """``12 operations``: what a folded box is."""
-    return counted(v.fold.operations if v.fold else 0, "operation")
+def inside(v: Vertex, verb: str = "") -> str:
+    """``12 operations``: what a folded box is; ``12 operations compute``, ``1 operation computes``: what it does."""
+    n = v.fold.operations if v.fold else 0
+    return counted(n, "operation") + (f" {verb}{'s' * (n == 1)}" if verb else "")
 
 
 def call(v: Vertex) -> str:
@@ -134,7 +136,7 @@ def call(v: Vertex) -> str:
     if v.write:
         return v.write
     name, comma, options = v.word.partition(", ")
-    names = [row.title for row in v.operands] + ["…"] * bool(v.more_operands)
+    names = [row.title for row in v.rows] + ["…"] * bool(v.more_operands)
     if not options or name.startswith("getitem"):
         return write_out(v.word, names)
     return f"{name}({', '.join(names)}{comma}{options})"
@@ -161,10 +163,10 @@ def backward(graph: GraphData, v: Vertex, sums: Sums) -> Step:
     """An operation whose gradient is complete sends to each operand what that contributes."""
     products = tuple([sums.add(row) for row in v.operands if row.sent is not None or (v.fold and row.flows)])
     if v.fold:
-        said = f"{v.title}: {inside(v)}"
+        said = f"{v.title}: {inside(v, 'send')} back"
         told = ";   ".join([say(p, None, graph) for p in products])
-        text = f"{said} send back   {told}" if products else f"{said}, nothing is sent back"
-        return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{said} send back?")
+        text = f"{said}   {told}" if products else f"{v.title}: {inside(v)}, nothing is sent back"
+        return Step(0, "backward", text, v.id, v.title, v.value, v.gradient, products, f"{said}?")
     assert v.gradient is not None  # noqa: S101
     said = f"{v.title} has gradient {amount_text(v.gradient, graph)}"
     if v.results:

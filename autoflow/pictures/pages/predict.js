@@ -43,7 +43,7 @@ function evaluate(text, names) {
   return place === pieces.length ? value : NaN;
 }
 
-const isRight = (given, truth) => Math.abs(given - truth) <= NEAR * Math.abs(truth) + 1e-9;
+const isRight = (given, truth) => Math.abs(given - truth) <= NEAR * Math.abs(truth) + 1e-12; // 0 is right for 6e-17
 const isAsked = (answer) => Number.isFinite(answer) || (typeof answer === "object" && answer !== null);
 
 // Is what somebody typed the answer: a number; [1, 2], all entries of a small array; (32, 10), a shape; 2 or g Wᵀ, one

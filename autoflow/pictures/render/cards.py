@@ -248,14 +248,14 @@ def rows(graph: GraphData, node: Vertex) -> list[CardLine]:
         return []
     lesson = graph.look.detail == "lesson" and graph.gradients
     digits = graph.look.digits
-    local = [f"×{row.local.text(digits)}" if lesson and row.local else "" for row in node.operands]
-    sent = [f"= {short(row.sent, digits)}" if lesson and row.sent else "" for row in node.operands]
+    local = [f"×{row.local.text(digits)}" if lesson and row.local else "" for row in node.rows]
+    sent = [f"= {short(row.sent, digits)}" if lesson and row.sent else "" for row in node.rows]
     local_room = max([width(text, "local") for text in local], default=0.0)
     sent_room = max([width(text, "sent") for text in sent], default=0.0)
     lines = []
-    for row, by, back in zip(node.operands, local, sent, strict=True):
+    for row, by, back in zip(node.rows, local, sent, strict=True):
         rule = graph.rule(node, row) if graph.gradients and graph.look.detail == "arrays" else ""
-        numbered = len(node.operands) > 1 or node.more_operands or CIRCLED[0] in rule
+        numbered = len(node.rows) > 1 or CIRCLED[0] in rule
         left = [span(str(row.slot + 1), "slot")] if numbered else []
         left.append(span(clip(row.title, 20), "operand"))
         right = [span(row.note, "note")] if row.note and not (rule and "summed" in rule) else []

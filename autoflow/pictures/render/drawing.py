@@ -179,7 +179,7 @@ def ports(graph: GraphData, drawn: Sequence[Card], plan: Placed, left: float, wi
         if graph.look.direction == "boxes":
             along, across = across, along
         rows = [row.slot for row in c.node.operands if row.source is not None]
-        for slot in rows if len(c.node.operands) > 1 else []:
+        for slot in [row.slot for row in c.node.rows if row.source is not None] if len(c.node.operands) > 1 else []:
             x, y = across + left + wide * share(rows, slot) + 9, along + MARGIN - 5
             found.append(Text("slot", None, tenth(x), tenth(y), str(slot + 1)))
     return found

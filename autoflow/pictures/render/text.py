@@ -122,7 +122,7 @@ class Tree:
 
     def children(self, node: Vertex, below: str) -> Iterator[tuple[Vertex | None, Operand | None, str, str]]:
         """The entries of the operands. Operands that are all known leaves share a line."""
-        operands = node.operands
+        operands = node.rows
         several = len(operands) > 1 and not node.more_operands and not self.lesson()
         if several and all([self.known_leaf(row) for row in operands]):
             names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
@@ -130,7 +130,7 @@ class Tree:
             return
         for place, row in enumerate(operands):
             last = place == len(operands) - 1 and not node.more_operands
-            number = circled_number(row.slot + 1) if len(operands) > 1 or node.more_operands else ""
+            number = circled_number(row.slot + 1) if len(operands) > 1 else ""
             lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
             source = None if row.source is None else self.graph.nodes[row.source]
             yield source, row, lead, below + ("    " if last else "│   ")

@@ -198,11 +198,12 @@ function walker(parent, host, problem, put, changed) {
     const count = problem.trail.length, last = small || count >= STEPS;
     problem.settled(() => {
       const after = problem.state.values[problem.tape.output], d = problem.digits;
-      const word = after < before ? "falls" : after > before ? "rises: a smaller learning rate?" : "stays";
+      const word = after < before ? "falls" : after > before ? "rises: a smaller learning rate?" : after === before ? "stays"
+        : "is no number: a smaller learning rate?";
       const left = ({ node, low, high }) => next[node] < low || next[node] > high;
       const outside = given.filter(left).map((one) => one.title);
       said.textContent = `step ${count}: ${problem.title} ${word} (${number(before, d)} → ${number(after, d)})`
-        + (small ? ". The gradient is almost 0 here." : "")
+        + (small ? ". The step is almost 0." : "")
         + (outside.length ? `. ${outside.join(", ")} left the range of the slider.` : "");
     });
     return !last;

@@ -93,6 +93,7 @@ function number(v, digits) {
   if (typeof v !== "number") return String(v);
   if (!Number.isFinite(v)) return Number.isNaN(v) ? "NaN" : v > 0 ? "∞" : "−∞";
   if (Number.isInteger(v) && Math.abs(v) < 1e6) return String(v).replace("-", "−");
+  if (/[02468]\.?50{20}e/.test(v.toExponential(digits + 20))) v *= 1 - Number.EPSILON; // halves go to the even neighbour
   const [mantissa, power] = v.toExponential(digits - 1).split("e"), e = Number(power);
   const short = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
   const text = e < -4 || e >= digits ? short(mantissa) + "e" + e : short(v.toFixed(digits - 1 - e));

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from operator import methodcaller
 from time import process_time
 from typing import Any
 
@@ -38,7 +37,7 @@ from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
 
 LARGEST = 2000  # operations that a page computes
-TRIES = 8  # more inputs for which the recorded graph must agree with the function
+TRIES = 8  # inputs between the ends for which the recorded graph must agree with the function
 
 
 class Explorer(MovingPage):
@@ -77,7 +76,7 @@ class Explorer(MovingPage):
 
     def widget_bundle(self) -> Any:
         """What IPython shows of a widget; None if the browser can compute by itself."""
-        return None if self.reason is None else methodcaller("_repr_mimebundle_")(widget(self))  # as IPython asks
+        return None if self.reason is None else widget(self)._repr_mimebundle_()
 
     def _ipython_display_(self) -> None:
         """What notebooks show under ``af.options.static``, where nothing moves: see :func:`~..pages.stepper.show`."""
@@ -182,10 +181,11 @@ def why_unsuited(root: Any) -> str | None:
 
 
 def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
-    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at a few."""
-    rng = np.random.default_rng(0)
-    for _ in range(TRIES):
-        at = {v: rng.uniform(s.low, s.high) for v, s in inputs.items()}
+    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at the ends of each
+    slider, and at a few others."""
+    rng, start = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}
+    places = [{**start, v: end} for v, s in inputs.items() for end in (s.low, s.high)]
+    for at in [*places, *[{v: rng.uniform(s.low, s.high) for v, s in inputs.items()} for _ in range(TRIES)]]:
         with np.errstate(all="ignore"):
             theirs = np.asarray(f(**{name: Variable(at.get(v, v.value), name) for name, v in variables.items()}))
         ours = replay_node(root, at)
@@ -275,21 +275,16 @@ def on_grid(page: Explorer, values: Sequence[float], axes: Sequence[int]) -> dic
     allowed = SECONDS / max(process_time() - begin, 1e-6)
     while columns > 8 and (columns + 1) * (lines + 1) > allowed:
         columns, lines = columns // 2, lines // 2
-    grid = []
-    for j in range(lines + 1):
-        row = list(values)
-        if lines:
-            row[b] = on_slider(page, b, j, lines)
-        grid.append([
-            finite(at(page, [*row[:a], on_slider(page, a, i, columns), *row[a + 1 :]])) for i in range(columns + 1)
-        ])  # fmt: skip
+
+    def along(k: int, steps: int) -> list[float]:
+        return np.linspace(page.places[k][2].low, page.places[k][2].high, steps + 1).tolist()
+
+    def moved(x: float, y: float) -> list[float]:
+        return [x if k == a else y if k == b else v for k, v in enumerate(values)]
+
+    rows = along(b, lines) if lines else [0.0]
+    grid = [[finite(at(page, moved(x, y))) for x in along(a, columns)] for y in rows]
     return {"axes": list(axes), "grid": grid}
-
-
-def on_slider(page: Explorer, k: int, i: int, steps: int) -> float:
-    """The value after i of so many equal steps along slider k."""
-    _, _, slider = page.places[k]
-    return slider.low + (slider.high - slider.low) * i / steps
 
 
 def at(page: Explorer, values: Sequence[float]) -> float:

@@ -235,8 +235,8 @@ OPERATORS = {
 OTHERS = {  # what is in no package is in explore.js
     **dict.fromkeys((np.power, np.float_power), "power({}, {})"), np.sign: "(Math.sign({}) + 0)",  # not −0
     np.positive: "{}", np.negative: "(-{})", np.square: "({0} * {0})", np.reciprocal: "(1 / {})", np.exp2: "(2 ** {})",
-    np.degrees: "({} * 180 / Math.PI)", np.rad2deg: "({} * 180 / Math.PI)",
-    np.radians: "({} * Math.PI / 180)", np.deg2rad: "({} * Math.PI / 180)",
+    np.degrees: "({} * (180 / Math.PI))", np.rad2deg: "({} * (180 / Math.PI))",
+    np.radians: "({} * (Math.PI / 180))", np.deg2rad: "({} * (Math.PI / 180))",
     np.logical_not: "({} == 0)", np.logical_and: "({} != 0 && {} != 0)",  # NaN is true, as it is not in JavaScript
     np.logical_or: "({} != 0 || {} != 0)", np.where: "({} != 0 ? {} : {})", np.invert: "(!{})",
     np.isnan: "isNaN({})", np.isfinite: "isFinite({})", np.zeros_like: "0", np.ones_like: "1",

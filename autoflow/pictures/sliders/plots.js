@@ -17,11 +17,11 @@ function draw(parent, tag, attributes, text) {
 function ticks(low, high, most) {
   const rough = (high - low) / most, unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * unit).find((s) => s >= rough * (1 - 1e-9)), found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && found.length <= most; k++) found.push(k * step);
   return found;
 }
 
-// The numbers between which most values are; a pole may go to infinity. Always some room.
+// The numbers between which most values are; a pole may go to infinity. Always some room: what rounding leaves is no range.
 function span(values, always) {
   const finite = values.filter(Number.isFinite).sort((a, b) => a - b), n = finite.length;
   if (!n) return [-1, 1];
@@ -29,7 +29,7 @@ function span(values, always) {
   let [low, high] = [finite[0], finite[n - 1]];
   if (high - low > 8 * (at(0.95) - at(0.05)) && at(0.95) > at(0.05)) [low, high] = [at(0.05), at(0.95)];
   for (const value of always.filter(Number.isFinite)) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  const room = 0.07 * (high - low) || Math.max(1e-9, Math.abs(high)) || 1;
+  const size = Math.max(Math.abs(low), Math.abs(high)), room = high - low > 1e-14 * size ? 0.07 * (high - low) : size || 1;
   return [low - room, high + room];
 }
 
@@ -76,13 +76,13 @@ function curve(svg, problem, a) {
   });
   draw(inside, "path", { class: "curve", d: path });
   const along = (x) => `${fixed(p.x(x))} ${fixed(p.y(value + slope * (x - at)))}`, ends = [a.low, a.high].map(along);
-  if (Number.isFinite(slope)) draw(inside, "path", { class: "tangent", d: `M${ends[0]}L${ends[1]}` });
+  if (Number.isFinite(value + slope)) draw(inside, "path", { class: "tangent", d: `M${ends[0]}L${ends[1]}` });
   const points = [...problem.trail, problem.inputs].map((one) => [one[a.node], problem.valueOf(one)]);
   trail(inside, p, points);
   const next = at - problem.rate * slope;
   if (problem.downhill) dot(inside, p, [next, problem.at({ [a.node]: next })], "next", 4);
   dot(inside, p, [at, value], "point", 6);
-  const right = p.x(at) > INSIDE / 2, y = fixed(Math.max(16, p.y(value) - 10));
+  const right = p.x(at) > INSIDE / 2, y = fixed(Math.max(16, p.y(value) - 10) || 16); // also of NaN
   const beside = { x: fixed(p.x(at) + (right ? -12 : 12)), y, "text-anchor": right ? "end" : "start" };
   draw(inside, "text", { ...beside, class: "slope" }, `slope ${number(slope, digits)}`);
   const where = `${a.title} from ${number(a.low, digits)} to ${number(a.high, digits)}`;
