@@ -270,6 +270,13 @@ PROGRAMS = {
         "import operator\nG=operator.methodcaller('g')\nclass C:\n def g(self): return self.a\nN=C();N.a=2.",
         "N.a=3.",
     ),
+    **{
+        f"{word} of a module": (f"return x*({read})", "M=types.ModuleType('mm');M.aa=2.", "del M.aa;M.ab=3.")
+        for word, read in {
+            "getattr": "getattr(M,'aa',3.)", "hasattr": "2 if hasattr(M,'aa') else 3", "vars": "vars(M).get('aa',3.)",
+            "attrgetter": "operator.attrgetter('__dict__')(M).get('aa',3.)", "__dict__": "M.__dict__.get('aa',3.)",
+        }.items()
+    },
     "getattr text": ("return x*getattr(N,'a')", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
     "getattr computed": ("return x*getattr(N,'aa'[:1])", "class C: pass\nN=C();N.a=2.", "N.a=3."),
     "dict by computed": ("return x*N.__dict__['a']", "class C: pass\nN=C();N.a=2.", "N.a=3."),
@@ -305,6 +312,13 @@ PROGRAMS = {
     "list sub class attr": ("return x*N.a", "class C(list):\n a=2.\nN=C([1])", "C.a=3."),
     "nested fn in dict subclass": ("return x*N['f']()", "class C(dict): pass\nK=[2]\nN=C(f=lambda: K[0])", "K[0]=3"),
 }
+if hasattr(os, "environb"):  # not on Windows
+    for read in ("os.environb.get", "os.getenvb"):
+        PROGRAMS[read] = (
+            f"return x*float({read}(b'AUTOFLOW_TEST_TWO',2))",
+            "os.environ.pop('AUTOFLOW_TEST_TWO',0)",
+            "os.environb[b'AUTOFLOW_TEST_TWO']=b'3'",
+        )
 SETTINGS = {  # what reads a setting of the process, and what changes it
     "np.geterr": "np.seterr(over='ignore' if np.geterr()['over'] == 'warn' else 'warn')",
     "np.geterrcall": "np.seterrcall(print)", "np.getbufsize": "np.setbufsize(16384)",
