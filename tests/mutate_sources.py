@@ -61,7 +61,7 @@ OF_COMPILE = [
 OF_ARRAYS = ["backends", "test_interop.py", "nodes/test_foreign.py"]
 # The files of a room, and whose tests are theirs; the examples of docstrings belong to them, too.
 ROOMS: dict[str, tuple[list[str], list[str]]] = {
-    "optim": (["optim/*"], ["optim"]),
+    "optim": (["optim/*"], [f"optim/test_{name}.py" for name in ("optim", "lbfgs", "accumulation", "precision")]),
     "nn": (["nn/functions.py", "nn/init.py", "nn/layers.py", "nn/losses.py"],
            [f"nn/test_{name}.py" for name in ("functions", "fused", "layers", "attention")]),
     "batching": (["batching/*"], OF_VMAP),
@@ -95,6 +95,7 @@ class Mutant(NamedTuple):
     kind: int
     what: str
     lines: frozenset[tuple[str, int]]  # who reaches one of them, judges
+    telling: frozenset[tuple[str, int]]  # and those who reach one of these do so first
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.what}"
@@ -211,13 +212,18 @@ def copied(node: Any) -> Any:
     return value if name == "copy" else None
 
 
+def lines_of(nodes: list[Any]) -> range:
+    """From the first to the last."""
+    return range(nodes[0].lineno, nodes[-1].end_lineno + 1)
+
+
 class Change(ast.NodeTransformer):
     """Counts the places that can be changed, and changes one of them."""
 
     def __init__(self, file: str, wanted: int = -1) -> None:
-        self.wanted, self.found = wanted, []  # type: tuple[int, list[tuple[int, str, int, range]]]
+        self.wanted, self.found = wanted, []  # type: tuple[int, list[tuple[int, str, range, range]]]
         self.changes: Callable[[Any], Iterator[Found]] = unguarded if file.startswith(GUARDED) else changed
-        self.inside = ""
+        self.inside, self.telling = "", range(0)  # the function; what runs if the condition holds that is visited
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, (ast.Raise, ast.JoinedStr, ast.arguments)) or self.is_skipped(node):
@@ -233,12 +239,18 @@ class Change(ast.NodeTransformer):
                 node.body = [self.visit(statement) for statement in node.body]  # not its decorators
             self.inside = outside
             return node
+        telling, self.telling = self.telling, lines_of(node.body) if isinstance(node, ast.If) else self.telling
         for kind, what, new, where in self.changes(node) if self.inside else ():
             if self.inside == "__init__" and kind == CONDITION and what.startswith("without"):
                 continue  # whoever reads the attribute notices
-            self.found.append((kind, what, where.lineno, range(where.lineno, where.end_lineno + 1)))
+            self.found.append((kind, what, lines_of([where]), self.telling))
             if len(self.found) - 1 == self.wanted:
                 return ast.copy_location(new, node) if hasattr(node, "lineno") else new
+        if isinstance(node, ast.If):
+            node.test = self.visit(node.test)
+            self.telling = telling
+            node.body, node.orelse = [[self.visit(x) for x in part] for part in (node.body, node.orelse)]
+            return node
         return self.generic_visit(node)
 
     def is_skipped(self, node: ast.AST) -> bool:
@@ -274,8 +286,9 @@ def places(file: str) -> Iterator[Mutant]:
     """What can be changed in its functions."""
     counter = Change(file)
     counter.visit(tree_of(file))
-    for place, (kind, what, line, lines) in enumerate(counter.found):
-        yield Mutant(file, place, "", line, kind, what, frozenset([(file, k) for k in lines]))
+    for place, (kind, what, *parts) in enumerate(counter.found):
+        lines, telling = [frozenset([(file, k) for k in part]) for part in parts]
+        yield Mutant(file, place, "", parts[0].start, kind, what, lines, telling)
 
 
 def facts(files: list[str]) -> Iterator[Mutant]:
@@ -295,7 +308,7 @@ def facts(files: list[str]) -> Iterator[Mutant]:
                 if isinstance(table, (dict, set, frozenset, tuple, list)) and 0 < len(table) <= MOST:
                     for k, x in enumerate(table):
                         what = f"{name} without {getattr(x, '__name__', None) or repr(x)[:60]}"
-                        yield Mutant(file, k, name, node.lineno, FACT, what, frozenset(read[name]))
+                        yield Mutant(file, k, name, node.lineno, FACT, what, frozenset(read[name]), frozenset())
 
 
 def make(mutant: Mutant) -> None:
@@ -495,16 +508,21 @@ class Judge:
 
     def tests_for(self, mutant: Mutant) -> list[int]:
         """The tests that reach it, in the order in which they are asked, as many as there is time for."""
-        mine = sum([1 << (self.paths[str(source_of(file))] + line) for file, line in mutant.lines])
-        there = [k for k, r in self.reached.items() if r.lines & mine and self.sound.get(k, True)]
-        seconds = {k: self.reached[k].seconds for k in there}
-        there.sort(key=lambda k: (-self.caught[mutant.file, k] / (1 + seconds[k]), seconds[k]))
+        mine, telling = [
+            sum([1 << (self.paths[str(source_of(file))] + line) for file, line in lines])
+            for lines in (mutant.lines, mutant.telling)
+        ]
+        there = {k: r for k, r in self.reached.items() if r.lines & mine and self.sound.get(k, True)}
+
+        def order(k: int) -> Any:
+            return not there[k].lines & telling, -self.caught[mutant.file, k] / (1 + there[k].seconds), there[k].seconds
+
         chosen, left = [], self.asked.patience
-        for k in there:
+        for k in sorted(there, key=order):
             if self.reached[k].seconds <= left:
                 chosen.append(k)
                 left -= self.reached[k].seconds
-        return chosen or there[:1]
+        return chosen or [*there][:1]
 
     def judge(self, every: list[Mutant]) -> None:
         """Run the mutants, print what became of them."""

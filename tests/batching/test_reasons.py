@@ -147,19 +147,45 @@ def test_results_of_the_examples_that_do_not_fit_together_are_a_reason_too(reaso
 
 
 def test_an_array_of_the_batch_outside_is_shared_by_the_examples_inside():
-    """The vmap inside may not write into it at once: the last of its examples counts."""
+    """The vmap inside may not write into it at once: the last of its examples counts. At the first call, which is
+    compared with one example, their numbers are equal."""
 
-    def f(y, mapped):
+    def f(y, batch, mapped):
         z = y * 1.0
 
         def inner(x):
             z[0] = x[0]
             return z + 0.0
 
-        return mapped(inner)(X) + z
+        return mapped(inner)(batch) + z
 
-    wanted = [f(y, lambda inner: lambda batch: np.stack([inner(x) for x in batch])) for y in X]
-    np.testing.assert_array_equal(af.vmap(lambda y: f(y, lambda g: af.vmap(g, loop="allow")))(X), wanted)
+    at_once = af.vmap(lambda y, batch: f(y, batch, lambda g: af.vmap(g, loop="allow")), (0, None))
+    for batch in (np.ones((2, 3)), X):
+        wanted = [f(y, batch, lambda inner: lambda rows: np.stack([inner(x) for x in rows])) for y in X]
+        np.testing.assert_array_equal(at_once(X, batch), wanted)
+
+
+def test_the_kinds_of_calls_that_are_remembered_are_not_too_many(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setattr(looping, "MANY", 3)
+    for n in range(1, 9):
+        np.testing.assert_array_equal(af.vmap(np.sum)(np.ones((2, n))), [n, n])
+        assert len(looping.KNOWN) <= 3
+
+
+def test_what_the_comparison_changes_is_put_back():
+    def f(x):
+        if type(x) is np.ndarray:
+            KEPT.append(x)
+        return x * 2.0
+
+    np.testing.assert_array_equal(af.vmap(f)(X), X * 2.0)
+    assert KEPT == []
+
+
+def test_one_array_that_is_returned_twice_becomes_two():
+    first, second = af.vmap(lambda x: [z := x * 2.0, z], loop="refuse")(X)
+    assert not np.shares_memory(first, second)
 
 
 # Programs in which a check must say yes: they need no loop.

@@ -5,6 +5,7 @@ the first call only.
 """
 
 import itertools
+import random
 import re
 import threading
 import types
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import autoflow as af
+from autoflow import nn
 from autoflow.errors import CompileError
 
 X = np.array([1.0, -2.0])
@@ -83,6 +85,9 @@ REFUSED = [
     ("takes elements of an iterator from outside", with_outside(lambda: iter([1.0] * 9), lambda o, x: next(o))),
     ("draws random numbers", with_outside(lambda: np.random.default_rng(0), lambda o, x: o.normal())),
     ("draws random numbers", with_outside(lambda: np.random.SeedSequence(0), lambda o, x: o.spawn(1))),
+    ("draws random numbers", lambda: lambda x: x + 0.0 * np.random.normal()),
+    ("draws random numbers", lambda: lambda x: x * (random.random() < 2.0)),
+    ("which is no number", lambda: lambda x: np.multiply(x, None)),
     ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.ma.ones(2))[1]),
     ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.array([None, 1.0]))[1]),
     ("printing or drawing needs the value", lambda: af.grad(lambda x: np.sum(x) * len(str(x)))),
@@ -119,6 +124,140 @@ def test_and_eager_code_does_it(message, program):
     eager, falling = program(), af.compile(program(), fallback=True)
     for x, _ in itertools.product((X, X + 3.0), range(2)):
         assert outcome(falling, x.copy()) == outcome(eager, x.copy())
+
+
+def in_a_cycle(x):
+    """What it has computed stays until the collector comes."""
+    kept = [x * 2.0]
+    kept.append(kept)
+    return x + 1.0
+
+
+def overwritten_at_the_end(x):
+    h = np.full(2, 2.0)
+    y = x * h
+    h[...] = 5.0
+    return y
+
+
+def divided_silently(x):
+    with np.errstate(divide="ignore"):
+        return x / np.zeros(2)
+
+
+# Near what is refused; and what they get.
+ACCEPTED = {
+    "a cycle of its own": (in_a_cycle, X),
+    "a plain array that is overwritten later": (overwritten_at_the_end, X),
+    "a shape as an argument": (lambda x, s: np.reshape(x, s) * 2.0, np.arange(6.0), np.array([2, 3])),
+    "errors that are silenced": (divided_silently, X),
+    "a mean of integers": (lambda x: np.mean(x), np.array([1, 2, 4])),
+    "a mean of complex numbers": (lambda x: np.mean(x, axis=0), np.array([[1.0 + 2j], [2.0 - 1j]])),
+    "a mean of nothing but its axis": (lambda x: np.mean(x, axis=1), np.zeros((0, 3))),
+    "a mean of halves": (lambda x: np.mean(x), np.arange(100, dtype=np.float16)),
+    "a sum of halves": (lambda x: np.sum(x) + np.add.reduce(x), np.full(4000, 1.1, np.float16)),
+    "a sum over no axes": (lambda x: np.sum(x, axis=()), np.ones((2, 3))),
+    "a number that is broadcast": (lambda x: np.broadcast_to(x.sum(), (2, 2)) * 1.0, X),
+    "a number that stays one": (lambda x: np.broadcast_to(x.sum(), ()), X),
+    "a number in an array": (lambda x: np.reshape(x.sum(), (1, 1)), X),
+    "a number that is cast": (lambda x: np.expand_dims(x.sum(), 0).astype(int), X),
+    "the imaginary part of real numbers": (lambda x: x.imag + x.real, X),
+    "a square of a complex number": (lambda x: np.square(x[0]), np.array([0.1 + 0.3j])),
+    "a square of a real number": (lambda x: np.square(x[0]), np.array([0.1])),
+    "an axis of NumPy's": (lambda x: np.sum(x, axis=np.int64(0)), np.ones((2, 3))),
+    "two axes": (lambda x: np.max(x, axis=(0, -1)), np.arange(24.0).reshape(2, 3, 4)),
+    "an unnamed dtype": (lambda x: np.sum(x, None, np.float32), X),
+    "a power of a negative exponent": (lambda x: x ** np.array([2, 0]), np.array([3, 4])),
+    "types of arrays": (lambda x: x.astype(np.result_type(x, np.float32)), X),
+    "the smallest type of an array": (lambda x: x.astype(np.min_scalar_type(np.ones(2))), X),
+    "zeros like a number": (lambda x: np.zeros_like(x.sum()) + 1.0, X),
+    "full of a value": (lambda x: np.full_like(x, x[0]), X),
+    "full of a number": (lambda x: np.full_like(x, fill_value=3.0), X),
+    "empty, and then filled": (lambda x: filled(np.empty_like(x)), X),
+    "swapped bytes": (lambda x: np.zeros_like(x) + x, X.astype(">f8")),
+    "another order": (lambda x: x.copy("F") + x.T.copy("C").T + x.copy("A"), np.arange(6.0).reshape(2, 3)),
+    "a write at places that repeat": (lambda x: copied(x, lambda z: np.add.at(z, [0, 0], x)), X),
+    "a write by a function": (lambda x: copied(x, lambda z: np.put(z, [0], x[1])), X),
+    "a write of an element": (lambda x: copied(x, lambda z: z.__setitem__(0, x[1])), X),
+    "a write in another order": (lambda x: in_columns(x, np.arange(6.0).reshape(3, 2)), np.ones((2, 3))),
+    "the slope of a maximum": (af.grad(np.max), X),
+    "slopes of maxima": (af.vmap(af.grad(np.max), loop="allow"), np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.0]])),
+    "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
+    "a product of numbers": (lambda x: np.multiply.outer(x[0], x), X),
+    "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
+}
+
+
+def copied(x, write):
+    """A copy before the write, and after it."""
+    z = x * 1.0
+    before = z.copy()
+    write(z)
+    return np.stack([before, z])
+
+
+def in_columns(x, new):
+    z = np.exp(x.T)
+    z[...] = new + x.sum()
+    return z
+
+
+def filled(z):
+    z[...] = 3.0
+    return z
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_what_is_near_a_refusal_is_compiled(name):
+    f, *args = ACCEPTED[name]
+    compiled = af.compile(f)
+    for _ in range(2):
+        found, expected = compiled(*[a.copy() for a in args]), np.asarray(f(*[a.copy() for a in args]))
+        np.testing.assert_array_equal(found, expected, strict=True)
+        assert found.strides == expected.strides
+    for k in (2, 3):  # other numbers
+        others = [a if a.dtype.kind in "bi" else a * k for a in args]
+        np.testing.assert_array_equal(compiled(*others), np.asarray(f(*others)), strict=True)
+
+
+RAISED = {  # for some values, or at once: also where nobody needs the result
+    "a matrix without an inverse": (lambda a: (np.linalg.inv(a), a * 2.0)[1], np.eye(2), np.zeros((2, 2))),
+    "weights that add up to zero": (lambda w: np.average(X, weights=w), np.ones(2), np.array([1.0, -1.0])),
+    "a place that is not there": (lambda i: (np.take(i * 2, i), i * 3)[1], np.array([0, 1]), np.array([0, 7])),
+    "a negative exponent": (lambda n: (np.power(3, n), n * 2)[1], np.array([1, 2]), np.array([1, -2])),
+    "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_errors_are_those_of_eager_code(name):
+    f, fine, wrong = RAISED[name]
+    compiled = af.compile(f)
+    if fine is not None:
+        np.testing.assert_array_equal(compiled(fine), f(fine), strict=True)
+    with pytest.raises(Exception) as expected:  # noqa: PT011 - whatever NumPy raises
+        f(wrong)
+    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+        compiled(wrong)
+
+
+def test_a_handler_of_errors_that_the_caller_has_set_is_no_reason():
+    with np.errstate(divide="call", call=lambda kind, flag: None):
+        np.testing.assert_array_equal(af.compile(lambda x: x * 2.0)(X), X * 2.0)
+
+
+def test_what_is_equal_again_is_no_reason_to_record_again():
+    """A number that is made anew; parameters in whose place others are put, under another name of functional_call."""
+    scope, model, call = {"K": 2.0}, nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call
+    exec("def f(x): return x * K", scope)
+    scaled, stepped = af.compile(scope["f"]), af.compile(lambda p, x: call(model, p, x))
+    values = {path: p.value.copy() for path, p in model.named_parameters().items()}
+    for k in range(3):
+        scope["K"] = float("2.0")
+        model.weight.assign(np.full(model.weight.shape, float(k)))
+        np.testing.assert_array_equal(scaled(X), X * 2.0)
+        stepped(values, X[None])
+    assert (scaled.renewed, stepped.renewed) == (0, 0)
 
 
 # Doors to what no guard can check, as expressions. What they give here is the same in every call, so that only their
