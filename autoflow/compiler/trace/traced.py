@@ -211,7 +211,7 @@ class Traced(DuckArray):
             if not is_ours(f"np.{function.__name__}", 3):
                 raise layout_refused(f"np.{function.__name__}")
             return function(*[memory.dummy_of(a) if isinstance(a, Traced) else a for a in args])
-        if function is np.min_scalar_type and not x.shape:
+        if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
