@@ -145,7 +145,6 @@ class Doubt(BaseException):
     it; where a bare except does, ``layer.reason`` stays."""
 
     def __init__(self, layer: Layer) -> None:
-        super().__init__(layer.reason)
         self.layer = layer
 
 

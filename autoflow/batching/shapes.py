@@ -216,8 +216,6 @@ def transpose(layer: Layer, a: Any, axes: Any = None) -> Any:
     """The batch stays where it is."""
     n = a.ndim
     order = tuple(range(n))[::-1] if axes is None else normalize_axis_tuple(axes, n)
-    if len(order) != n:
-        raise ValueError("axes don't match array")
     return wrap_batched(a.inner.transpose((0, *[k + 1 for k in order])), layer, view_of=a)
 
 

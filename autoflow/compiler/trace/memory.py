@@ -137,7 +137,6 @@ def write(x: Any, new: Any) -> None:
                 f"{caller()} writes into an array whose axes do not lie in memory in their order: write into a copy, "
                 f"x.copy(), make a new array, or say af.compile(f, fallback=True)."
             )
-    dummy_of(x)  # before: it has the layout of the first value
     x.now, x.held = new.expr, new.held
     x.tape.writes += 1
 

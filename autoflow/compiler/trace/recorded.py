@@ -238,7 +238,6 @@ def check_nothing_stays(tape: Tape, waits: Iterable[float]) -> None:
             f"happen in the first call only. Return them instead; for gradients of parameters make these an argument, "
             f"af.compile(af.value_and_grad(f))."
         )
-    tape.alive.clear()
 
 
 # -- nodes on top of Traced arrays

@@ -1,0 +1,223 @@
+"""Why a function under af.vmap is called for each example: each reason once, and what the loop over the examples gives.
+
+Each program is there for the one check that gives this reason: without it the function would go on with all examples.
+"""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow.batching import looping
+from autoflow.errors import BatchError, LoopWarning
+
+X = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, 6.0]])
+M = np.arange(12.0).reshape(2, 2, 3)
+KEPT = []
+
+
+def after(change):
+    """A function that changes a copy of x and returns it."""
+
+    def f(x):
+        z = x * 1.0
+        change(z, x)
+        return z
+
+    return f
+
+
+def recording(x):
+    with warnings.catch_warnings(record=True):
+        return np.exp(x)
+
+
+def listening(x):
+    with np.errstate(divide="call"):
+        before = np.seterrcall(lambda kind, flag: None)
+        try:
+            return 1.0 / x
+        finally:
+            np.seterrcall(before)
+
+
+def writing_into_zeros(write):
+    """A function that writes into a plain array."""
+
+    def f(x):
+        z = np.zeros(3)
+        write(z, x)
+        return z + x
+
+    return f
+
+
+def cumulated(x):
+    z = np.zeros_like(x, np.float32)
+    np.cumsum(x, out=z)
+    return z
+
+
+def half_sum(x):
+    z = x.astype(np.float16)
+    np.cumsum(z * z, out=z)
+    return z
+
+
+# The reason, the function, and the batch.
+REASONS = [
+    ("warnings that are recorded", recording, X),
+    ("np.seterrcall", listening, X),
+    ("the length of a text", lambda x: x.dtype.itemsize * 1.0, np.array(["a", "bcd"])),
+    ("the length of a number", lambda x: x * len(x), X[0]),
+    ("iteration over a number", lambda x: sum([*x]), X[0]),
+    ("a question about memory", lambda x: x * np.shares_memory(x, x[1:]), X),
+    ("what out= keeps where where=", after(lambda z, x: np.clip(x, 0.0, 2.0, out=z, where=x > 0)), X),
+    ("a result written into an array that may be shared", lambda x: np.sin(x, out=np.zeros(3)), X),
+    ("a result written into an array that may be shared", lambda x: np.cumsum(x, out=np.zeros(3)), X),
+    ("out= of another dtype than the result's", cumulated, X),
+    ("out= of another dtype than the result's", half_sum, X),
+    ("TypeError in add", lambda x: np.add(x, 0.5, out=x.astype(int)), X),
+    ("TypeError in add", lambda x: np.add(np.ones((2, 3)), x, out=x * 1.0), X),
+    ("TypeError in setitem", lambda x: x.sum().__setitem__(..., 1.0), X),
+    ("x[mask] = y with several numbers", after(lambda z, x: z.__setitem__(x > 0, np.array([7.0, 8.0]))), X),
+    ("IndexError in setitem", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
+    ("np.copyto into an array", writing_into_zeros(np.copyto), X),
+    ("np.copyto into an array", lambda x: np.copyto(x.astype(int), x), X),
+    ("np.put into an array", writing_into_zeros(lambda z, x: np.put(z, [0], x[0])), X),
+    ("np.put into an array", lambda x: (np.put(x.sum(), [0], 1.0), x)[1], X),
+    ("a write into an array that all examples share", writing_into_zeros(lambda z, x: np.add.at(z, [0], x[0])), X),
+    ("ValueError in tensordot", lambda x: np.tensordot(x, x.T, 2), M),
+    ("ValueError in transpose", lambda x: np.transpose(x, (0,)), M),
+    ("ZeroDivisionError for one example", lambda x: x * (1 // (type(x).__name__ != "ndarray")), X),
+    ("from outside that the function changes", lambda x: (KEPT.append(1.0), x)[1], X),
+    ("if, and, or, not, while", lambda x: x if x[0] > 0 else -x, X),
+    ("x[mask], whose length", lambda x: np.sum(x[x > 0]), X),
+    ("IndexError in getitem", lambda x: x[0, 0], X),
+    ("an index with too many axes", lambda x: x[[0], [0]], X),
+    ("an index with too many axes", lambda x: x[np.bool_(True)], X),
+    ("sliding_window_view(writeable=True)",
+     lambda x: np.lib.stride_tricks.sliding_window_view(x * 1, 2, writeable=True) * 1, X),
+    ("x.view(dtype)", lambda x: x.view(np.int64), X),
+    ("backward()", lambda x: x.backward(), X),
+]  # fmt: skip
+
+
+def outcome(run):
+    """What a call returns, or the type of its exception."""
+    try:
+        return run()
+    except Exception as error:
+        return type(error)
+
+
+def loop(f, batch):
+    """The definition."""
+    examples = batch[...]
+    examples.flags.writeable = False
+    return np.stack([np.asarray(f(x)) for x in examples])
+
+
+@pytest.mark.parametrize(("reason", "f", "batch"), REASONS)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_reason_is_given_and_the_loop_decides(reason, f, batch):
+    with pytest.raises(BatchError, match=re.escape(reason)):
+        af.vmap(f, loop="refuse")(batch)
+    assert KEPT == []
+    found = outcome(lambda: af.vmap(f, loop="allow")(batch))
+    KEPT.clear()
+    expected = outcome(lambda: loop(f, batch))
+    KEPT.clear()
+    if isinstance(expected, type):
+        assert found is expected
+    else:
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize(("reason", "f"), [
+    ("texts from np.array2string that differ", lambda x: x * len(np.array2string(x))),
+    ("results of np.nonzero with different shapes or dtypes", lambda x: x * np.sum(np.nonzero(x > -3)[0])),
+])  # fmt: skip
+def test_results_of_the_examples_that_do_not_fit_together_are_a_reason_too(reason, f, monkeypatch):
+    monkeypatch.setattr(looping, "SAID", set())
+    with pytest.warns(LoopWarning, match=re.escape(reason)):
+        np.testing.assert_array_equal(af.vmap(f)(X), loop(f, X))
+
+
+def test_an_array_of_the_batch_outside_is_shared_by_the_examples_inside():
+    """The vmap inside may not write into it at once: the last of its examples counts. At the first call, which is
+    compared with one example, their numbers are equal."""
+
+    def f(y, batch, mapped):
+        z = y * 1.0
+
+        def inner(x):
+            z[0] = x[0]
+            return z + 0.0
+
+        return mapped(inner)(batch) + z
+
+    at_once = af.vmap(lambda y, batch: f(y, batch, lambda g: af.vmap(g, loop="allow")), (0, None))
+    for batch in (np.ones((2, 3)), X):
+        wanted = [f(y, batch, lambda inner: lambda rows: np.stack([inner(x) for x in rows])) for y in X]
+        np.testing.assert_array_equal(at_once(X, batch), wanted)
+
+
+def test_the_kinds_of_calls_that_are_remembered_are_not_too_many(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setattr(looping, "MANY", 3)
+    for n in range(1, 9):
+        np.testing.assert_array_equal(af.vmap(np.sum)(np.ones((2, n))), [n, n])
+        assert len(looping.KNOWN) <= 3
+
+
+def test_what_the_comparison_changes_is_put_back():
+    def f(x):
+        if type(x) is np.ndarray:
+            KEPT.append(x)
+        return x * 2.0
+
+    np.testing.assert_array_equal(af.vmap(f)(X), X * 2.0)
+    assert KEPT == []
+
+
+def test_one_array_that_is_returned_twice_becomes_two():
+    first, second = af.vmap(lambda x: [z := x * 2.0, z], loop="refuse")(X)
+    assert not np.shares_memory(first, second)
+
+
+# Programs in which a check must say yes: they need no loop.
+AT_ONCE = {
+    "no interface of a device": lambda x: x * (2.0 if hasattr(x, "__cuda_array_interface__") else 3.0),
+    "errors that nobody hears": lambda x: silent(x),
+    "a mask of the shape in front": lambda x: masked_rows(np.outer(x, x), x),
+    "out= of the same dtype": after(lambda z, x: np.cumsum(x, out=z)),
+    "out= of a wider dtype": lambda x: np.add(x, 1.0, out=np.zeros_like(x, complex)),
+    "a number at a mask": after(lambda z, x: z.__setitem__(x > 0, x[0])),
+    "an argument of the deepest in a slice": lambda x: x[slice(0, 2)],
+    "a dict with an example in it": lambda x: np.sum(np.ones(3), where=x > 0),
+    "astype that copies nothing": lambda x: x.astype(float, copy=False),
+    "astype to another order": lambda x: np.outer(x, x).astype(float, order="F", copy=False),
+    "a power of an array": lambda x: x ** np.arange(3),
+    "a power by an array": lambda x: 2.0**x,
+    "own truth": lambda x: x * bool(np.shape(x)),
+}
+
+
+def silent(x):
+    with np.errstate(divide="ignore"):
+        return 1.0 / x
+
+
+def masked_rows(z, x):
+    z[x > 0] = 0.0
+    return z
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_without_a_reason_there_is_no_loop(name):
+    found, expected = af.vmap(AT_ONCE[name], loop="refuse")(X), loop(AT_ONCE[name], X)
+    np.testing.assert_array_equal(found, expected, strict=True)
+    assert found.flags.f_contiguous == expected.flags.f_contiguous

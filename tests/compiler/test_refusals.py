@@ -1,0 +1,369 @@
+"""What a compiled function refuses: each message once. With ``fallback=True`` it is the function all the same.
+
+Each program is there for the one check that gives this message: without it something would be recorded that holds for
+the first call only.
+"""
+
+import itertools
+import random
+import re
+import threading
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import autoflow as af
+from autoflow import nn
+from autoflow.errors import CompileError
+
+X = np.array([1.0, -2.0])
+
+
+def loud(x):
+    with np.errstate(divide="raise"):
+        return 1.0 / x
+
+
+def heard(x):
+    with np.errstate(divide="call", call=print):
+        return 1.0 / x
+
+
+def in_numbers(x):
+    z = x.value * 1.0
+    z[0] = x[1]
+    return np.sum(x) + np.sum(z)
+
+
+def counting():
+    n = 0.0
+
+    def f(x):
+        nonlocal n
+        n += 1.0
+        return x
+
+    return f
+
+
+def with_outside(make, do):
+    """Makes a function that does something with an object that it finds outside."""
+
+    def program():
+        outside = make()
+        return lambda x: (do(outside, x), x * 2.0)[1]
+
+    return program
+
+
+def counted(x):
+    """NumPy gives a part of a larger array."""
+    h = np.histogram2d(x, x, 3)[0]
+    h += 1.0
+    return h
+
+
+OBJECTS = np.array([1.0, 2.0], object)
+# The message, and what makes the function.
+REFUSED = [
+    ("computes under np.errstate", lambda: loud),
+    ("computes under np.errstate", lambda: heard),
+    ("x.strides asks where numbers lie in memory", lambda: lambda x: x * x.strides[0]),
+    ("np.shares_memory asks where numbers lie in memory", lambda: lambda x: x * np.shares_memory(x, x[1:])),
+    ("np.min_scalar_type of a number", lambda: lambda x: x * np.min_scalar_type(x[0]).itemsize),
+    ("gives an object of an array of objects", lambda: lambda x: np.dot(x, OBJECTS)),
+    ("makes a matrix, whose arithmetic", lambda: lambda x: np.asarray(x.view(np.matrix)) * 2),
+    ("returns more than arrays", lambda: lambda x: x * len(np.array2string(x))),
+    ("writes a node into a plain array", lambda: af.grad(in_numbers)),
+    ("changes a variable of the function around it", counting),
+    ("changes 'n', which it found outside",
+     with_outside(lambda: types.SimpleNamespace(n=0.0), lambda o, x: setattr(o, "n", 1.0))),
+    ("changes the element 0 of a list",
+     with_outside(lambda: [(lambda: 1.0), (lambda: 2.0)], lambda o, x: o.reverse())),
+    ("changes the length of a list", with_outside(list, lambda o, x: o.append(1.0))),
+    ("changes the elements of a list", with_outside(lambda: [1.0, 2.0], lambda o, x: o.reverse())),
+    ("changes the elements of a dict", with_outside(lambda: {"a": 1.0}, lambda o, x: o.update(a=2.0))),
+    ("writes into a bytearray from outside", with_outside(lambda: bytearray(b"a"), lambda o, x: o.__setitem__(0, 7))),
+    ("writes into an array of shape (5000,) from outside",
+     with_outside(lambda: np.zeros(5000), lambda o, x: o.__setitem__(4321, 7.0))),
+    ("finds an iterator outside", with_outside(lambda: itertools.islice(iter([1.0] * 9), 9), lambda o, x: next(o))),
+    ("takes elements of an iterator from outside", with_outside(lambda: iter([1.0] * 9), lambda o, x: next(o))),
+    ("draws random numbers", with_outside(lambda: np.random.default_rng(0), lambda o, x: o.normal())),
+    ("draws random numbers", with_outside(lambda: np.random.SeedSequence(0), lambda o, x: o.spawn(1))),
+    ("draws random numbers", lambda: lambda x: x + 0.0 * np.random.normal()),
+    ("draws random numbers", lambda: lambda x: x * (random.random() < 2.0)),
+    ("which is no number", lambda: lambda x: np.multiply(x, None)),
+    ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.ma.ones(2))[1]),
+    ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.array([None, 1.0]))[1]),
+    ("printing or drawing needs the value", lambda: af.grad(lambda x: np.sum(x) * len(str(x)))),
+    ("a text of an array needs the value", lambda: lambda x: x * len(repr(x))),
+    ("needs the value of an array", lambda: lambda x: x if x[0] > 0 else -x),
+    ("was made outside of the compiled function", with_outside(lambda: np.zeros(2), lambda o, x: np.sin(x, out=o))),
+    ("was made outside of the compiled function", with_outside(lambda: np.zeros(2), lambda o, x: np.copyto(o, x))),
+    ("was made outside of the compiled function",
+     with_outside(lambda: np.zeros(2), lambda o, x: np.add.at(o, [0], x[0]))),
+    ("writes into an argument of a compiled function", lambda: lambda x: np.sin(x, out=x)),
+    ("writes into an argument of a compiled function", lambda: lambda x: x[:1].fill(3.0)),
+    ("changes np.seterr or the filters of warnings", lambda: lambda x: (np.seterr(divide="ignore"), x)[1]),
+    ("whose axes do not lie in memory in their order", lambda: counted),
+    ("keeps 1 of the arrays", with_outside(types.SimpleNamespace, lambda o, x: vars(o).update(z=x * 3.0))),
+]  # fmt: skip
+
+
+def outcome(f, x):
+    """What a call returns, or the type of its exception."""
+    with np.errstate(divide="warn"):
+        try:
+            return np.asarray(f(x)).tolist()
+        except Exception as error:
+            return type(error)
+
+
+@pytest.mark.parametrize(("message", "program"), REFUSED)
+def test_it_is_refused_in_these_words(message, program):
+    with np.errstate(divide="warn"), pytest.raises(CompileError, match=re.escape(message)):
+        af.compile(program())(X.copy())
+
+
+@pytest.mark.parametrize(("message", "program"), REFUSED)
+def test_and_eager_code_does_it(message, program):
+    eager, falling = program(), af.compile(program(), fallback=True)
+    for x, _ in itertools.product((X, X + 3.0), range(2)):
+        assert outcome(falling, x.copy()) == outcome(eager, x.copy())
+
+
+def in_a_cycle(x):
+    """What it has computed stays until the collector comes."""
+    kept = [x * 2.0]
+    kept.append(kept)
+    return x + 1.0
+
+
+def overwritten_at_the_end(x):
+    h = np.full(2, 2.0)
+    y = x * h
+    h[...] = 5.0
+    return y
+
+
+def divided_silently(x):
+    with np.errstate(divide="ignore"):
+        return x / np.zeros(2)
+
+
+CONFIG = types.ModuleType("config")
+CONFIG.itself, CONFIG.rate = CONFIG, 2.0
+# Near what is refused; and what they get.
+ACCEPTED = {
+    "a cycle of its own": (in_a_cycle, X),
+    "a plain array that is overwritten later": (overwritten_at_the_end, X),
+    "a shape as an argument": (lambda x, s: np.reshape(x, s) * 2.0, np.arange(6.0), np.array([2, 3])),
+    "errors that are silenced": (divided_silently, X),
+    "a mean of integers": (lambda x: np.mean(x), np.array([1, 2, 4])),
+    "a mean of complex numbers": (lambda x: np.mean(x, axis=0), np.array([[1.0 + 2j], [2.0 - 1j]])),
+    "a mean of nothing but its axis": (lambda x: np.mean(x, axis=1), np.zeros((0, 3))),
+    "a mean of halves": (lambda x: np.mean(x), np.arange(100, dtype=np.float16)),
+    "a sum of halves": (lambda x: np.sum(x) + np.add.reduce(x), np.full(4000, 1.1, np.float16)),
+    "a sum over no axes": (lambda x: np.sum(x, axis=()), np.ones((2, 3))),
+    "a number that is broadcast": (lambda x: np.broadcast_to(x.sum(), (2, 2)) * 1.0, X),
+    "a number that stays one": (lambda x: np.broadcast_to(x.sum(), ()), X),
+    "a number in an array": (lambda x: np.reshape(x.sum(), (1, 1)), X),
+    "a number that is cast": (lambda x: np.expand_dims(x.sum(), 0).astype(int), X),
+    "the imaginary part of real numbers": (lambda x: x.imag + x.real, X),
+    "a square of a complex number": (lambda x: np.square(x[0]), np.array([0.1 + 0.3j])),
+    "a square of a real number": (lambda x: np.square(x[0]), np.array([0.1])),
+    "an axis of NumPy's": (lambda x: np.sum(x, axis=np.int64(0)), np.ones((2, 3))),
+    "two axes": (lambda x: np.max(x, axis=(0, -1)), np.arange(24.0).reshape(2, 3, 4)),
+    "an unnamed dtype": (lambda x: np.sum(x, None, np.float32), X),
+    "a power of a negative exponent": (lambda x: x ** np.array([2, 0]), np.array([3, 4])),
+    "types of arrays": (lambda x: x.astype(np.result_type(x, np.float32)), X),
+    "the smallest type of an array": (lambda x: x.astype(np.min_scalar_type(np.ones(2))), X),
+    "zeros like a number": (lambda x: np.zeros_like(x.sum()) + 1.0, X),
+    "full of a value": (lambda x: np.full_like(x, x[0]), X),
+    "full of a number": (lambda x: np.full_like(x, fill_value=3.0), X),
+    "empty, and then filled": (lambda x: filled(np.empty_like(x)), X),
+    "swapped bytes": (lambda x: np.zeros_like(x) + x, X.astype(">f8")),
+    "another order": (lambda x: x.copy("F") + x.T.copy("C").T + x.copy("A"), np.arange(6.0).reshape(2, 3)),
+    "a write at places that repeat": (lambda x: copied(x, lambda z: np.add.at(z, [0, 0], x)), X),
+    "a write by a function": (lambda x: copied(x, lambda z: np.put(z, [0], x[1])), X),
+    "a write of an element": (lambda x: copied(x, lambda z: z.__setitem__(0, x[1])), X),
+    "a write in another order": (lambda x: in_columns(x, np.arange(6.0).reshape(3, 2)), np.ones((2, 3))),
+    "the slope of a maximum": (af.grad(np.max), X),
+    "slopes of maxima": (af.vmap(af.grad(np.max), loop="allow"), np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.0]])),
+    "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
+    "a product of numbers": (lambda x: np.multiply.outer(x[0], x), X),
+    "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
+    "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
+}
+
+
+def copied(x, write):
+    """A copy before the write, and after it."""
+    z = x * 1.0
+    before = z.copy()
+    write(z)
+    return np.stack([before, z])
+
+
+def in_columns(x, new):
+    z = np.exp(x.T)
+    z[...] = new + x.sum()
+    return z
+
+
+def filled(z):
+    z[...] = 3.0
+    return z
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_what_is_near_a_refusal_is_compiled(name):
+    f, *args = ACCEPTED[name]
+    compiled = af.compile(f)
+    for _ in range(2):
+        found, expected = compiled(*[a.copy() for a in args]), np.asarray(f(*[a.copy() for a in args]))
+        np.testing.assert_array_equal(found, expected, strict=True)
+        assert found.strides == expected.strides
+    assert [entry for entry in compiled.entries.values() if not hasattr(entry, "recorded")] == []
+    for k in (2, 3):  # other numbers
+        others = [a if a.dtype.kind in "bi" else a * k for a in args]
+        np.testing.assert_array_equal(compiled(*others), np.asarray(f(*others)), strict=True)
+
+
+RAISED = {  # for some values, or at once: also where nobody needs the result
+    "a matrix without an inverse": (lambda a: (np.linalg.inv(a), a * 2.0)[1], np.eye(2), np.zeros((2, 2))),
+    "weights that add up to zero": (lambda w: np.average(X, weights=w), np.ones(2), np.array([1.0, -1.0])),
+    "a place that is not there": (lambda i: (np.take(i * 2, i), i * 3)[1], np.array([0, 1]), np.array([0, 7])),
+    "a negative exponent": (lambda n: (np.power(3, n), n * 2)[1], np.array([1, 2]), np.array([1, -2])),
+    "a write into a number": (lambda x: (x.sum().__setitem__(..., 1.0), x)[1], None, X),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_errors_are_those_of_eager_code(name):
+    f, fine, wrong = RAISED[name]
+    compiled = af.compile(f)
+    for _ in range(0 if fine is None else 3):  # the second call is compared with eager code, later ones are not
+        np.testing.assert_array_equal(compiled(fine), f(fine), strict=True)
+    with pytest.raises(Exception) as expected:  # noqa: PT011 - whatever NumPy raises
+        f(wrong)
+    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+        compiled(wrong)
+
+
+def test_a_handler_of_errors_that_the_caller_has_set_is_no_reason():
+    with np.errstate(divide="call", call=lambda kind, flag: None):
+        np.testing.assert_array_equal(af.compile(lambda x: x * 2.0)(X), X * 2.0)
+
+
+def test_what_is_equal_again_is_no_reason_to_record_again():
+    """A number that is made anew; parameters in whose place others are put, under another name of functional_call."""
+    scope, model, call = {"K": 2.0}, nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call
+    exec("def f(x): return x * K", scope)
+    scaled, stepped = af.compile(scope["f"]), af.compile(lambda p, x: call(model, p, x))
+    values = {path: p.value.copy() for path, p in model.named_parameters().items()}
+    for k in range(3):
+        scope["K"] = float("2.0")
+        model.weight.assign(np.full(model.weight.shape, float(k)))
+        np.testing.assert_array_equal(scaled(X), X * 2.0)
+        stepped(values, X[None])
+    assert (scaled.renewed, stepped.renewed) == (0, 0)
+
+
+# Doors to what no guard can check, as expressions. What they give here is the same in every call, so that only their
+# names are a reason to refuse them.
+DOORS = {
+    "reads the clock": """
+        time.time() | time.time_ns() | time.monotonic() | time.monotonic_ns() | time.perf_counter() | time.asctime()
+        time.perf_counter_ns() | time.process_time() | time.process_time_ns() | time.thread_time() | time.ctime()
+        time.thread_time_ns() | time.localtime() | time.gmtime() | time.strftime('%H') | datetime.datetime.now()
+        datetime.datetime.utcnow() | datetime.date.today() | datetime.datetime.today() | date.today() | now()
+    """,
+    "asks the system for random numbers": """
+        secrets.token_bytes(1) | secrets.token_hex(1) | secrets.token_urlsafe(1) | secrets.randbelow(9) | uuid.uuid1()
+        uuid.uuid4() | os.urandom(1) | random.SystemRandom() | CHANCE.random() | CHANCE.gauss | draw()
+    """,
+    "looks names up by text": """
+        globals() | eval('2') | exec('2') is None | __import__('os') | importlib.import_module('os') | sys.modules
+    """,
+}
+IMPORTS = """
+import datetime, importlib, os, random, secrets, sys, time, uuid
+from datetime import date
+from time import time as now
+CHANCE = random.SystemRandom()
+draw = random.SystemRandom().random
+"""
+OPENED = [(what, each.strip()) for what, texts in DOORS.items() for line in texts.strip().splitlines()
+          for each in line.split(" | ")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "expression"), OPENED)
+@pytest.mark.parametrize("where", ["{}", "(lambda: {})()", "[{} for _ in 'a'][0]"])
+def test_a_door_is_refused_by_its_name(what, expression, where):
+    scope = {}
+    exec(IMPORTS, scope)
+    exec(f"def f(x): return x * bool({where.format(expression)})", scope)
+    with pytest.raises(CompileError, match=what):
+        af.compile(scope["f"])(X)
+
+
+@pytest.mark.parametrize("text", ["os.path.join('a', 'b')", "time.sleep(0)", "uuid.UUID(int=3)", "random.Random(3)",
+                                  "datetime.date(2020, 1, 2)", "sys.maxsize", "np.random.default_rng(3)"])  # fmt: skip
+def test_the_rest_of_such_a_module_is_no_door(text):
+    scope = {"np": np}
+    exec(f"import datetime, os, random, sys, time, uuid\ndef f(x): return x * bool(({text}, 1)[1])", scope)
+    np.testing.assert_array_equal(af.compile(scope["f"])(X), X)
+
+
+@pytest.mark.parametrize("method", ["__init__(self)", "__del__(self)", "__post_init__(self)", "__new__(cls)",
+                                    "__init_subclass__(cls)"])  # fmt: skip
+def test_what_makes_an_object_is_not_called_any_more(method):
+    """It may read the clock: the object is there."""
+    scope = {}
+    exec(f"import time\nclass C:\n rate = 2.0\n def {method}: time.time()\nobject_of_c = object.__new__(C)", scope)
+    exec("def f(x): return x * object_of_c.rate", scope)
+    np.testing.assert_array_equal(af.compile(scope["f"])(X), X * 2.0)
+
+
+ANSWERED_OTHERWISE = {  # by arrays that are recorded
+    "hasattr": "hasattr(x, 'tape')", "getattr": "getattr(x, 'tape', None) is not None",
+    "type": "type(x) is not np.ndarray", "except": "raises(lambda: x.tape)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ANSWERED_OTHERWISE.values(), ids=ANSWERED_OTHERWISE)
+def test_whoever_may_ask_for_a_class_is_compared_at_the_first_call(question):
+    scope = {"np": np, "raises": raises}
+    exec(f"def f(x): return x * (2.0 if {question} else 3.0)", scope)
+    compiled = af.compile(scope["f"])
+    with pytest.raises(CompileError, match="differs from call to call"):
+        compiled(X)
+    np.testing.assert_array_equal(af.compile(scope["f"], fallback=True)(X), scope["f"](X))
+
+
+def raises(ask):
+    try:
+        ask()
+    except AttributeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("change", [
+    "warnings.simplefilter('always')", "warnings.filterwarnings('always')", "warnings.resetwarnings()",
+    "with warnings.catch_warnings(): warnings.filters.insert(0, ('always', None, Warning, None, 0)); x = x * 1.0",
+])  # fmt: skip
+def test_filters_that_the_function_names_are_its_own_beside_other_threads_too(change):
+    scope, stop = {"warnings": warnings}, threading.Event()
+    exec(f"def f(x):\n {change}\n return x * 2.0", scope)
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    try:
+        with warnings.catch_warnings(), pytest.raises(CompileError, match="the filters of warnings"):
+            af.compile(scope["f"])(X)
+    finally:
+        stop.set()
+        other.join()
