@@ -66,8 +66,7 @@ def test_special(ours, theirs, x):
 
 
 def test_diric_at_its_poles():
-    x = [0.0, 2 * np.pi, 4 * np.pi]
-    special.diric(af.Variable([0.3, 0.6, 0.9]), 4)  # proved where it has a slope
+    x = [0.0, 2 * np.pi, 4 * np.pi, 0.3]  # proved where it has a slope
     np.testing.assert_allclose(special.diric(af.Variable(x), 4).value, scipy_special.diric(x, 4))
 
 

@@ -327,8 +327,9 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
 
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
         given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
-        sent, shape = vjp(unwritable(g), tuple(given)), np.shape(saved[of])
-        dtype = getattr(saved[of], "dtype", g.dtype)
+        sent, like_this = vjp(unwritable(g), tuple(given)), saved[of]
+        shape = like_this.shape if hasattr(like_this, "shape") else np.shape(like_this)
+        dtype = getattr(like_this, "dtype", g.dtype)
         if g.dtype.kind != "c":  # else a real argument is sent the real part
             check_numbers(sent, dtype, f"the derivative of {row.name} by {row.names[k]}", like)
         if not hasattr(sent, "dtype"):

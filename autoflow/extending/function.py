@@ -22,7 +22,7 @@ from ..base.errors import GradientShapeError, lost
 from ..base.modes import modes
 from ..forward.recording import make_node, plain_option
 from ..nodes.coercion import leaf_array, plain_array
-from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, unwritable, value_of
+from ..nodes.nodes import Node, NodeRole, current_record, gradient_target, new_record, read_only, value_of
 from ..nodes.records import Record
 from ..rules import RULES
 from ..table.table import Rule
@@ -79,8 +79,8 @@ class Function:
 
     ``forward(ctx, *args, **options)`` gets plain arrays (a node's are read-only) and returns an array or a tuple of
     arrays. ``backward(ctx, *grads)`` gets dL/d(result) for each result, None for those that were not used, and
-    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out). What it
-    gets is read-only, too.
+    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out). Gradients
+    are copies, into which backward may write; what ctx has saved is read-only.
     Written with NumPy functions, it can be differentiated again.
 
     Raises GradientShapeError if backward returns the wrong number of gradients, or one of a wrong shape.
@@ -222,7 +222,7 @@ class Application:
             find = functools.partial(self.find, f"ctx.{name}", saved)
             setattr(ctx, name, pytree.tree_map(find, getattr(ctx, name)))
         ctx._saved = [self.find("a saved array", saved, x) for x in ctx._saved]
-        grads = [unwritable(np.asarray(g) if isinstance(g, np.generic) else g) for g in grads]
+        grads = [g if g is None else np.array(g) if isinstance(g, np.generic) else g.copy() for g in grads]
         return self.check_answer(self.cls.backward(ctx, *grads), record)
 
     def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
@@ -314,7 +314,7 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     def send(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
-        return f(unwritable(g))
+        return f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same one
 
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=send)
 

@@ -533,7 +533,9 @@ class Upside:
 
 
 @pytest.mark.parametrize("shape", [(), (3,)])
-@pytest.mark.parametrize("other", ["a", None, object(), Upside(), [1.0, 2.0, 3.0], 1.5, ()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "other", ["a", None, object(), Upside(), [1.0, 2.0, 3.0], 1.5, ()], ids=lambda x: type(x).__name__
+)
 @pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
 def test_comparisons_are_those_of_the_numbers(name, other, shape):
     compare, x = getattr(operator, name), np.full(shape, 1.5)
