@@ -79,9 +79,9 @@ class Function:
 
     ``forward(ctx, *args, **options)`` gets plain arrays (a node's are read-only) and returns an array or a tuple of
     arrays. ``backward(ctx, *grads)`` gets dL/d(result) for each result, None for those that were not used, and
-    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out). Gradients
-    are copies, into which backward may write; what ctx has saved is read-only.
-    Written with NumPy functions, it can be differentiated again.
+    returns one gradient per argument of forward, None where none is needed (Nones at the end may be left out). The
+    gradients that it gets are copies, into which it may write; what ctx has saved is read-only. Written with NumPy
+    functions, it can be differentiated again.
 
     Raises GradientShapeError if backward returns the wrong number of gradients, or one of a wrong shape.
 
