@@ -97,14 +97,14 @@ def write(x: Any, rule: Rule, inputs: tuple[Any, ...], run: Callable[..., Any], 
     if old is not None and rule is RULES[setitem] and is_unfinished(old) and region.size == memory_of_x.size:
         parents[0] = None  # written whole again: nothing of what was half written is left
     flowing = tuple([p is not None for p in parents])
-    is_whole = memory_of_x.dtype.kind not in "fc"  # rounded numbers, which have no derivative
-    if (is_whole or not (is_recorded and True in flowing)) and (
+    is_rounded = memory_of_x.dtype.kind not in "fc"  # whole numbers and booleans have no derivative
+    if (is_rounded or not (is_recorded and True in flowing)) and (
         old is None or (is_recorded and parents[0] is None)
-    ):  # numbers into a Constant, or no_grad
+    ):  # numbers into a Constant, into whole numbers, or no_grad
         recording.call_explained(write_noted, (memory_of_x, region, run, values), rule, inputs)
         if old is not None:
             become_constant(x)
-        elif is_whole:
+        elif is_rounded:
             note_cut(x, parents, constants.values())
         return x
     if not is_recorded:
@@ -186,7 +186,8 @@ def write_item(x: Any, i: Any, y: Any) -> None:
         return
     if getattr(y, "_view", None) is not None and y._view[1] is x and written_through(x, i, y):
         return  # ``x[i] += 1`` has written through the view x[i] already; Python now stores it where it is
-    i = recording.plain_option(i, is_place=True)
+    if type(i) not in recording.SIMPLE:
+        i = recording.plain_option(i, is_place=True)
     write(x, RULES[setitem], (x, y, i), lambda memory, a, b, i: memory.__setitem__(i, b), partly=True)
 
 

@@ -149,8 +149,10 @@ def history_lost(x: Any) -> LostGradientError:
 
 def protect_operand(value: Any, needed: bool, fingerprints: list[Any]) -> Any:
     """A value that may change without our knowing, so that it cannot harm us: copied, or watched, or let go."""
-    if type(value) is list and SIMPLE.issuperset(map(type, value)):
-        return [*value]
+    if type(value) is tuple or type(value) is list:
+        if SIMPLE.issuperset(map(type, value)):
+            return value[:]
+        return type(value)([protect_operand(v, True, fingerprints) for v in value])
     if isinstance(value, (tuple, list, dict)):
         return tree_map(lambda v: protect_operand(v, True, fingerprints), value)
     if not (type(value) in NODE_TYPES or isinstance(value, ndarray)):

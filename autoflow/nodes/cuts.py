@@ -133,9 +133,8 @@ def shown_operand(record: Any, k: int) -> str:
     """An operand of a record as the program names it; empty if it does not."""
     from ..program.names import Naming
 
-    return (
-        Naming([record]).operand_text(record, k) if hasattr(record, "last") and k < len(record.parents) else None
-    ) or ""
+    is_named = hasattr(record, "last") and k < len(record.parents)
+    return (Naming([record]).operand_text(record, k) if is_named else None) or ""
 
 
 def name_before(call: str, frame: Any) -> str:

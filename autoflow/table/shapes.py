@@ -167,8 +167,8 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     n = ndim or 1
-    given: Any = (axis,) if isinstance(axis, int) or not np.ndim(axis) else axis
-    axes = map(operator.index, given)
+    is_one = isinstance(axis, int) or not (isinstance(axis, tuple) or np.ndim(axis))
+    axes = map(operator.index, (axis,) if is_one else axis)  # type: ignore[arg-type]
     return tuple([a % n if -n <= a < n else no_axis(a, ndim) for a in axes])
 
 

@@ -65,6 +65,7 @@ Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read wha
 PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
 WORDS = (str, bool, type(None))
 CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
+NAMED = (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)  # not what the user's __getattr__ answers
 GROWING = (list, dict, deque, OrderedDict, defaultdict)
 OPEN = ("types", "collections", "weakref", "_thread", "_contextvars")  # modules of Python's whose objects hold others
 LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
@@ -215,7 +216,7 @@ def code_of(x: Any) -> Any:
         return x.__code__
     if type(x) is types.BuiltinMethodType and not isinstance(x.__self__, types.ModuleType):
         return x.__qualname__
-    is_one = isinstance(x, type) or (hasattr(x, "__name__") and not holds(x) and type(x) is not types.MethodType)
+    is_one = isinstance(x, type) or (not holds(x) and hasattr(x, "__name__") and type(x) is not types.MethodType)
     return x if is_one and not isinstance(x, FunctionOfFunction) else type(x)
 
 
@@ -272,8 +273,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
         places += [(functools.partial(item_of, base, x), k) for k in range(min(base.__len__(x), MANY))]
     elif base in (dict, types.MappingProxyType):
         places += [(functools.partial(base.get, x), key) for key in [*base.keys(x)][:MANY]]
-    elif base is not None:
-        places += [(same_object, v) for v in sorted(x, key=lambda v: str(getattr(v, "__qualname__", "")))[:MANY]]
+    elif base is not None:  # sets: their order depends on where functions lie in memory
+        order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
+        places += [(same_object, v) for v in order[:MANY]]
     return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
 
 

@@ -776,6 +776,19 @@ def test_another_function_among_the_arguments_is_looked_at(name: str) -> None:
         g(V, how=give(sick))
 
 
+@pytest.mark.parametrize("name", ["a closure", "a default", "an object", "a list", "a set"])
+def test_an_object_that_answers_for_any_attribute_is_not_asked(name: str) -> None:
+    class Record:
+        def __getattr__(self, key: str) -> Any:
+            raise KeyError(key)
+
+    give, _ = GIVEN[name]
+    held = give(Record())
+    f, runs = counting(lambda v: (held is not None) * np.sum(v * v))
+    assert np.array_equal(af.grad(f)(V), 2 * V)
+    assert runs[0] == 2
+
+
 def test_another_number_of_operations_is_looked_at_again() -> None:
     def f(v: Any, steps: Any) -> Any:
         for _ in range(int(steps)):
