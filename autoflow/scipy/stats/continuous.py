@@ -431,9 +431,8 @@ class Continuous(Distribution):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
         shape = size_of(size, *shapes, loc, scale)
         z = draw_with_scipy(self._drawn_by or self._name, shapes, shape, random_state)
-        x: Any = move(self._follow(z, *shapes), loc, scale)
-        x = x if np.shape(numbers_of(x)) == shape else np.reshape(x, shape)
-        return x
+        x = move(self._follow(z, *shapes), loc, scale)
+        return x if np.shape(numbers_of(x)) == shape else x.reshape(shape)
 
     def _follow(self, z: Array, *shapes: Any) -> Array:
         """Draws of the standard form as quantiles that move with the shape parameters."""
