@@ -1,7 +1,8 @@
 // The state of training: parameters, what the optimiser remembers, and the steps so far.
 
-const N = A.names.length, RING = Math.max(100, Math.min(4000, Math.floor(3e6 / A.params.flat().length))); // steps that one can go
-// back: each keeps three numbers for each parameter, in at most some 70 MB
+const N = A.names.length;
+// The steps that one can go back. Each keeps three numbers for each parameter: some 70 MB in all, or more for 100 steps.
+const RING = Math.max(100, Math.min(4000, Math.floor(3e6 / A.params.flat().length)));
 const S = makeStep(), P = makePrediction ? makePrediction() : null;
 const params = S.inputs.slice(0, N), data = S.inputs.slice(N);
 const fixed = (a, moving) => (a ? Float64Array.from(a) : moving); // data of whole numbers, which stay as they are

@@ -254,16 +254,16 @@ Target = list[Any] | Count | None
 class Expression:
     """An expression in a program."""
 
-    __slots__ = ("node", "source", "span", "stores", "target", "text")
+    __slots__ = ("iterates", "node", "source", "span", "stores", "target", "text")
 
     def __init__(self, node: Any, source: Source, instruction: str = "") -> None:
         self.node, self.source, self.stores = node, source, instruction in STORES
         self.span = span_of(node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else node)
         self.text = segment(source.lines, self.span)
         self.target: Target = None
+        self.iterates = instruction == "FOR_ITER"  # a loop takes a value from it
         if has_own_value(node, self.stores):
-            is_iteration = instruction == "FOR_ITER"
-            self.target = target_of_loop(node, source.above) if is_iteration else target_of(node, source.above)
+            self.target = (target_of_loop if self.iterates else target_of)(node, source.above)
 
     @property
     def place(self) -> Place:
@@ -313,7 +313,7 @@ class Expression:
 
     def operands(self) -> list[Any]:
         """The nodes of what the expression takes, as far as each is an operand by its place."""
-        node = self.node
+        node = None if self.iterates else self.node
         match node:
             case ast.BinOp():
                 return [node.left, node.right]
@@ -637,8 +637,8 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
 
 
 def target_of_loop(node: Any, above: dict[Any, Any]) -> Target:
-    """The target of each value that a loop takes from ``node``, unless it takes them apart. (On Python 3.11 the node is
-    the whole statement.)"""
+    """The target of each value that a loop takes from ``node``, unless it takes them apart. (Up to Python 3.12 the
+    node is the whole statement.)"""
     target = getattr(node if isinstance(node, ast.For) else above[node], "target", None)
     return None if target is None or isinstance(target, (ast.Tuple, ast.List)) else [written(target)]
 

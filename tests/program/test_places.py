@@ -226,7 +226,8 @@ def test_the_variables_of_a_program_stay_as_they_are():
     one, x = Keeping(), af.Variable(1.0)
     assert sorted(one.given) == ["rate", "size"]
     assert {"self", "x"} <= set(one.call(x)[0])
-    np.testing.assert_array_equal(one.run(x), np.full(3, 3.0))
+    if sys.version_info < (3, 13):  # from then on each call of ``exec`` has variables of its own
+        np.testing.assert_array_equal(one.run(x), np.full(3, 3.0))
 
 
 def who_is_alive_after_a_step():

@@ -327,13 +327,15 @@ def as_title(text: str) -> str:
 
     >>> as_title("np.tanh(x@w+b) * v"), as_title("self.w [0]"), as_title("a layer's weight")
     ('tanh(x @ w + b)*v', 'self.w[0]', "a layer's weight")
+    >>> as_title("model.linalg.layer(x)")
+    'model.linalg.layer(x)'
     """
     try:
         spaced = written(ast.parse(text.strip(), mode="eval"))
     except SyntaxError:
         return text
     tight = re.sub(r" (\*\*?|//?) ", r"\1", spaced)
-    return re.sub(rf"\b({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
+    return re.sub(rf"(?<![\w.])({'|'.join(MODULES)})\.(?:\w+\.)*(?=\w+\()", "", tight)
 
 
 def _parenthesise(text: str, strength: int, place: int, name: str) -> str:

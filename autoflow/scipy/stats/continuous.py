@@ -190,10 +190,11 @@ def draw_with_scipy(name: str, values: Iterable[Any], size: Any, random_state: A
 
 
 def size_of(size: Any, *values: Any) -> tuple[int, ...]:
-    """The shape of the draws: ``size``, or that of the parameters. Each of these has draws of its own."""
+    """The shape of the draws: ``size``, or that of the parameters. Each of these has draws of its own. (Axes of length
+    1 before those of ``size`` do not count, as in SciPy.)"""
     shape = np.broadcast_shapes(*[np.shape(numbers_of(v)) for v in values])
     size = shape if size is None else (int(size),) if np.ndim(size) == 0 else tuple([int(n) for n in size])
-    if np.broadcast_shapes(shape, size) != size:
+    if math.prod(np.broadcast_shapes(shape, size)) != math.prod(size):
         raise ValueError(f"draws of shape {size} are too few for parameters of shape {shape}")
     return size
 
@@ -428,8 +429,10 @@ class Continuous(Distribution):
         shapes, loc, scale = self._standard("rvs", args, named)
         if not np.all(self._valid(*shapes) & (numbers_of(scale) >= 0)):
             raise ValueError(f"af.stats.{self._name}.rvs: there is no such distribution (a parameter is out of range)")
-        z = draw_with_scipy(self._drawn_by or self._name, shapes, size_of(size, *shapes, loc, scale), random_state)
-        return move(self._follow(z, *shapes), loc, scale)
+        shape = size_of(size, *shapes, loc, scale)
+        z = draw_with_scipy(self._drawn_by or self._name, shapes, shape, random_state)
+        x = move(self._follow(z, *shapes), loc, scale)
+        return x if np.shape(numbers_of(x)) == shape else x.reshape(shape)
 
     def _follow(self, z: Array, *shapes: Any) -> Array:
         """Draws of the standard form as quantiles that move with the shape parameters."""

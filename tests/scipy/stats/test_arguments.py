@@ -86,12 +86,13 @@ def test_moments_have_the_shape_of_loc(name: str) -> None:
             assert np.shape(found) == np.shape(expected), (method, named)
 
 
+@pytest.mark.parametrize("scale", [[1.0, 2.0, 3.0], [[2.0]]])
 @pytest.mark.parametrize("size", [1, 2, (2, 1), (2, 3), (4, 2, 3), (), None])
-def test_each_parameter_has_draws_of_its_own(size: Any) -> None:
+def test_each_parameter_has_draws_of_its_own(size: Any, scale: Any) -> None:
     draws = []
     for m in (scipy_stats, stats):
         try:
-            z = m.gamma.rvs(2.0, scale=[1.0, 2.0, 3.0], size=size, random_state=0)
+            z = m.gamma.rvs(2.0, scale=scale, size=size, random_state=0)
         except ValueError:
             z = None
         draws.append(z)
