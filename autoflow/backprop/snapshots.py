@@ -508,31 +508,45 @@ def position_of(x: Any) -> Any:
 # -- output
 
 
+SILENCED: list[int] = []  # threads that print and log nothing; one may be here several times
+LOUD: list[Any] = []  # what was there before the first of them
+SILENCING = threading.Lock()
+
+
 class Quiet:
-    """A replacement for ``sys.stdout`` that drops what one thread writes and passes on what others write."""
+    """A replacement for ``sys.stdout`` that drops what silenced threads write and passes on what others write."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream, self.thread = stream, threading.get_ident()
+        self.stream = stream
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
         """As a stream's."""
-        return len(text) if threading.get_ident() == self.thread else self.stream.write(text)
+        return len(text) if threading.get_ident() in SILENCED else self.stream.write(text)
+
+
+def handle_others(logger: logging.Logger, record: logging.LogRecord) -> None:
+    """``Logger.handle`` for threads that are not silenced."""
+    if record.thread not in SILENCED:
+        LOUD[2](logger, record)
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """In the block, this thread prints and logs nothing."""
-    before, handle, me = (sys.stdout, sys.stderr), logging.Logger.handle, threading.get_ident()
-
-    def handle_others(logger: logging.Logger, record: logging.LogRecord) -> None:
-        return handle(logger, record) if record.thread != me else None
-
+    """In the block, this thread prints and logs nothing. Blocks of several threads may overlap."""
+    me = threading.get_ident()
+    with SILENCING:
+        if not SILENCED:
+            LOUD[:] = sys.stdout, sys.stderr, logging.Logger.handle
+            sys.stdout, sys.stderr = map(Quiet, LOUD[:2])
+            logging.Logger.handle = handle_others  # type: ignore[assignment, method-assign]
+        SILENCED.append(me)
     try:
-        sys.stdout, sys.stderr = map(Quiet, before)
-        logging.Logger.handle = handle_others  # type: ignore[assignment, method-assign]
         yield
     finally:
-        sys.stdout, sys.stderr, logging.Logger.handle = *before, handle  # type: ignore[method-assign]
+        with SILENCING:
+            SILENCED.remove(me)
+            if not SILENCED:
+                sys.stdout, sys.stderr, logging.Logger.handle = LOUD  # type: ignore[method-assign]

@@ -7,6 +7,7 @@ import contextvars
 import functools
 import importlib
 import inspect
+import logging
 import math
 import multiprocessing
 import multiprocessing.pool
@@ -25,7 +26,7 @@ from processes import alone
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.backprop.snapshots import Snapshot, may_run_users_code, others_run
+from autoflow.backprop.snapshots import Snapshot, may_run_users_code, others_run, silence
 from autoflow.base.numbering import Kind
 from autoflow.train import fit
 
@@ -342,3 +343,26 @@ def test_a_thread_from_before_the_first_transform_counts():
         print(others_run())
     """)
     assert told == "True\n"
+
+
+def test_silence_of_several_threads_ends_with_the_last(capsys):
+    """They begin and end in turns, the first before the second."""
+    streams, handle = (sys.stdout, sys.stderr), logging.Logger.handle
+    begun, left = threading.Event(), threading.Event()
+
+    def second():
+        with silence():
+            begun.set()
+            left.wait(10)
+            print("not shown")
+
+    thread = threading.Thread(target=second)
+    with silence():
+        thread.start()
+        begun.wait(10)
+        print("not shown either")
+    print("shown")
+    left.set()
+    thread.join()
+    assert (sys.stdout, sys.stderr, logging.Logger.handle) == (*streams, handle)
+    assert capsys.readouterr().out == "shown\n"
