@@ -248,7 +248,7 @@ def ready(address, server, log):
 def opened(browser, lab, name):
     """A tab with JupyterLab and a notebook, and what it shows."""
     page = Page(browser, 1300, 6000)  # high: JupyterLab draws what can be seen
-    page.call("Page.navigate", url=f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb")
+    page.navigate(f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb")
     end = time.monotonic() + 90
     drawn = f"document.querySelectorAll('.jp-OutputArea-output').length >= {SHOWN}"
     typeset = "document.querySelector('mjx-container, .MathJax') !== null"  # which begins late

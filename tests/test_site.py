@@ -438,7 +438,7 @@ def test_every_cell_of_every_lesson_runs_in_the_browser(whole, site, browser, na
     if not (whole / "lab").exists():
         pytest.skip("JupyterLite is not installed")
     page = Playground(browser)
-    page.call("Page.navigate", url=f"{site}lab/notebooks/index.html?path={name}")
+    page.navigate(f"{site}lab/notebooks/index.html?path={name}")
     page.until("typeof jupyterapp === 'object' && jupyterapp.shell.currentWidget?.content?.widgets?.length > 1")
     page.until(f"{NOTEBOOK}.sessionContext.kernelDisplayStatus === 'idle'", 240)
     page.run("void jupyterapp.commands.execute('notebook:run-all-cells')")
@@ -474,7 +474,7 @@ def test_links_of_a_lesson_in_the_browser_lead_to_pages(whole, site, browser):
     if not (whole / "lab").exists():
         pytest.skip("JupyterLite is not installed")
     page = Playground(browser)
-    page.call("Page.navigate", url=f"{site}lab/notebooks/index.html?path={LESSONS[21]}")
+    page.navigate(f"{site}lab/notebooks/index.html?path={LESSONS[21]}")
     link = "[...document.querySelectorAll('.jp-RenderedMarkdown a')].find((link) => link.href.includes('%s'))"
     for part, leads_to in (
         ("/files/docs/glossary.html#device", f"{site}docs/glossary.html#device"),
@@ -824,7 +824,7 @@ def test_search_finds_lessons_documentation_and_names_without_a_server(to_read, 
     texts = "['a', '.kind'].map((name) => row.querySelector(name).textContent)"
     rows = f"[...document.querySelectorAll('#results li')].map((row) => {texts})"
     with served(to_read) as (url, end):
-        page.call("Page.navigate", url=f"{url}search.html?q=vmap")
+        page.navigate(f"{url}search.html?q=vmap")
         page.until(f"{rows}.length > 3", 30)
         end()  # everything is in the page from here on
         assert page.run(rows)[0] == ["af.vmap", "reference"]

@@ -90,8 +90,12 @@ def wrong(module, name, most=3):
 
         with np.errstate(all="ignore"):
             try:
-                if not (np.isfinite(loss(x)) and np.all(np.isfinite(af.grad(loss)(x)))):
+                value, gradient = loss(x), af.grad(loss)(x)
+                if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
                     continue
+                if np.max(np.abs(gradient), initial=0) * np.max(np.abs(x), initial=0) < 1e-6 * np.abs(value):
+                    x = 0.1 * x  # where the function is flat (tanh far from 0), rounding leaves a derivative few digits
+                    loss(x)
             except AutoflowError:
                 continue
             right += compare(loss, x, d, f"{module}.{name} {x.shape}", found)

@@ -178,11 +178,21 @@ class Page:
         ]
         self.call("Emulation.setEmulatedMedia", features=features)
 
+    def navigate(self, url):
+        """Load, and wait until the old document is gone, which still answers for a while."""
+        self.run("window.ofTheOldDocument = true")
+        self.call("Page.navigate", url=url)
+        self.wait("window.ofTheOldDocument !== true", url)
+
     def go(self, url):
         """Load, and wait until all scripts have run."""
-        self.call("Page.navigate", url=url)
+        self.navigate(url)
+        self.wait(f"document.readyState === 'complete' && location.href === {json.dumps(url)}", url)
+
+    def wait(self, condition, url):
+        """Until a condition holds in the page that is loaded."""
         end = time.monotonic() + SECONDS
-        while self.run("document.readyState + ' ' + location.href") != f"complete {url}":
+        while not self.run(condition):
             if time.monotonic() > end:
                 raise TimeoutError(f"{url} does not load")
             time.sleep(0.02)

@@ -70,7 +70,7 @@ class Playground(Page):
 
     def enter(self, url):
         """Load the front page, as far as its first picture."""
-        self.call("Page.navigate", url=url)
+        self.navigate(url)
         self.until(f"location.href === {json.dumps(url)} && document.documentElement?.dataset.shown === ''", 30)
 
     def wait_for_python(self):
