@@ -123,6 +123,8 @@ def set_gradients(
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
     pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
+    if create_graph:
+        pairs = switched(recording=True, source=False).call(set_apart, pairs)
     with LOCK:
         holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
@@ -138,13 +140,12 @@ def set_gradients(
 def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     """The holders, and the new gradient of each: Variables accumulate theirs."""
     holders, new = [], []  # filled by hand: zip(*pairs) takes twice as long
-    owners: set[int] = set()
     for holder, g in pairs:
         if type(holder) is not Record:
             old = getattr(holder, "_raw_grad", None)
             old = getattr(holder, "_shown_grad", None) if old is None else old
             if isinstance(g, NodeRole) or isinstance(old, NodeRole):
-                g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype, owners)
+                g = switched(recording=True, source=False).call(add_nodes, old, g, holder.dtype)
             elif old is not None:
                 g = add_gradients(old, g)
         holders.append(holder)
@@ -152,9 +153,18 @@ def new_gradients(pairs: list[Pair]) -> tuple[list[Any], list[Array]]:
     return holders, new
 
 
-def add_nodes(old: Any, g: Any, dtype: Any, owners: set[int]) -> Any:
+def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
     """The same in a pass with ``create_graph``: the sum is part of the graph, whatever the mode."""
-    return versions.apart(cast_gradient(g if old is None else add_gradients(old, g), dtype), owners)
+    return cast_gradient(g if old is None else add_gradients(old, g), dtype)
+
+
+def set_apart(pairs: list[Pair]) -> list[Pair]:
+    """With ``create_graph``: each gradient in memory of its own, so that a write into one is seen in no other. The
+    Variables come first: where memory is shared, the copy is what an operation keeps."""
+    owners: set[int] = set()
+    return [
+        (holder, versions.apart(g, owners)) for holder, g in sorted(pairs, key=lambda pair: type(pair[0]) is Record)
+    ]
 
 
 def start_of_pass(root: Any) -> Any:

@@ -168,6 +168,28 @@ def test_gradients_that_can_be_differentiated_again_share_no_memory():
     np.testing.assert_array_equal(af.grad(outer)(weights), 2 * weights + 2)
 
 
+PASSED_ON = {
+    "add": lambda x: x + 0.0, "reshape": lambda x: np.reshape(x, (3, 2)), "transpose": np.transpose, "copy": np.copy,
+    "positive": np.positive, "twice": lambda x: (x + 1.0) - 2.0, "part": lambda x: np.concatenate([x, x])[:2],
+    "subtract": lambda x: 3.0 + x, "squeeze": lambda x: np.squeeze(x[None]), "product": lambda x: x * 2.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSED_ON)
+@pytest.mark.parametrize("written", ["x", "y"])
+def test_a_write_into_one_gradient_is_seen_in_no_other(name, written):
+    x = af.Variable(np.arange(6.0).reshape(2, 3))
+    y = PASSED_ON[name](x)
+    np.sum(y**2).backward(create_graph=True)
+    nodes = {"x": x, "y": y}
+    before = {key: np.array(node.grad.value) for key, node in nodes.items()}
+    grad = nodes[written].grad
+    grad *= 7
+    other = "xy".replace(written, "")
+    np.testing.assert_array_equal(nodes[other].grad.value, before[other])
+    np.testing.assert_array_equal(grad.value, 7 * before[written])
+
+
 def test_size_zero():
     x = af.Variable(np.zeros((0, 3)))
     (x * 2 + np.ones(3)).sum().backward()

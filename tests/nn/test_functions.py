@@ -559,3 +559,26 @@ def test_a_mask_larger_than_the_scores(shape):
     with pytest.raises(InputError, match="larger than the scores"):
         layer(x, attn_mask=np.ones(shape))
     assert layer(np.ones((5, 3, 4)), attn_mask=np.ones(shape)).shape == (5, 3, 4)
+
+
+def test_batch_norm_in_use_takes_the_running_statistics():
+    x, mean, variance, weight, bias = draw(4, 3), draw(3), draw(3) ** 2 + 0.5, draw(3), draw(3)
+    np.testing.assert_allclose(
+        nn.batch_norm(x, mean, variance, weight, bias, eps=0.25),
+        (x - mean) / np.sqrt(variance + 0.25) * weight + bias,
+        rtol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("dark", [[], [1]])
+def test_a_mask_of_floats_is_added_to_the_scores(dark):
+    """A query that may look at nothing, because all of its mask is minus infinity, gets zeros."""
+    q, k, v, mask = draw(3, 4), draw(5, 4), draw(5, 2), draw(3, 5)
+    mask[0, 2] = -np.inf
+    mask[dark] = -np.inf
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(q @ k.T / 2 + mask)
+        weights = np.nan_to_num(weights / weights.sum(axis=1, keepdims=True))
+    found = nn.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    np.testing.assert_allclose(found, weights @ v, rtol=1e-12)
+    assert np.all(found[dark] == 0)
