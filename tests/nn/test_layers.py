@@ -593,3 +593,48 @@ def test_containers_in_which_no_parameter_is_found_are_refused(kind):
         with pytest.raises(StateError, match=rf"layers is a {kind.__name__}, .* make it a list"):
             module.layers = kind([part])
     module.names = kind(["a", 1])
+
+
+# -- recurrent layers ------------------------------------------------------------------------------------------------
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def rnn(z, h, c, u, d):
+    return np.tanh(z + h @ u.T + d), c
+
+
+def lstm(z, h, c, u, d):
+    i, f, g, o = np.split(z + h @ u.T + d, 4, axis=-1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def gru(z, h, c, u, d):
+    (r, i, new), (r2, i2, new2) = np.split(z, 3, axis=-1), np.split(h @ u.T + d, 3, axis=-1)
+    n, keep = np.tanh(new + sigmoid(r + r2) * new2), sigmoid(i + i2)
+    return (1 - keep) * n + keep * h, c
+
+
+@pytest.mark.parametrize(
+    ("layer", "one_step"), [(nn.RNN, rnn), (nn.LSTM, lstm), (nn.GRU, gru)], ids=["RNN", "LSTM", "GRU"]
+)
+def test_recurrent_layers_take_the_steps_of_their_formulas(layer, one_step):
+    draw = rng().normal
+    net, x, h, c = layer(3, 2, rng=rng()), draw(size=(4, 5, 3)), draw(size=(4, 2)), draw(size=(4, 2))
+    for p in net.parameters():
+        p.value[...] = draw(size=p.shape)
+    outputs, last = net(x, (h, c)) if layer is nn.LSTM else net(x, h)
+    w, u, b = net.weight_ih.value, net.weight_hh.value, net.bias.value
+    d = net.bias_hh.value if layer is nn.GRU else np.zeros(len(b))
+    for t in range(5):
+        h, c = one_step(x[:, t] @ w.T + b, h, c, u, d)
+        np.testing.assert_allclose(outputs[:, t], h, rtol=1e-12)
+    np.testing.assert_allclose(last, [h, c] if layer is nn.LSTM else h, rtol=1e-12)
+
+
+def test_an_lstm_forgets_nothing_at_first():
+    """The bias of the gate f alone is 1."""
+    np.testing.assert_array_equal(nn.LSTM(2, 3, rng=rng()).bias.value, np.repeat([0, 1, 0, 0], 3))
