@@ -17,7 +17,7 @@ from workers import digest, network_loss, problem, squares, step_digest, sum_of_
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError
+from autoflow.errors import AnomalyError, BatchError, CompileError, InputError, LostGradientError, StaleValueError
 from autoflow.parallel.tasks import RowRange, cut_places, tree_sum
 
 P, BATCH = problem()
@@ -621,6 +621,32 @@ def test_an_optimiser_over_parts_trains_as_over_one_piece(pool):
 
     total = af.data_parallel(network_loss, over="batch", workers=pool, chunks=4)
     close(trained(total), trained(network_loss), 1e-12)
+
+
+@pytest.mark.parametrize("rows", [6, 6000])
+@pytest.mark.parametrize("overwritten", ["shared", "cut"])
+def test_data_that_are_overwritten_before_they_are_needed_again(rows, overwritten):
+    """A pass that is recorded computes with them once more; one that is not has what it needs."""
+    data = {"shared": np.array([2.0, 3.0]), "cut": np.linspace(1.0, 2.0, 2 * rows).reshape(rows, 2)}
+    total = af.data_parallel(lambda w, shared, cut: np.mean((cut @ (w * shared)) ** 2), over="cut", chunks=3)
+
+    def slope(again, changed):
+        w = af.Variable([1.0, 2.0])
+        z = total(w, **data)
+        data[overwritten] *= changed
+        g = af.gradients(z, [w], create_graph=again)[w]
+        if not again:
+            return g
+        np.sum(g * g).backward()
+        return w.grad
+
+    first, second = slope(False, 1.0), slope(True, 1.0)
+    np.testing.assert_array_equal(slope(False, 2.0), first)
+    data[overwritten] /= 2
+    with pytest.raises(StaleValueError, match=r"data_parallel_\d+ would compute with its data again"):
+        slope(True, 2.0)
+    data[overwritten] /= 2
+    np.testing.assert_array_equal(slope(True, 1.0), second)
 
 
 def test_progress(capsys):

@@ -41,7 +41,7 @@ def test_apart_and_together(tree):
     assert again == tree
     assert type(again) is type(tree)
     assert len(pytree.tree_paths(tree, "x")) == len(parts)
-    assert pytree.same_shape(again, tree)
+    assert pytree.parts_like(again, tree) == parts
 
 
 def test_a_default_dict_stays_one():
@@ -57,11 +57,12 @@ def test_paths():
 
 
 def test_other_containers_do_not_match():
-    assert not pytree.same_shape([1.0], (1.0, 2.0))
-    assert not pytree.same_shape({"a": 1.0}, {"b": 1.0})
-    assert not pytree.same_shape([1.0], {0: 1.0})
-    assert not pytree.same_shape(1.0, [1.0])
-    assert not pytree.same_shape([1.0], 1.0)
+    assert pytree.parts_like([1.0], (1.0, 2.0)) is None
+    assert pytree.parts_like({"a": 1.0}, {"b": 1.0}) is None
+    assert pytree.parts_like([1.0], {0: 1.0}) is None
+    assert pytree.parts_like(1.0, [1.0]) is None
+    assert pytree.parts_like([1.0], 1.0) is None
+    assert pytree.parts_like([[1.0, 2.0], 3.0], (np.ones(2), 4.0)) == [[1.0, 2.0], 3.0]
 
 
 @pytest.mark.parametrize(

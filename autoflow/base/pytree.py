@@ -256,17 +256,21 @@ def tree_of_vector(structure: Any, kept: list[bool], shapes: list[Any], dtypes: 
     return tree_unflatten(structure, [other if stays else next(new) for other, stays in others])
 
 
-def same_shape(tree: Any, like: Any) -> bool:
-    """Are the containers the same, one in the other's place? (Leaves may differ.)"""
+def parts_like(tree: Any, like: Any) -> list[Any] | None:
+    """What ``tree`` has at the places of the leaves of ``like``, in order; None if its containers are others. In the
+    place of an array there may be a list.
+
+    >>> import numpy as np
+    >>> parts_like({"w": [1.0, 2.0], "b": 3.0}, {"w": np.ones(2), "b": np.ones(())})
+    [[1.0, 2.0], 3.0]
+    """
     if not is_container(like):
-        return not is_container(tree) or hasattr(like, "dtype")
-    if not is_container(tree):
-        return False
+        return [tree] if not is_container(tree) or hasattr(like, "dtype") else None
+    if not is_container(tree) or len(branches(tree)) != len(branches(like)):
+        return None
     if not isinstance(tree, (list, tuple)) or not isinstance(like, (list, tuple)):
         steps = [step for step, _ in children(tree)], [step for step, _ in children(like)]
         if isinstance(tree, dict) != isinstance(like, dict) or steps[0] != steps[1]:
-            return False
-    pairs = zip(branches(tree), branches(like), strict=False)
-    if len(branches(tree)) != len(branches(like)):
-        return False
-    return all([(isinstance(a, np.ndarray) and hasattr(b, "dtype")) or same_shape(a, b) for a, b in pairs])
+            return None
+    parts = [parts_like(*pair) for pair in zip(branches(tree), branches(like), strict=True)]
+    return None if None in parts else [x for part in parts for x in part or ()]

@@ -182,6 +182,10 @@ class Layer:
             self.reason = f"{reason} at {users_line()}"
         raise Doubt(self)
 
+    def doubt_captured(self) -> NoReturn:
+        """Abandon the run: a function that we call with plain numbers has found an array of ours elsewhere."""
+        self.doubt("a function that finds an array of one example beside its arguments")
+
     def check(self) -> None:
         """Abandon the run if an earlier doubt was swallowed, or if the function listens to warnings and errors."""
         if self.reason is not None or not self.open:
@@ -413,7 +417,7 @@ class Batched(DuckArray):
     # -- what Python may not know
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        if not self.mapped and not has_nodes_inside(self):
+        if not self.mapped and gradient_target(self) is None and not has_nodes_inside(self):
             return np.array(self.inner)
         return self.refuse_number("np.asarray, np.array, plain[i] = x, or a library that is not NumPy")
 

@@ -39,8 +39,7 @@ def spread_axes(axes: Axes, tree: Any, what: str, of: str, shared: bool = False)
     ``shared``: the axis was given for all arguments, so numbers, which have no axes, are passed unchanged.
     """
     if axes is None or (isinstance(axes, (int, np.integer)) and not isinstance(axes, bool)):
-        every = pytree.tree_leaves(tree)
-        return [None if shared and not np.ndim(x) else axes for x in every] if shared else [axes] * len(every)
+        return [None if shared and not np.ndim(x) else axes for x in pytree.tree_leaves(tree)]
     if not pytree.is_container(axes):
         raise InputError(f"{what} are ints, None, or containers of these, not {axes!r}")
     if not pytree.is_container(tree):
@@ -71,8 +70,8 @@ def checked_axis(x: Any, axis: Any, args: Any, k: int) -> Any:
 
 
 def is_array(x: Any) -> bool:
-    """Can it be mapped over? Numbers and arrays of any dtype."""
-    return hasattr(x, "shape") or pytree.is_number(x)
+    """Can it be mapped over? Numbers and arrays of any dtype; not a class of them, nor an object with a shape."""
+    return hasattr(type(x), "dtype") or pytree.is_number(x)
 
 
 def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[list[tuple[Any, Any]], int]:
@@ -113,8 +112,8 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
     def stacked(found: list[Any], axis: Any) -> Any:
-        if not is_stacked(found[0]) or axis is None:
-            if any([not is_same(x, found[0]) for x in found]):
+        if axis is None or not all(map(is_stacked, found)):
+            if any([is_stacked(x) != is_stacked(found[0]) or not is_same(x, found[0]) for x in found]):
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
                 )

@@ -21,7 +21,7 @@ from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import RAISING, of_kind
 from ..table.outside import public_name
-from .batched import Batched, Layer, in_order, open_layer, shares_memory, strides_of, wrap_batched
+from .batched import Batched, Layer, in_order, layer_of, open_layer, shares_memory, strides_of, wrap_batched
 
 # ---------------------------------------------------------------- one example after the other
 
@@ -42,7 +42,10 @@ def loop_over_batch(layer: Layer, function: Any, args: Any, options: dict[str, A
 def run_one(layer: Layer, k: int, function: Any, args: Any, options: dict[str, Any]) -> Any:
     """The function for example k. What it makes belongs to that example alone."""
     with layer.alone():
-        return function(*one_of(args, layer, k), **one_of(options, layer, k))
+        result = function(*one_of(args, layer, k), **one_of(options, layer, k))
+    if layer in map(layer_of, flat(result)):
+        layer.doubt_captured()
+    return result
 
 
 def announce_loop(name: str, layer: Layer) -> None:

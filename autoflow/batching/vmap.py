@@ -106,12 +106,12 @@ class BatchFunction(FunctionOfFunction):
             return result
         if before.has_moved():
             raise BatchError(f"{layer.reason}: and an iterator has moved on meanwhile, which cannot be put back")
-        if self.how["loop"] == "refuse" or not batch.size:
+        if not batch.size:
+            raise BatchError(f"{layer.reason}: an empty batch has no example to ask")
+        if self.how["loop"] == "refuse":
             raise BatchError(
                 f"af.vmap(loop='refuse'): {layer.reason} only one example can answer. Write np.where(condition, a, b) "
                 f"instead of an if and of x[mask], and af.zeros(...) for an array to be filled"
-                if batch.size
-                else f"{layer.reason}: an empty batch has no example to ask"
             )
         result = run_loop(self.f, batch, options, self.how["out_axes"])
         self.say(layer.reason, f"af.vmap calls the function for each example, because of {layer.reason}")
@@ -255,11 +255,11 @@ def wrap_backward(outer: Any) -> Any:
 
 def in_front(x: Any, axis: int) -> Any:
     """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
-    if type(x) is np.ndarray:
-        x = np.moveaxis(x, axis, 0) if axis else x.view()
-        x.flags.writeable = False
-        return x
-    return np.moveaxis(x, axis, 0) if axis else x
+    moved = np.moveaxis(x, axis, 0) if axis else x
+    if type(x) is np.ndarray or (isinstance(x, np.ndarray) and not isinstance(x, NodeRole)):
+        moved = moved.view()
+        moved.flags.writeable = False
+    return moved
 
 
 def shared(x: Any) -> Any:

@@ -199,6 +199,9 @@ def own_result(z: Any, inputs: Sequence[Any]) -> Array:
             f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
             f"node from outside, through which no gradient would flow. Make that an argument"
         )
+    layer = getattr(z, "batch_layer", None)
+    if layer is not None and layer not in [getattr(x, "batch_layer", None) for x in inputs]:
+        layer.doubt_captured()
     z = plain_array(z)
     shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)
     return z.copy() if shared else z

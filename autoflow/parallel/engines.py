@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 
 from ..base import pytree
-from ..base.errors import CompileError, InputError
+from ..base.errors import CompileError, InputError, StaleValueError
 from ..base.lazy import show_bar
 from ..base.modes import modes
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
+from ..nodes.versions import fingerprint
 from ..table.table import Rule
 from ..transforms.evaluation import place
 from . import tasks
@@ -383,6 +384,8 @@ class BackwardStep:
     def __init__(self, total: Total, program: Any, wanted: tasks.Wanted, shared: list[Any], cut: list[Any]) -> None:
         self.total, self.program, self.wanted = total, program, wanted
         self.shared, self.cut = [value_of(x) for x in shared], [value_of(x) for x in cut]
+        plain = wanted.put([None] * len(wanted.pick(shared, cut)), self.shared, self.cut)
+        self.marks = [(x, fingerprint(x)) for x in (*plain[0], *plain[1]) if isinstance(x, np.ndarray)]
         self.gradients: list[Array] | None = None  # of a loss: computed with its value
         self.sums: list[tuple[int, ...]] = []
         self.pieces: list[tuple[int, ...]] = []
@@ -393,6 +396,11 @@ class BackwardStep:
         n = len(record.parents)
         if self.gradients is not None and not again:
             return [g * x for x in self.gradients]
+        if any([fingerprint(x) != mark for x, mark in self.marks]):
+            raise StaleValueError(
+                f"{record.node_name} would compute with its data again, to be differentiated again, but they have been "
+                f"overwritten since. Give data_parallel a copy, or overwrite them after the pass."
+            )
         shared, cut = self.wanted.put(list(saved[:n]), self.shared, self.cut)
         arrived = [g.grads.get(j) for j in range(len(self.sums) + len(self.pieces))] if isinstance(g, Parts) else [g]
         shapes = [*self.sums, *self.pieces]

@@ -23,7 +23,7 @@ from ..extending.function import Function
 from ..nodes.nodes import value_of
 from ..table.shapes import as_array
 from .evaluation import Trace
-from .vjp_jvp import inner, joined_root
+from .vjp_jvp import inner, sent_back
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -188,27 +188,17 @@ def transpose_rule(call: RuleCall, primals: Sequence[Any], needed: Sequence[bool
     starts = tuple([np.ones_like(zeros[k]) for k in places])
 
     def pushed(*moving: Any) -> Any:
-        tangents = list(zeros)
-        for k, t in zip(places, moving, strict=True):
-            tangents[k] = t
-        return call.tangent(primals, tangents)
+        moved = dict(zip(places, moving, strict=True))
+        return call.tangent(primals, [moved.get(k, zero) for k, zero in enumerate(zeros)])
 
     arrived = [g for g in grads if g is not None]
     trace = Trace(pushed, tuple(range(len(places))), starts, {}, also=[*primals, *arrived])
-    pairs = [(z, g) for z, g in zip(trace.z, grads, strict=True) if g is not None]
-    reached = [(z, g) for z, g in pairs if trace.reaches(z)]
-    if len(reached) == 1:
-        sent = trace.gradients(*reached[0])
-    elif reached:
-        sent = trace.gradients(joined_root([z for z, _ in reached], [g for _, g in reached], trace))
-    else:
-        sent = [None] * len(places)
-    ready = trace.to_user_tree(sent)
-    check_linear(name_of(call.owner.f), pairs, list(zip(ready, starts, strict=True)), bool(reached))
-    answers: list[Any] = [None] * len(primals)
-    for k, g in zip(places, ready, strict=True):
-        answers[k] = g
-    return answers
+    roots = [z for z, g in zip(trace.z, grads, strict=True) if g is not None]
+    ready = trace.to_user_tree(sent_back(trace, roots, arrived))
+    pushed_pairs, pulled_pairs = [list(zip(*pair, strict=True)) for pair in ((roots, arrived), (ready, starts))]
+    check_linear(name_of(call.owner.f), pushed_pairs, pulled_pairs, any(map(trace.reaches, roots)))
+    answers = dict(zip(places, ready, strict=True))
+    return [answers.get(k) for k in range(len(primals))]
 
 
 def check_linear(name: str, pushed: list[tuple[Any, Any]], pulled: list[tuple[Any, Any]], reached: bool) -> None:
@@ -249,10 +239,8 @@ def positional(f: Callable[..., Any], args: tuple[Any, ...], options: dict[str, 
     except TypeError as error:
         raise TypeError(f"{name_of(f)}: {error}") from None
     except ValueError:  # a function in C
-        bound = None
-    if bound is None:
         if options:
-            raise TypeError(f"{name_of(f)}: Python cannot tell its arguments, so give them by position")
+            raise TypeError(f"{name_of(f)}: Python cannot tell its arguments, so give them by position") from None
         return args
     bound.apply_defaults()
     if any([p.kind is p.KEYWORD_ONLY for p in bound.signature.parameters.values()]) or bound.kwargs:

@@ -306,8 +306,7 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
     def push(t: Any, saved: tuple[Any, ...]) -> Any:
         z, axis, keepdims = saved[-1], saved[axis_place], saved[keepdims_place]
         seed = np.ones(z.shape, z.dtype) if type(t) is np.ndarray else np.ones_like(t, z.dtype, shape=z.shape)
-        vjp = (rule.complex_vjps() if z.dtype.kind == "c" else rule.vjps)[0]
-        assert vjp is not None  # noqa: S101
+        vjp: Any = (rule.complex_vjps() if z.dtype.kind == "c" else rule.vjps)[0]
         slope = np.conjugate(vjp(seed, saved))
 
         def total(t: Any) -> Any:

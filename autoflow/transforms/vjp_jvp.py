@@ -56,8 +56,7 @@ def vjp(
         seeds = match_leaves(cotangent, trace.z, "cotangent", "value")
         again = modes().depth > 0 or any([gradient_target(g) is not None for g in seeds])
         nested = modes().recording and (trace.nested or again)
-        root, seed = (roots[0], seeds[0]) if len(roots) == 1 else (joined_root(roots, seeds, trace), None)
-        return trace.to_user_tree(trace.gradients(root, seed, nested), nested)
+        return trace.to_user_tree(sent_back(trace, roots, seeds, nested), nested)
 
     return trace.detach_results(trace.z), pullback
 
@@ -105,7 +104,8 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
-        nested = trace.nested or any([gradient_target(t) is not None for t in pytree.tree_leaves(tangents)])
+        moves = [gradient_target(t) is not None for t in pytree.tree_leaves(tangents)]
+        nested = modes().recording and (trace.nested or any(moves))
         shown = match_leaves(tangents, tuple(trace.arguments), "tangent", "primal")
         return tangents_of_results(trace, push(shown, nested), nested)
 
@@ -116,7 +116,7 @@ def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tu
     """The transpose of a linear function: it maps arrays shaped like the value to arrays shaped like the arguments.
 
     primals : arrays, numbers, or nested containers of them. Only shapes and dtypes count, since a linear function has
-        the same transpose everywhere. f runs twice, at numbers of our own, to check that it is linear.
+        the same transpose everywhere. f runs three times, at numbers of our own, to check that it is linear.
 
     The transpose Aᵀ takes one array, or container, like the value, and returns a tuple, one entry per primal. For a
     complex A it is Aᵀ as well, whereas :func:`vjp` gives the conjugate transpose.
@@ -217,13 +217,13 @@ def inner(a: Any, b: Any) -> Any:
     return np.sum(a * b)
 
 
-def joined_root(roots: list[Any], seeds: list[Any], trace: Trace) -> Any:
-    """One root for several, whose gradient is what these seeds send back together."""
-    pairs = [(gradient_target(z), g) for g, z in zip(seeds, roots, strict=True) if trace.reaches(z)]
-    if not pairs:
-        return None
-    records, reached = zip(*pairs, strict=True)
-    return operation_from(np.zeros(()), joined(records, reached))
+def sent_back(trace: Trace, roots: list[Any], seeds: list[Any], nested: bool | None = None) -> list[Any]:
+    """What these seeds, one for each root, send back together to the leaves of the trace."""
+    reached = [(z, g) for z, g in zip(roots, seeds, strict=True) if trace.reaches(z)]
+    root, seed = reached[0] if len(reached) == 1 else (None, None)
+    if len(reached) > 1:
+        root = operation_from(np.zeros(()), joined([gradient_target(z) for z, _ in reached], [g for _, g in reached]))
+    return trace.gradients(root, seed, nested)
 
 
 def fits(g: Any, x: Any) -> bool:
@@ -236,12 +236,12 @@ def match_leaves(given: Any, like: Any, what: str, of: str) -> list[Any]:
     not copied: nobody writes into them.)"""
     if type(given) is tuple is type(like) and len(given) == len(like) and all(map(fits, given, like)):
         return list(given)  # as most often, and the rest would find the same
-    if not pytree.same_shape(given, like):
+    parts = pytree.parts_like(given, like)
+    if parts is None:
         raise SeedError(f"the {what}s do not have the containers of the {of}s: one {what} per {of}, nested alike")
     made: list[Any] = []
     paths: Any = ()
     targets = pytree.tree_leaves(like)
-    parts = [given] if not pytree.is_container(like) else pytree.tree_leaves(given)
     for k, (target, g) in enumerate(zip(targets, parts, strict=True)):
         if fits(g, target):
             made.append(g)

@@ -22,7 +22,7 @@ from vmap_calls import BODIES, EXPRESSIONS
 
 import autoflow as af
 from autoflow.batching import looping
-from autoflow.errors import BatchError, LoopWarning
+from autoflow.errors import BatchError, InputError, LoopWarning
 from autoflow.table.facts import of_kind
 
 SIZE = 5
@@ -394,3 +394,57 @@ def test_an_empty_batch_has_the_shape_and_dtype_of_a_full_one():
     assert tried > 100
     both = af.vmap(lambda x: np.concatenate([x, x], axis=None), loop="refuse")(np.zeros((0, 2, 3)))
     assert both.shape == (0, 12)
+
+
+class Measured(np.ndarray):
+    """A class of the user's."""
+
+
+def mapped_file(tmp_path):
+    x = np.memmap(tmp_path / "x", float, "w+", shape=(3, 2))
+    x[:] = 1
+    return x
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [lambda _: np.ones((3, 2)), lambda _: np.ones((3, 2)).view(Measured), mapped_file, lambda _: np.ma.ones((3, 2))],
+    ids=["array", "subclass", "memmap", "masked"],
+)
+def test_examples_are_read_only_whatever_their_class(make, loops, axis, tmp_path):
+    x = make(tmp_path)
+
+    def write(example):
+        if loops:
+            float(example[1])
+        example[0] = 7.0
+        return example
+
+    with pytest.raises(ValueError, match="read-only"):
+        af.vmap(write, axis, loop="allow")(x)
+    np.testing.assert_array_equal(x, np.ones((3, 2)))
+    assert x.flags.writeable
+
+
+@pytest.mark.parametrize("other", [None, "float64", "d", float, np.float64, np.dtype(float)], ids=repr)
+@pytest.mark.parametrize("first", [False, True])
+def test_numbers_of_some_examples_and_anything_of_others_cannot_be_stacked(other, first):
+    """np.stack would make objects or texts of them."""
+    with pytest.raises(InputError, match="differs between examples"):
+        af.vmap(lambda x: x if (x > 0) == first else other, loop="allow")(np.array([1.0, -1.0]))
+
+
+class Target:
+    shape = (2, 1)
+
+
+@pytest.mark.parametrize("given", [np.float32, np.dtype("f4"), Target(), Target, np.ndarray, float], ids=repr)
+def test_classes_and_objects_with_a_shape_are_no_arrays(given):
+    x = np.ones((3, 2))
+    found, same = af.vmap(lambda x, given: (x * 2, given), loop="refuse")(x, given)
+    np.testing.assert_array_equal(found, x * 2)
+    assert same is given
+    with pytest.raises(InputError, match="nothing to map over"):
+        af.vmap(lambda given: given)(given)

@@ -18,7 +18,7 @@ import autoflow as af
 from autoflow import nn
 from autoflow.backends.registry import NODE_TYPES
 from autoflow.batching import looping
-from autoflow.errors import BatchError, InputError, LoopWarning
+from autoflow.errors import BatchError, InputError, LoopWarning, LostGradientError
 from autoflow.extending.custom import OWN
 from autoflow.table.table import RULES
 
@@ -760,3 +760,103 @@ def test_numbers_have_the_byte_order_of_this_machine(text):
     np.testing.assert_array_equal(af.vmap(scope["f"])(swapped), np.stack([scope["f"](x) for x in swapped]))
     g = af.vmap(lambda v: v * (2 if v.dtype.isnative else 3))
     np.testing.assert_array_equal(g(swapped[:, 0]), X[:, 0] * 2)
+
+
+def by_function(s, w):
+    class Scaled(af.Function):
+        @staticmethod
+        def forward(ctx, w):
+            return w * s
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * s
+
+    return Scaled.apply(w)
+
+
+def by_primitive(s, w):
+    scaled = af.primitive(lambda w: w * s)
+    scaled.defvjp(w=lambda g: g * s)
+    return scaled(w)
+
+
+def by_an_option(s, w):
+    return scaled_by_option(w, {"by": [s]})
+
+
+@af.primitive
+def scaled_by_option(w, how):
+    return w * how["by"][0]
+
+
+scaled_by_option.defvjp(w=lambda g, how: g * how["by"][0])
+
+
+def by_rule(s, w):
+    scaled = af.custom_jvp(lambda w: w * s)
+    scaled.defjvp(lambda primals, tangents: (primals[0] * s, tangents[0] * s))
+    return scaled(w)
+
+
+scaled_by_first = af.custom_jvp(lambda s, w: w * s, nondiff_argnums=(0,))
+scaled_by_first.defjvp(lambda s, primals, tangents: (primals[0] * s, tangents[0] * s))
+
+
+@pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")
+@pytest.mark.parametrize(
+    "scaled",
+    [
+        by_function, by_primitive, by_an_option, by_rule, scaled_by_first,
+        lambda s, w: af.checkpoint(lambda w: w * s)(w), lambda s, w: w * s,
+    ],
+    ids=["Function", "primitive", "an option", "custom_jvp", "nondiff_argnums", "checkpoint", "written out"],
+)  # fmt: skip
+def test_a_rule_of_your_own_may_find_an_example_outside_of_its_arguments(scaled):
+    """It gets plain numbers of a node from outside; what it finds hides a batch, and so does its result."""
+    s = np.array([1.0, 2.0, 4.0])
+
+    def total(w):
+        return np.sum(af.vmap(lambda s: scaled(s, w))(s) * s) + w
+
+    assert af.grad(total)(3.0) == np.sum(s * s) + 1
+    w = af.Variable(3.0)
+    total(w).backward()
+    assert w.grad == np.sum(s * s) + 1
+    np.testing.assert_array_equal(af.jvp(lambda w: af.vmap(lambda s: scaled(s, w))(s), 3.0, 2.0)[1], 2 * s)
+    np.testing.assert_array_equal(af.vmap(lambda s: af.grad(lambda w: scaled(s, w))(3.0))(s), s)
+    nested = af.grad(lambda w: np.sum(af.vmap(lambda a: af.vmap(lambda s: scaled(s * a, w))(s))(s)))(3.0)
+    assert nested == np.sum(s) ** 2
+
+
+READ_PAST_US = {
+    "asarray": lambda w, x: np.sum(np.asarray(w) * x) + np.sum(w),
+    "full": lambda w, x: np.sum(np.full(2, np.sum(w)) * x) + np.sum(w),
+    "written": lambda w, x: np.sum(filled(np.zeros(2), w) * x) + np.sum(w),
+}
+
+
+def filled(array, w):
+    array[0] = np.sum(w)
+    return array
+
+
+@pytest.mark.filterwarnings("ignore::autoflow.errors.LoopWarning")
+@pytest.mark.parametrize("f", READ_PAST_US.values(), ids=READ_PAST_US)
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f, w, s: af.vmap(af.grad(f), (None, 0))(w, s),
+        lambda f, w, s: af.vmap(lambda x: af.grad(lambda w: f(w, x))(w))(s),
+        lambda f, w, s: af.vmap(lambda x: af.jvp(lambda w: f(w, x), w, w)[1])(s),
+        lambda f, w, s: af.vmap(lambda x: af.vjp(lambda w: f(w, x), w)[1](1.0)[0])(s),
+        lambda f, w, s: af.vmap(lambda a: af.vmap(lambda x: af.grad(lambda w: f(w, x * a))(w))(s))(s),
+        lambda f, w, s: af.grad(lambda v: np.sum(af.vmap(lambda x: af.grad(lambda w: f(w, x) * v)(w))(s)))(2.0),
+    ],
+    ids=["argument", "closure", "jvp", "vjp", "nested", "in a gradient"],
+)
+def test_numbers_of_shared_arguments_do_not_leave_the_graph(f, transform):
+    """As in a loop, where the proof finds them."""
+    for w in (2.0, np.array([1.0, 2.0])):
+        with pytest.raises(LostGradientError, match=r"without a gradient|be lost"):
+            transform(f, w, np.array([1.0, 2.0, 3.0]))

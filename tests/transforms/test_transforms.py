@@ -709,3 +709,24 @@ def test_holomorphic_is_for_complex_arguments_and_results_alone(mode):
         with pytest.raises(TypeError, match="complex arguments and a complex result"):
             jacobian(f, argnum, holomorphic=True, mode=mode)(*args)
     same(jacobian(lambda a, b: a * b, 1, holomorphic=True, mode=mode)(x, z), np.diag(x))
+
+
+def test_tangents_and_cotangents_may_be_lists_in_the_places_of_arrays():
+    x, t = np.array([1.0, 2.0]), [1.0, 0.5]
+    same(hvp(lambda x: np.sum(x**3), x, t), [6.0, 6.0])
+    same(jvp(lambda x, y: np.sum(x * y), (x, 2.0), (t, 1.0))[1], 6.0)
+    same(af.linearize(lambda x: x * x, x)[1](t), [2.0, 2.0])
+    same(vjp(lambda p: {"a": p[0] * 2, "b": p[1]}, [x, x])[1]({"a": t, "b": [3.0, 4.0]})[0][0], [2.0, 1.0])
+    for wrong in ([1.0], [[1.0, 0.5]], [1.0, [0.5]]):
+        with pytest.raises((SeedError, ValueError)):
+            jvp(lambda x: x, (x,), (wrong,))
+    with pytest.raises(SeedError, match=r"shape \(2,\), but its shape is \(\)"):
+        jvp(lambda x, y: x * y, (1.0, 2.0), ([1.0, 2.0], []))
+
+
+def test_nothing_is_recorded_under_no_grad_by_a_pushforward_either():
+    _, pushforward = af.linearize(lambda x: x**2, 3.0)
+    t = af.Variable(2.0)
+    assert pushforward(t).requires_grad
+    with af.no_grad():
+        assert type(pushforward(t)) is np.ndarray
