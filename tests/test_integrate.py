@@ -16,6 +16,8 @@ from autoflow.errors import LostGradientError, NoRuleError
 pytest.importorskip("scipy", reason="SciPy is not installed")
 from scipy import integrate as theirs
 
+from autoflow.scipy.sparse import linalg as sparse_linalg
+
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 RNG = np.random.default_rng(5)
 
@@ -440,3 +442,56 @@ def test_each_equation_may_have_its_own_tolerance(by, named):
         ]
     np.sum(y).backward()
     np.testing.assert_allclose(rate.grad, -np.exp(-0.5), rtol=1e-6)
+
+
+SCALES = [1e-9, 1e-13, 1e7]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("by", ["odeint", "RK45", "DOP853", "Radau", "LSODA"])
+def test_how_a_loss_is_scaled_makes_no_difference(by, scale):
+    """Solvers have absolute tolerances. y rests at its goal, so that only the adjoint state sets the steps."""
+
+    def slope(y, t, goal):
+        return goal - y
+
+    def loss(y0, goal, scale):
+        if by == "odeint":
+            return scale * af.integrate.odeint(slope, y0, [0.0, 4.0, 10.0], (goal,))[-1, 0]
+        found = af.integrate.solve_ivp(lambda t, y, goal: slope(y, t, goal), (0.0, 10.0), [y0], by, args=(goal,))
+        return scale * found.y[0, -1]
+
+    found = np.array(af.grad(loss, (0, 1))(1.0, 1.0, scale)) / scale
+    np.testing.assert_allclose(found, [np.exp(-10.0), 1 - np.exp(-10.0)], atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_absolute_tolerances_of_areas_and_of_iterations_are_in_units_of_the_gradient(scale):
+    def area(a, scale=1.0):
+        return (
+            scale
+            * af.integrate.quad(lambda x, a: np.exp(a * x) * np.abs(np.sin(9 * x)), 0, 3, (a,), epsabs=1e-9, limit=99)[
+                0
+            ]
+        )
+
+    np.testing.assert_allclose(af.grad(area)(1.0, scale) / scale, af.grad(area)(1.0), rtol=1e-12)
+    matrix = np.diag([2.0, 3.0, 4.0, 5.0]) + 0.5
+
+    def total(data, b):
+        places = np.indices(matrix.shape).reshape(2, -1)
+        a = af.scipy.sparse.csr_array((data, (*places,)), shape=matrix.shape)
+        return scale * np.sum(sparse_linalg.cg(a, b, rtol=1e-9, atol=1e-7)[0])
+
+    u = np.linalg.solve(matrix, np.ones(4))  # of ones, as b
+    by_data, by_b = af.grad(total, (0, 1))(matrix.ravel(), np.ones(4))
+    np.testing.assert_allclose(by_b / scale, u, rtol=1e-5)
+    np.testing.assert_allclose(by_data.reshape(4, 4) / scale, -np.outer(u, u), rtol=1e-5)
+
+
+def test_first_steps_and_failures_on_the_way_back_of_odeint():
+    """The way back goes the other way in time: SciPy took the first step for an illegal input, and returned zeros."""
+    y = lambda rate, **named: af.integrate.odeint(lambda y, t, rate: rate - y, 1.0, [0.0, 10.0], (rate,), **named)  # noqa: E731
+    np.testing.assert_allclose(af.grad(lambda rate: np.sum(y(rate, h0=1e-3)))(1.0), 1 - np.exp(-10.0), rtol=1e-5)
+    with pytest.raises(RuntimeError, match="on the way back: Excess work"), pytest.warns(theirs.ODEintWarning):
+        y(af.Variable(1.0), mxstep=12).sum().backward()

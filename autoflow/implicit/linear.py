@@ -28,6 +28,7 @@ from ..extending.function import Function
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import NodeRole, value_of
 from ..table.shapes import Array, as_array, as_dtype, is_on_host
+from ..transforms.evaluation import numbers_of
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import vjp
 
@@ -107,6 +108,12 @@ def numbers_alone(z: Any, name: str) -> Any:
 def plain_arrays(xs: Sequence[Array]) -> list[Array]:
     """Copies of the numbers, for a first try."""
     return [np.array(getattr(x, "value", x)) for x in xs]
+
+
+def unit(g: Array) -> Array:
+    """The largest number of a gradient, in size, plain; 1 where that says nothing."""
+    size = np.max(np.abs(numbers_of(g)), initial=0.0)
+    return np.where((size > 0) & np.isfinite(size), size, 1.0)
 
 
 # ---------------------------------------------------------------- vectors: trees of arrays as one
@@ -393,12 +400,7 @@ def is_singular(a: Array) -> bool:
         if not largest.all():
             return True
         a = a / largest
-    if len(a) == 1:
-        return False
-    try:
-        return not np.linalg.cond(a, 1) < 1 / np.finfo(a.dtype).eps
-    except np.linalg.LinAlgError:
-        return True
+    return len(a) > 1 and not np.linalg.cond(a, 1) < 1 / np.finfo(a.dtype).eps
 
 
 def solve_transposed(residual: Callable[..., Array], x: Array, arrays: Any, g: Array, how: Solve, name: str) -> Array:

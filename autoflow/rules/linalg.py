@@ -128,20 +128,12 @@ def dot_axes(x_ndim: int, y_ndim: int) -> tuple[Shape, Shape]:
     return (x_ndim - 1,), (max(y_ndim - 2, 0),)
 
 
-def dot_x(g: Array, x_shape: Shape, y: Array) -> Array:
-    """np.dot: a product of matrices, or a tensordot."""
-    n, m = len(x_shape), np.ndim(y)
-    return g @ y.T if n == 2 == m else contract_x(g, x_shape, y, *dot_axes(n, m))
-
-
-def dot_y(g: Array, x: Array, y_shape: Shape) -> Array:
-    """The same for y."""
-    n, m = np.ndim(x), len(y_shape)
-    return x.T @ g if n == 2 == m else contract_y(g, x, y_shape, *dot_axes(n, m))
-
-
 # fmt: off
-rule(np.dot, "x y", "·", r"$x \cdot $y", x=dot_x, y=dot_y, precedence=2)
+rule(np.dot, "x y", "·", r"$x \cdot $y", precedence=2,  # a product of matrices, or a tensordot
+     x=lambda g, x_shape, y: (g @ y.T if len(x_shape) == 2 == np.ndim(y) else
+                              contract_x(g, x_shape, y, *dot_axes(len(x_shape), np.ndim(y)))),
+     y=lambda g, x, y_shape: (x.T @ g if np.ndim(x) == 2 == len(y_shape) else
+                              contract_y(g, x, y_shape, *dot_axes(np.ndim(x), len(y_shape)))))
 rule(np.inner, "x y", "·", r"\langle $x, $y \rangle",  # z[i, j] = Σₖ x[i, k] y[j, k]
      x=lambda g, x_shape, y: contract_x(g, x_shape, y, (len(x_shape) - 1,), (np.ndim(y) - 1,)),
      y=lambda g, x, y_shape: contract_y(g, x, y_shape, (np.ndim(x) - 1,), (len(y_shape) - 1,)))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..base.lazy import load_package
 from ..table.shapes import Array, like_argument, numbers_of
 from ..table.table import kernel, rule
 from ..table.vjps import adjoint
@@ -45,11 +46,8 @@ def scipy_linalg(*arrays: Array) -> tuple[Any, list[Array]]:
         raise TypeError("scipy.linalg computes in single and double precision: use x.astype(np.float64)")
     if arrays[0].ndim < 2:  # of numbers some functions of SciPy's make matrices, and sqrtm anything
         raise NoRuleError("scipy.linalg of a node takes matrices: use np.atleast_2d(x)")
-    try:
-        import scipy.linalg
-    except ImportError as error:
-        raise ImportError("af.linalg computes with SciPy, which is not installed: pip install scipy") from error
-    return scipy.linalg, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
+    scipy = load_package("scipy.linalg", "af.linalg computes with SciPy, which is not installed: pip install scipy")
+    return scipy, [x.astype(np.float32) if x.dtype == np.float16 else x for x in arrays]
 
 
 @kernel

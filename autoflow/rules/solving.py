@@ -28,6 +28,7 @@ such matrices use ``autoflow.linalg.expm`` and ``sqrtm``, or products of x, whos
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,14 @@ def solve_y(g: Array, x: Array, y_shape: Shape) -> Array:
 
     Shapes: x (..., n, n), y (n,) or (..., n, k).
     """
-    vector = len(y_shape) == 1
-    sent = solve(x.mT, g[..., None] if vector else g)
-    return sum_to(sent[..., 0] if vector else sent, y_shape)
+    return of_columns(lambda g: solve(x.mT, g), g, y_shape)
+
+
+def of_columns(solve: Callable[[Array], Array], g: Array, y_shape: Shape) -> Array:
+    """The gradient of y, ``solve(g)``; vectors, one for each matrix, are columns there."""
+    if len(y_shape) == 1:
+        return sum_to(solve(g[..., None])[..., 0], y_shape)
+    return sum_to(solve(g), y_shape)
 
 
 def solve_x(g: Array, x: Array, y_shape: Shape, z: Array) -> Array:

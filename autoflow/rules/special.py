@@ -388,8 +388,7 @@ def share_of_mean(x: Array, y: Array) -> Array:
 
 def slope_of_expn(x: Array, n: Any) -> Array:
     """−Eₙ₋₁(x); E₀ is e⁻ˣ/x."""
-    zeroth = np.exp(-x) / x
-    return np.where(n > 0, -special.expn(np.maximum(n - 1, 0), x), -zeroth * (1 + 1 / x))
+    return np.where(n > 0, -special.expn(np.maximum(n - 1, 0), x), -np.exp(-x) / x * (1 + 1 / x))
 
 
 # ---------------------------------------------------------------- Jacobi's elliptic functions
@@ -401,11 +400,6 @@ def jacobi(u: Array, m: Array, k: int) -> Array:
     return special.ellipj(u, m)[k]
 
 
-def jacobi_u(g: Array, u: Array, m: Array, k: int) -> Array:
-    """φ' = dn, sn = sin φ, cn = cos φ (DLMF 22.13)."""
-    return g * ladder(u, m, k, jacobi(u, m, 2))
-
-
 def jacobi_m(g: Array, u: Array, m: Array, k: int) -> Array:
     """u = F(φ, m) does not change, so ∂φ/∂m = −dn ∂F/∂m."""
     turn = -jacobi(u, m, 2) * slope_in_m(jacobi(u, m, 3), m, u)
@@ -414,15 +408,15 @@ def jacobi_m(g: Array, u: Array, m: Array, k: int) -> Array:
 
 
 def ladder(u: Array, m: Array, k: int, turn: Array) -> Array:
-    """How sn, cn, dn, φ change when φ turns: dn = √(1 − m sn²)."""
+    """How sn = sin φ, cn = cos φ, dn = √(1 − m sn²) and φ change when φ turns (DLMF 22.13); by u it turns by dn."""
     if k == 3:
         return turn
     sine, cosine, height = (jacobi(u, m, i) for i in range(3))
     return (cosine, -sine, -m * sine * cosine / height)[k] * turn
 
 
-rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", u=jacobi_u, m=jacobi_m, name="ellipj",
-     elementwise=True, domain=(0.1, 0.8))  # fmt: skip
+rule(jacobi, "u m | k", "sn", r"\operatorname{ellipj}_{$k}\left($u, $m\right)", name="ellipj", elementwise=True,
+     domain=(0.1, 0.8), u=lambda g, u, m, k: g * ladder(u, m, k, jacobi(u, m, 2)), m=jacobi_m)  # fmt: skip
 COMPOSED[special.ellipj] = lambda u, m: tuple([jacobi(u, m, k) for k in range(4)])
 
 

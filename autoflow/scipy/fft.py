@@ -18,7 +18,7 @@ from scipy.fft import _basic_backend
 from ..batching.forms import FORMS
 from ..batching.shapes import along
 from ..rules import kernel, rule
-from ..table.shapes import Array, as_array
+from ..table.shapes import Array, floats
 from .bodies import stand_for
 from .mirrors import mirrored
 
@@ -29,8 +29,8 @@ INVERSE: Any = FORWARD[::-1]
 
 def as_floats(x: Any) -> Array:
     """Whole numbers in double precision, those of half precision in single."""
-    x = as_array(x)
-    return x.astype(np.float32) if x.dtype == np.float16 else x if x.dtype.kind in "fc" else x.astype(np.float64)
+    x = floats(x)
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 def c2c(x: Array, axes: Sequence[int], forward: bool, scale: int, *memory: Any) -> Array:

@@ -16,6 +16,7 @@ what goes back is an integral again, of a vector: one element for each parameter
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +27,7 @@ import numpy as np
 from ..base.errors import NoRuleError
 from ..base.lazy import load_package, publish
 from ..extending.function import Function
-from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, stack_if_list, taken_apart
+from ..implicit.linear import numbers_alone, plain_arrays, real_array, scipy_integrate, stack_if_list, taken_apart, unit
 from ..nodes.coercion import holds_node
 from ..nodes.nodes import Node, value_of
 from ..table.shapes import Array, as_array, has_gradient
@@ -78,8 +79,13 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
         return func(t, y, *put(values)) if tfirst else func(y, t, *put(values))
 
     def solve(problem: Ivp, y0: Array, t: Array, values: Any) -> Array:
-        how = options if y0.size == size else least(options)
-        return scipy_integrate().odeint(lambda y, s: problem.numbers(y, s, values), y0, t, **how)
+        integrate: Any = functools.partial(scipy_integrate().odeint, lambda y, s: problem.numbers(y, s, values), y0, t)
+        if y0.size == size:
+            return integrate(**options)
+        z, found = integrate(**least(options), full_output=True)
+        if found["message"] != "Integration successful.":  # SciPy warns, and returns any numbers
+            raise RuntimeError(f"af.integrate.odeint, on the way back: {found['message']}")
+        return z
 
     y0, t = np.atleast_1d(real_array(y0, "y0")), real_array(t, "t")
     problem, size = Ivp(slope, solve, "func of af.integrate.odeint"), y0.size
@@ -90,8 +96,9 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: Any = (), *, tfirst:
 
 
 def least(options: dict[str, Any]) -> dict[str, Any]:
-    """The options for the adjoint state, which is longer than y: of several tolerances the least one."""
-    return {k: float(np.min(v)) if k in ("rtol", "atol") else v for k, v in options.items()}
+    """The options for the adjoint state, which is longer than y: of several tolerances the least one. It goes the other
+    way in time, so the first step is not that of y."""
+    return {k: float(np.min(v)) if k in ("rtol", "atol") else v for k, v in options.items() if k != "h0"}
 
 
 ACCURACY = set("rtol atol mxstep mxhnil hmax hmin h0 mxordn mxords".split())  # noqa: SIM905 - options of odeint
@@ -119,8 +126,10 @@ class Trajectory(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
-        """From each time to the one before it: y, λ and what the parameters have collected, as one vector."""
-        problem, (z, t, *arrays), (g,) = ctx.problem, ctx.saved_tensors, grads
+        """From each time to the one before it: y, λ and what the parameters have collected, as one vector. Solvers have
+        absolute tolerances: these are in units of the largest gradient, so how a loss is scaled does not matter."""
+        problem, (z, t, *arrays), size = ctx.problem, ctx.saved_tensors, unit(grads[0])
+        g = grads[0] / size
         ends = np.cumsum([0, *[x.size for x in arrays]])
         n, numbers = z.shape[1], value_of(t)
 
@@ -143,7 +152,8 @@ class Trajectory(Function):
             times.append(np.sum(g[i - 1] * slope) if i > 1 else -np.sum(adjoint * slope))
             adjoint = adjoint + g[i - 1]
         parts = [collected[a:b].reshape(x.shape) for a, b, x in zip(ends, ends[1:], arrays, strict=False)]
-        return (adjoint, np.stack(times[::-1]) if len(times) > 1 else np.zeros(1), *parts)
+        by_times = np.stack(times[::-1]) if len(times) > 1 else np.zeros(1)
+        return tuple([size * part for part in (adjoint, by_times, *parts)])
 
 
 # ---------------------------------------------------------------- solve_ivp
@@ -365,7 +375,7 @@ class Area(Function):
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         """The slopes of all parameters, side by side as one vector; at an infinite limit there is no slope."""
         (integrand, options), (a, b, *arrays), (g,) = ctx.problem, ctx.saved_tensors, grads
-        n = len(arrays)
+        n, size = len(arrays), unit(g)  # see Trajectory
 
         def slopes(x: Any, *values: Array) -> Array:
             _, pullback = vjp(lambda *v: integrand(x, *v), *values[:n], allow_unused=True)
@@ -377,7 +387,7 @@ class Area(Function):
         ]
         if not n:
             return tuple(ends)
-        collected = Area.apply(a, b, *arrays, g, integrand=slopes, options=options)
+        collected = size * Area.apply(a, b, *arrays, g / size, integrand=slopes, options=options)
         cuts = np.cumsum([x.size for x in arrays])[:-1]
         parts = np.split(collected, cuts)
         return (*ends, *[np.reshape(part, x.shape) for part, x in zip(parts, arrays, strict=True)])

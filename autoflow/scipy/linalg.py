@@ -11,7 +11,6 @@ too: ``rules/solving.py`` says how. What NumPy has as well (inv, det, svd ...) h
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from ..base.errors import NoRuleError
 from ..nodes.nodes import Node
 from ..rules import kernel, rule
 from ..rules.matrix_functions import expm, logm, power, scipy_linalg, sqrtm, sylvester
-from ..rules.solving import cholesky_x, solve_x, solve_y
-from ..table.shapes import Array, Shape, as_array, as_dtype, has_gradient, is_on_host, numbers_of, sum_to
+from ..rules.solving import cholesky_x, of_columns, solve_x, solve_y
+from ..table.shapes import Array, Shape, as_array, as_dtype, floats, has_gradient, is_on_host, numbers_of, sum_to
 from ..table.vjps import adjoint, inverse_gaps, mask
 from .bodies import check_precision, is_ours
 from .mirrors import mirrored
@@ -66,6 +65,7 @@ def general(x: Array, y: Array, assume_a: Any = None, lower: bool = False, turne
 
 def hermitian(x: Array, lower: bool, symmetric: bool = False) -> Array:
     """The Hermitian matrix, or the symmetric one, given one triangle; what is Hermitian has a real diagonal."""
+    x = floats(x)
     half = (np.tril(x) if lower else np.triu(x)) * mask(x.shape[-1], x, "L" if lower else "U")  # NaN · 0 is NaN
     return half + (half.mT if symmetric else adjoint(half))
 
@@ -126,18 +126,6 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     return triangular(np.conjugate(x) if turned else x, as_array(b), int(trans != 0), lower, unit_diagonal, turned)
 
 
-def triangular_y(g: Array, x: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
-    """The transposed system, as in :func:`autoflow.rules.solving.solve_y`."""
-    return of_columns(lambda g: triangular(x, g, 1 - trans, lower, unit_diagonal), g, y_shape)
-
-
-def of_columns(solve: Callable[[Array], Array], g: Array, y_shape: Shape) -> Array:
-    """The gradient of y, ``solve(g)``; vectors, one for each matrix, are columns there."""
-    if len(y_shape) == 1:
-        return sum_to(solve(g[..., None])[..., 0], y_shape)
-    return sum_to(solve(g), y_shape)
-
-
 def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower: bool, unit_diagonal: bool) -> Array:
     """-(x⁻ᵀ g) zᵀ; only the triangle that is read counts."""
     if len(y_shape) == 1:
@@ -152,7 +140,8 @@ def triangular_x(g: Array, x: Array, z: Array, y_shape: Shape, trans: int, lower
 rule(general, "x y | assume_a=None lower=False turned=False", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y,
      name="solve")
 rule(triangular, "x y | trans=0 lower=False unit_diagonal=False conjugated=False", "solve", r"$x^{-1} $y",
-     x=triangular_x, y=triangular_y, name="solve_triangular")
+     name="solve_triangular", x=triangular_x, y=lambda g, x, y_shape, trans, lower, unit_diagonal: of_columns(
+         lambda g: triangular(x, g, 1 - trans, lower, unit_diagonal), g, y_shape))  # as solve_y
 # fmt: on
 
 
@@ -225,7 +214,9 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Node:
     array([[1., 2.],
            [3., 4.]])
     """
-    return sylvester(as_array(a), as_array(b), as_array(q))
+    xs = [floats(x) for x in (a, b, q)]
+    stack = np.broadcast_shapes(*[x.shape[:-2] for x in xs])
+    return sylvester(*[x if x.shape[:-2] == stack else np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in xs])
 
 
 # ---------------------------------------------------------------- banded and block matrices
@@ -312,7 +303,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: Any = True) -> Node | tu
 
 def pinv(a: Any, *, rtol: Any = None) -> Node:
     """The pseudoinverse, as :func:`numpy.linalg.pinv`; singular values up to ``rtol`` times the largest count as 0."""
-    x = as_array(a)
+    x = floats(a)
     return NP.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
 
 
@@ -504,7 +495,7 @@ def hankel(c: Any, r: Any = None) -> Node:
 def solve_continuous_lyapunov(a: Any, q: Any) -> Node:
     """The x with a x + x aᴴ = q."""
     x = np.atleast_2d(as_array(a))
-    return sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
+    return solve_sylvester(x, adjoint(x), np.atleast_2d(as_array(q)))
 
 
 def apart(decompose: Any) -> Any:

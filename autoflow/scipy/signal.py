@@ -136,8 +136,7 @@ def products(g: Array, x: Array, shape: Shape, axis: int) -> Array:
     """Σₙ gₙ xₙ₋ₖ for all k."""
     g, x = np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1)
     n = x.shape[-1]
-    sums = [np.sum(g[..., k:] * x[..., : max(n - k, 0)]) for k in range(shape[0])]
-    return np.stack(sums)
+    return np.stack([np.sum(g[..., k:] * x[..., : max(n - k, 0)]) for k in range(shape[0])])
 
 
 # fmt: off

@@ -48,18 +48,21 @@ def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims:
     """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`share_of_logsumexp`."""
     if b is None:
         return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
-    shape = np.broadcast_shapes(x.shape, np.shape(b))
-    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
-    log = x - z
+    g, log = above_sum(g, x, b, z, axis, keepdims)
     masked = (numbers_of(b) == 0) & (np.exp(numbers_of(log)) == np.inf)
     return sum_to(g * b * np.exp(np.where(masked, 0, log)), x.shape)
 
 
 def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
     """dz/db = eˣ⁻ᶻ."""
+    g, log = above_sum(g, x, b, z, axis, keepdims)
+    return sum_to(g * np.exp(log), b.shape)
+
+
+def above_sum(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> tuple[Array, Array]:
+    """g for each element, and x − z."""
     shape = np.broadcast_shapes(x.shape, b.shape)
-    g, z = restore_axes(g, shape, axis, keepdims), restore_axes(z, shape, axis, keepdims)
-    return sum_to(g * np.exp(x - z), b.shape)
+    return restore_axes(g, shape, axis, keepdims), x - restore_axes(z, shape, axis, keepdims)
 
 
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",

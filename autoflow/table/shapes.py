@@ -283,6 +283,12 @@ def is_numpys(x: Array) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) or getattr(type(x), "is_numpys", False)
 
 
+def floats(x: Any) -> Array:
+    """An array or node; of whole numbers floats."""
+    x = as_array(x)
+    return x.astype(np.float64) if x.dtype.kind in "iub" else x
+
+
 def as_dtype(x: Array, dtype: Any) -> Array:
     """``x`` in that dtype; itself if it has it, as every cast is an operation of the graph."""
     return x if x.dtype == dtype else x.astype(dtype)

@@ -307,3 +307,57 @@ def test_places_on_curves_through_plain_numbers(make):
     np.testing.assert_allclose(ours(af.Variable(at)).value, theirs(at))
     slope = af.grad(lambda at: np.sum(ours(at)))(at)
     np.testing.assert_allclose(slope, (theirs(at + h) - theirs(at - h)) / (2 * h), rtol=1e-6)
+
+
+WHOLE = np.array([[4, 2, 1], [2, 5, 0], [1, 0, 6]])
+OF_WHOLE = {
+    **{f"solve {kind}": lambda m, a, x, kind=kind: m.linalg.solve(a, x[0], assume_a=kind)
+       for kind in (None, "gen", "sym", "her", "pos", "banded", "tridiagonal", "diagonal", "upper triangular")},
+    "inv": lambda m, a, x: m.linalg.inv(a, assume_a="pos") @ x, "pinv": lambda m, a, x: m.linalg.pinv(a) @ x,
+    "pinvh": lambda m, a, x: m.linalg.pinvh(a) @ x, "det": lambda m, a, x: m.linalg.det(a) * x,
+    "eigh of": lambda m, a, x: m.linalg.eigh(a, x @ x.T, eigvals_only=True),
+    "eigh with": lambda m, a, x: m.linalg.eigh(x + x.T, a, lower=False, eigvals_only=True),
+    "cho_solve": lambda m, a, x: m.linalg.cho_solve(m.linalg.cho_factor(a), x),
+    "lu_solve": lambda m, a, x: m.linalg.lu_solve(m.linalg.lu_factor(a), x),
+    "triangular": lambda m, a, x: m.linalg.solve_triangular(a, x, "T"), "expm": lambda m, a, x: m.linalg.expm(a) @ x,
+    "bands": lambda m, a, x: m.linalg.solve_banded((1, 1), a[[2, 0, 1]], x),
+    "power": lambda m, a, x: m.linalg.fractional_matrix_power(a, 0.5) @ x,
+    "sqrtm": lambda m, a, x: m.linalg.sqrtm(a) @ x,
+    "lstsq": lambda m, a, x: m.linalg.lstsq(a, x)[0], "sylvester": lambda m, a, x: m.linalg.solve_sylvester(a, x, a),
+    "all whole": lambda m, a, x: m.linalg.solve_sylvester(a, a, a) @ x,
+    "lyapunov": lambda m, a, x: m.linalg.solve_continuous_lyapunov(a, x),
+    "normal": lambda m, a, x: m.stats.multivariate_normal.logpdf(x, x[0], a),
+    "singular": lambda m, a, x: m.stats.multivariate_normal.logpdf(x[:, :2], x[0, :2], a[1:, :2] * 0 + 1, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_WHOLE)
+def test_matrices_of_whole_numbers_are_those_of_floats(name):
+    """As a Constant and as an array, beside a node: SciPy's values, and the gradient of floats."""
+    x = 4 * np.eye(3) + RNG.uniform(0.5, 1.5, (3, 3))
+    right = OF_WHOLE[name](importlib.import_module("scipy"), WHOLE.astype(float), x)
+
+    def loss(x, a):
+        return np.sum(OF_WHOLE[name](af.scipy, a, x) ** 2)
+
+    slope = af.grad(loss)(x, WHOLE.astype(float))
+    for a in (WHOLE, af.Constant(WHOLE)):
+        found = OF_WHOLE[name](af.scipy, a, af.Variable(x))
+        np.testing.assert_allclose(np.asarray(found), right, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(af.grad(loss)(x, a), slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["solve_sylvester", "solve_continuous_lyapunov"])
+def test_equations_of_stacks_broadcast(name):
+    """Each operand may be one matrix for all of the others, as in SciPy; its gradient is the sum of theirs."""
+    f, n = getattr(linalg, name), 2 if name.endswith("lyapunov") else 3
+    stacks = 3 * np.eye(2) + RNG.uniform(0.5, 1.5, (n, 4, 2, 2))
+    for k in range(n):
+        xs = [x if i == k else x[0] for i, x in enumerate(stacks)]
+        found = f(*map(af.Variable, xs))
+        np.testing.assert_allclose(found.value, getattr(scipy.linalg, name)(*xs), rtol=1e-12)
+        by = af.grad(lambda *xs: np.sum(f(*xs) ** 2), tuple(range(n)))
+        single = [by(*[x[j] if i == k else x for i, x in enumerate(xs)]) for j in range(4)]
+        for i, g in enumerate(by(*xs)):
+            parts = [np.asarray(s[i]) for s in single]
+            np.testing.assert_allclose(np.asarray(g), parts if i == k else np.sum(parts, axis=0), rtol=1e-9)

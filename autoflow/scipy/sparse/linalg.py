@@ -16,6 +16,7 @@ from scipy.sparse import linalg as theirs
 from ...base.errors import ConvergenceError, NoRuleError
 from ...batching.batched import open_layer, wrap_batched
 from ...batching.forms import batched
+from ...implicit.linear import unit
 from ...rules import kernel, rule
 from ...table.shapes import Array, as_array
 from ..bodies import check_precision
@@ -44,16 +45,19 @@ def sparse_solve(
     return z
 
 
+def solve_b(g: Array, data: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
+    """u, of a gradient that is at most 1: iterations may have an absolute tolerance."""
+    size = unit(g) if method else 1
+    return size * sparse_solve(data, g / size, columns, rows, method, options)
+
+
 def solve_data(g: Array, data: Array, z: Array, rows: Any, columns: Any, method: str, options: Any) -> Array:
     """−uᵣ xᶜ."""
-    return -product_data(sparse_solve(data, g, columns, rows, method, options), z, rows, columns)
+    return -product_data(solve_b(g, data, rows, columns, method, options), z, rows, columns)
 
 
 rule(sparse_solve, "data b | rows=None columns=None method='' options=None", "A⁻¹", r"A^{-1} $b", name="spsolve",
-     domain=(1.0, 2.0),
-     data=solve_data,
-     b=lambda g, data, rows, columns, method, options: sparse_solve(data, g, columns, rows, method, options),
-     )  # fmt: skip
+     domain=(1.0, 2.0), data=solve_data, b=solve_b)  # fmt: skip
 
 
 @batched(sparse_solve)
@@ -107,9 +111,7 @@ def iterative(name: str) -> Callable[..., Any]:
         return sparse_solve(data, b, rows, columns, name, options), 0
 
     solve.__name__ = solve.__qualname__ = name
-    solve.__doc__ = (
-        f"The x with A x = b, as ``scipy.sparse.linalg.{name}`` finds it, and 0. The way back goes the same."
-    )
+    solve.__doc__ = f"The x with A x = b that ``scipy.sparse.linalg.{name}`` finds, and 0. The way back goes the same."
     return solve
 
 

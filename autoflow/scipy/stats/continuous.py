@@ -23,7 +23,7 @@ import numpy as np
 
 from ...base.errors import NoRuleError
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, is_on_host, numbers_of, together
+from ...table.shapes import Array, as_array, floats, is_on_host, numbers_of, together
 from ..mirrors import Methods
 
 if TYPE_CHECKING:
@@ -126,12 +126,6 @@ class Frozen:
 
     def __repr__(self) -> str:
         return f"<af.stats.{self.dist._name}({', '.join([str(numbers_of(v)) for v in self.args])})>"
-
-
-def floats(x: Any) -> Array:
-    """An array or node; of whole numbers floats."""
-    x = as_array(x)
-    return x.astype(np.float64) if x.dtype.kind in "iub" else x
 
 
 def chosen(inside: Array, z: Array, otherwise: Any, ok: Array) -> Array:

@@ -17,7 +17,7 @@ from scipy import special
 
 from ...rules.arithmetic import branch
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, has_gradient, is_on_host, numbers_of, together
+from ...table.shapes import Array, as_array, floats, has_gradient, is_on_host, numbers_of, together
 from .continuous import Distribution, chosen, draw_with_scipy, formulas, refuse_history, size_of, tails_of, with_limits
 from .elementary import LOG_2PI, beta, gamma, gamma_powers, log1mexp
 
@@ -284,7 +284,7 @@ class MultivariateNormal(Distribution):
     def _given(self, method: str, x: Any, args: Any, named: Any) -> tuple[Array, Array, bool]:
         """x − mean with k as the last axis, cov as a matrix, and whether it may be singular."""
         mean, cov, singular = self._bind(method, args, named)
-        cov, mean = as_array(cov), 0 if numbers_of(mean) is None else mean
+        cov, mean = floats(cov), 0 if numbers_of(mean) is None else mean
         if cov.ndim == 0 and np.ndim(numbers_of(mean)) == 1:
             cov = cov * np.eye(np.shape(numbers_of(mean))[0])
         cov = cov if cov.ndim == 2 else np.diag(cov) if cov.ndim == 1 else cov.reshape(1, 1)
