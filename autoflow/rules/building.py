@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,8 @@ def move_elements(arrange: Callable[..., Array], *arrays: Array) -> Array:
     >>> move_elements(lambda a, b: np.insert(a, 1, b), np.array([5.0, 7.0]), np.array(6.0))
     array([5., 6., 7.])
     """
-    numbers, start = [], 0
-    for x in arrays:
-        numbers.append(np.arange(start, start + x.size).reshape(x.shape))
-        start += x.size
+    starts = accumulate([x.size for x in arrays], initial=0)
+    numbers = [start + np.arange(x.size).reshape(x.shape) for start, x in zip(starts, arrays, strict=False)]
     flat = [x.reshape(-1) for x in arrays]
     return np.take(flat[0] if len(flat) == 1 else np.concatenate(flat), arrange(*numbers))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import Array
+from ..base.types import Array, Shape
 from ..table.bodies import run_own, with_copies
 from ..table.indexing import put_back
 from ..table.kernels import product
@@ -35,7 +35,8 @@ from ..table.shapes import (
     sum_to,
 )
 from ..table.table import composed, primitive, rule
-from ..table.vjps import Shape, reciprocal
+from ..table.vjps import reciprocal
+from .reductions import in_dtype
 
 # ---------------------------------------------------------------- matmul
 
@@ -220,7 +221,7 @@ def spell_subscripts(lists: Sequence[Any], n: int) -> str:
     return ",".join(terms[:n]) + ("->" + terms[n] if len(terms) > n else "")
 
 
-def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any) -> Array:
+def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any, dtype: Any) -> Array:
     """z[out] = Σ x₀[...] x₁[...] ..., so dL/dxₖ[own] = Σ g[out] · the others: an einsum again, out and own swapped.
 
     Three cases are corrected afterwards: a letter that only xₖ has (it was summed over: every
@@ -232,7 +233,7 @@ def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any)
     sizes = dict(zip(own, xs[k].shape, strict=True))
     found = set(out).union(*terms)
     shared = "".join([c for c in sizes if c in found])
-    others = [x for i, x in enumerate(xs) if i != k]
+    others = [in_dtype(x, dtype) for i, x in enumerate(xs) if i != k]
     road = optimize if isinstance(optimize, (bool, str)) else True
     sent = np.einsum(",".join([out, *terms]) + "->" + shared, g, *others, optimize=road)
     lengths = dict(zip(shared, sent.shape, strict=True))
@@ -302,13 +303,8 @@ def _difference(a: Any, b: Any, c: Any, d: Any) -> Array:
     return -(c * d) if a is None or b is None else a * b - c * d
 
 
-@composed(np.linalg.vecdot)
-def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    return np.vecdot(np.moveaxis(as_array(x1), axis, -1), np.moveaxis(as_array(x2), axis, -1))
-
-
 run_own(np.linalg.matmul, np.linalg.outer, np.linalg.tensordot, np.linalg.matrix_transpose, np.linalg.diagonal,
-        np.linalg.trace, np.linalg.cross, np.linalg.matrix_power)  # fmt: skip
+        np.linalg.trace, np.linalg.cross, np.linalg.matrix_power, np.linalg.vecdot)  # fmt: skip
 run_own(np.linalg.multi_dot, sequences="arrays")
 
 # ---------------------------------------------------------------- norms, and the condition number

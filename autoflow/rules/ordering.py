@@ -198,7 +198,7 @@ def moving(edges: Array, a: Array, bins: Any, range: Any) -> Array:
     of ``range``."""
     if isinstance(bins, (list, tuple)) or np.ndim(bins):
         return as_array(bins) if has_gradient(bins) else edges
-    if not has_gradient(a if range is None else range):
+    if not has_gradient(a if range is None else range) or (range is None and not a.size):
         return edges
     low, high = (np.min(a), np.max(a)) if range is None else map(as_array, range)
     t = (edges - edges[0]) / (edges[-1] - edges[0])
@@ -242,5 +242,4 @@ def histogramdd(
 
 run_own(np.histogram2d, sequences="bins range")
 
-rule(histogram_sums, "x | a bins range=None", "hist", name="histogram",
-     x=lambda g, a, bins, range: histogram_w(g, a, bins, range))  # fmt: skip
+rule(histogram_sums, "x | a bins range=None", "hist", name="histogram", x=histogram_w)

@@ -160,15 +160,11 @@ def prod_x(g: Array, x: Array, axis: Axis, dtype: Any, keepdims: bool, initial: 
     return mask_out(g * product_of_others(x if where is None else np.where(where, x, 1), axis), where)
 
 
-def running_sum(g: Array, axis: Any) -> Array:
-    """``np.cumsum(g, axis)``; half precision is added up in single precision."""
-    return g.cumsum(axis) if g.dtype != np.float16 else np.cumsum(g, axis, dtype=np.float32).astype(np.float16)
-
-
 def cumsum_x(g: Array, x_shape: Shape, axis: Any) -> Array:
     """zₖ = Σ_{i≤k} xᵢ, so xᵢ receives Σ_{k≥i} gₖ: the running sum from behind."""
     behind = (slice(None),) * (0 if axis is None else axis % g.ndim) + (slice(None, None, -1),)
-    z = running_sum(g[behind], 0 if axis is None else axis)[behind]
+    wide = np.float32 if g.dtype == np.float16 else None  # half precision is added up in single precision
+    z = as_dtype(g[behind].cumsum(0 if axis is None else axis, wide)[behind], g.dtype)
     return z if z.shape == x_shape else z.reshape(x_shape)
 
 

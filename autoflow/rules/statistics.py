@@ -89,7 +89,7 @@ def quantile_x(
         rank = ranks(name, y, numbers, method)
     else:
         rank = rank_of_value(y, np.reshape(numbers_of(z), q_shape + rows))
-    rank = np.broadcast_to(rank.reshape(rank.shape + (1,) * (g.ndim - rank.ndim)), g.shape)
+    rank = np.broadcast_to(per_row(rank, g.ndim), g.shape)
     low = np.floor(rank).astype(int)
     t: Any = (rank - low).astype(np.finfo(g.dtype).dtype)
     if q is not numbers and weights is None:  # a node: 0 is added, which has the derivative of t
@@ -113,9 +113,9 @@ def quantile_q(g: Array, x: Array, q: Any, name: str, axis: Axis, method: str, w
     rows, ndim = y.shape[:-1], len(q_shape) + y.ndim - 1
     rank = ranks(name, y, numbers, method)
     last = np.maximum(y.shape[-1] - 1 - np.sum(np.isnan(y), axis=-1), 0)
-    low = np.floor(np.broadcast_to(rank.reshape(rank.shape + (1,) * (ndim - rank.ndim)), q_shape + rows)).astype(int)
+    low = np.floor(np.broadcast_to(per_row(rank, ndim), q_shape + rows)).astype(int)
     low = np.minimum(low, np.maximum(last - 1, 0))
-    grid = [np.broadcast_to(i, low.shape) for i in np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")]
+    grid = np.ogrid[tuple([slice(n) for n in rows])]
     step = values[(*grid, np.minimum(low + 1, last))] - values[(*grid, low)]
     sent = g.reshape(q_shape + rows) * step * slopes(name, y, numbers, method)
     return total(sent, tuple(range(len(q_shape), ndim)))
@@ -135,9 +135,7 @@ def slopes(name: str, y: Array, q: Any, method: str) -> Array:
 
 def to_rank(g: Array, rank: Array, order: Array) -> Array:
     """``g`` (q, rows) sent to the elements (rows, n) that have those ranks."""
-    rows = order.shape[:-1]
-    axes = np.meshgrid(*[np.arange(n) for n in rows], indexing="ij")
-    grid = [np.broadcast_to(i, rank.shape) for i in axes]
+    grid = np.ogrid[tuple([slice(n) for n in order.shape[:-1]])]
     return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
 
 

@@ -38,8 +38,7 @@ def kept_in(x: Any) -> list[Any]:
 
 def place() -> Any:
     """The argument that new arrays are like; None if all are plain."""
-    found = kept_in(ARGUMENTS.get())
-    return max(found, key=precedence) if len(found) > 1 else found[0] if found else None
+    return max(kept_in(ARGUMENTS.get()), key=precedence, default=None)
 
 
 def library() -> Any:
@@ -81,7 +80,7 @@ def new_array(theirs: Any, like: Any) -> Callable[..., Any]:
             if theirs.__name__ == "ones" and z.dtype.kind == "i":
                 return z.tolist()  # which is to be a shape
             return np.asarray(z, like=library()) if z.dtype == bool and library() is not None else z
-        if not shape:  # of an empty one CuPy's zeros_like thinks that none was given
+        if not shape and x.ndim and not is_numpys(x):  # of an empty one CuPy's zeros_like thinks that none was given
             return theirs(shape, dtype, order, like=like_argument(x))
         return like(x, dtype=dtype, order=order, shape=shape)
 

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Array, greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
+from ..base.types import Array, Shape
+from .shapes import greatest, has_gradient, is_numpys, is_on_host, join_list, like_argument, numbers_of, sum_to
 
 # ---------------------------------------------------------------- lists with nodes
 
@@ -82,9 +83,6 @@ def first_node(x: Any) -> Any:
 
 
 # ---------------------------------------------------------------- packed results, and stacks of matrices
-
-
-Shape = tuple[int, ...]
 
 
 def pack(*parts: tuple[Array, int]) -> Array:

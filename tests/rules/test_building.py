@@ -76,3 +76,11 @@ def test_windows_are_copies():
 def test_errors(call, error):
     with pytest.raises((ValueError, TypeError), match=error):
         call(af.Variable(V))
+
+
+def test_select_of_numbers():
+    """The result has no axes: it is made to be written into, as a node."""
+    x = af.Variable(2.0)
+    z = np.select([x > 3, x > 1], [x, x * x], 0.0)
+    z.backward()
+    assert (z.value, x.grad) == (4.0, 4.0)

@@ -138,3 +138,11 @@ def test_bincount_takes_truth_values_as_0_and_1_and_has_numpys_errors():
             np.bincount([0, 1, 2], np.array(wrong))
         with pytest.raises(type(theirs.value), match=str(theirs.value)[:20]):
             np.bincount([0, 1, 2], af.Variable(wrong))
+
+
+def test_histograms_of_nothing():
+    for histogram, n in ((np.histogram, 1), (np.histogram2d, 2)):
+        ours, *edges = histogram(*[af.Variable([])] * n, 3)
+        theirs, *right = histogram(*[np.zeros(0)] * n, 3)
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(edges, right)
