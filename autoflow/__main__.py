@@ -159,8 +159,7 @@ def describe_not_finite(root: Any, nodes: Sequence[Any]) -> str:
     """A sentence about the first value, or gradient, that is infinite or NaN ("not a number"); empty without one."""
     for node in sorted(nodes, key=lambda node: node.number):
         if words := kinds_of(node.value):
-            is_result = identity(node) == identity(root)
-            what = "the result is" if is_result else f"it began with {node.name}, which is"
+            what = "the result is" if identity(node) == identity(root) else f"it began with {node.name}, which is"
             made = f" ({node.opmethod} of {operands_in_words(node)})" if node.operands else ""
             return f"Note: {what} {words}{made}."
     for node in sorted(nodes, key=lambda node: node.number, reverse=True):
@@ -177,9 +176,8 @@ def kinds_of(value: Any) -> str:
 
 def operands_in_words(node: Any) -> str:
     """``x = 0 and 2``."""
-    values = [format_value(x.value) for x in node.operands]
-    pairs = zip(node.operands, values, strict=True)
-    return " and ".join([v if x.name == v else f"{x.name} = {v}" for x, v in pairs])
+    pairs = [(x.name, format_value(x.value)) for x in node.operands]
+    return " and ".join([value if name == value else f"{name} = {value}" for name, value in pairs])
 
 
 def draw(root: Any, path: Path) -> None:

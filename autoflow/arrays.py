@@ -264,9 +264,7 @@ class Autodiff:
     def full(self, shape: Any, fill_value: Any, dtype: Any = None) -> Node:
         """An array of one number."""
         if isinstance(fill_value, NodeRole):
-            there: Any = self.put(fill_value)
-            made: Any = np.broadcast_to(there, shape).copy()
-            return made if dtype is None else made.astype(dtype)
+            return full(shape, self.put(fill_value), dtype)
         return self._made(np.full, shape, fill_value, dtype)
 
     def _made(self, function: Callable[..., Array], *arguments: Any) -> Any:

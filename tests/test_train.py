@@ -199,6 +199,36 @@ def test_batches_count_by_their_examples():
     assert evaluate(np.transpose, np.zeros((5, 3)), y, lambda z, y: np.mean(y), batch_size=2)["loss"] == 2
 
 
+@pytest.mark.parametrize("targets", [(nn.cross_entropy, "kind", 2), (nn.mse_loss, "size", 1)])
+@pytest.mark.parametrize("shuffled", ["x", "y", "xy"])
+def test_rows_of_tables_are_in_the_order_in_which_they_stand(shuffled, targets):
+    """Not in that of their labels, by which a Series is read."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    loss, column, outputs = targets
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"]).sample(frac=1)
+    table["kind"], table["size"] = (table["a"] > 0).astype(int), table["a"] - table["b"]
+    arrays = {"x": table[["a", "b"]].to_numpy(), "y": table[column].to_numpy()}
+    tables = arrays | {
+        name: part for name, part in (("x", table[["a", "b"]]), ("y", table[column])) if name in shuffled
+    }
+    found = []
+    for data in (arrays, tables):
+        model = nn.Linear(2, outputs, rng=np.random.default_rng(0))
+        measure = loss if outputs > 1 else lambda z, y: nn.mse_loss(z[:, 0], y)
+        settings = {"optimiser": optim.Adam(model, lr=0.1), "rng": np.random.default_rng(0), "progress": False}
+        history = fit(
+            model, **data, loss=measure, validation=(data["x"], data["y"]), epochs=3, batch_size=8, **settings
+        )
+        found.append((history.epochs, evaluate(model, **data, loss=measure, batch_size=8)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 5), (5, 4), (0, 0)])
+def test_evaluating_needs_a_target_for_each_example(m, n):
+    with pytest.raises(InputError, match="evaluate"):
+        evaluate(np.abs, np.ones(m), np.ones(n), nn.mse_loss)
+
+
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [

@@ -158,7 +158,7 @@ class Calculator:
             case ast.UnaryOp(op=op, operand=x) if type(op) in UNARY:
                 return self.call_bounded(UNARY[type(op)], self.value(x))
             case ast.BinOp(left=x, op=op, right=y) if type(op) in BINARY:
-                return self.combine(BINARY[type(op)], self.value(x), self.value(y))
+                return self.call_bounded(BINARY[type(op)], self.value(x), self.value(y))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
                 return self.call(name, args, keywords)
         kind = type(formula).__name__
@@ -166,10 +166,8 @@ class Calculator:
 
     def look_up(self, name: str) -> Value:
         """The value that a name stands for."""
-        if name in self.names:
-            return self.names[name]
-        if name in CONSTANTS:
-            return CONSTANTS[name]
+        if name in (known := CONSTANTS | self.names):
+            return known[name]
         hint = f"{name} is a function: write {name}(...)" if name in self.functions else f"give it one: {name}=2"
         if len(name) > 1 and all([letter in self.names for letter in name]):
             hint += f"; or, if you mean a product,  {' * '.join(name)}"
@@ -184,12 +182,6 @@ class Calculator:
         if name in self.names:
             return f"for a product write {name} * (...)"
         return "there are exp, log, sin, cos, tanh, sqrt, sum, mean and others: --help lists them"
-
-    def combine(self, operate: Callable[[Any, Any], Any], x: Value, y: Value) -> Value:
-        """``x + y`` and the like."""
-        if operate is operator.pow and isinstance(y, float) and abs(y) > EXPONENT:
-            raise Refused(f"the exponent {y:g} is too large: at most {EXPONENT}")
-        return self.call_bounded(operate, x, y)
 
     def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Value:
         """``sum(x, axis=0)``: arrays by position, options by name and written out."""
@@ -209,6 +201,8 @@ class Calculator:
 
     def call_bounded(self, function: Callable[..., Any], *values: Value, **options: Any) -> Value:
         """``function(*values)``, refused beforehand if the result would be too large."""
+        if function is operator.pow and isinstance(values[1], float) and abs(values[1]) > EXPONENT:
+            raise Refused(f"the exponent {values[1]:g} is too large: at most {EXPONENT}")
         shapes = [np.shape(v) for v in values]
         if function is operator.matmul:
             shapes = [(*x[:-1], 1) for x in shapes[:1]] + [(*y[:-2], 1, *y[-1:]) for y in shapes[1:]]
@@ -250,9 +244,8 @@ def parse_short(text: str, what: str) -> list[ast.stmt]:
 
 def body(statements: list[ast.stmt], what: str) -> ast.expr:
     """The one formula in ``statements``."""
-    match statements:
-        case [ast.Expr(value=formula)]:
-            return formula
+    if len(statements) == 1 and isinstance(statements[0], ast.Expr):
+        return statements[0].value
     raise Refused(f"{what} must be a number or a list of numbers")
 
 

@@ -243,7 +243,8 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
     for flow in chart.flows:
         r = flow.record
         many = len(r.shape) > 1 and math.prod(r.shape[:-1]) >= LEAST_EXAMPLES
-        if r.rule.name in GATES and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
+        is_gate = r.rule.name in GATES and (r.rule.name != "where" or chooses_by_size(r))
+        if is_gate and many and flow.dead and 2 * flow.dead[0] >= flow.dead[1] > 1:
             if flow.dead[0] > 0 and any([s.nonzero for s in flow.sent.values()]):
                 text = f"{flow.dead[0]} of {flow.dead[1]} units of {chart.name(r)} pass nothing for any example"
                 yield chart.finding("dead units", r, text, "Lower the learning rate, or start with smaller biases")
@@ -253,6 +254,15 @@ def examine_units(chart: Chart) -> Iterator[Finding]:
             if flat > 0.9:
                 text = f"{r.rule.name} is saturated in {flat:.0%} of its entries: its derivative is nearly 0 there"
                 yield chart.finding("saturated", r, text, SMALLER)
+
+
+def chooses_by_size(r: Record) -> bool:
+    """Does np.where choose by the size of an operand, as in ``np.where(x > 0, x, 0)``? Others are masks, as of padding:
+    what they leave out is no dead unit."""
+    chosen = np.broadcast_to(r.saved[0], r.shape)
+    known = [x for k in (1, 2) if r.parents[k] is not None and (x := value_of_saved(r, k)) is not None]
+    parts = [(x[chosen], x[~chosen]) for x in [np.broadcast_to(x, r.shape) for x in known]]
+    return any([not a.size or not b.size or a.min() >= b.max() or a.max() <= b.min() for a, b in parts])
 
 
 def layers(chart: Chart) -> Iterator[tuple[Record, int, Any, int]]:

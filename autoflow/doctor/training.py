@@ -243,18 +243,21 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     got = {x.name for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
     # A factor in the data that was 0 in one run, and not in others, is chance.
     findings = [x for x in findings if x.kind != "zero factor" or x.advice or not got >= {*x.numbers["variables"]}]
+    examined = charts[0].summary() if charts else ""
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
-        trained = [p for o in used for p in o.parameters if p.requires_grad]
+        # An optimiser of which nothing was heard has its turn in later runs.
+        trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
         known = {key for t in turns for key in t.sums}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()
         missing = [p for p in trained if id(p) not in known and p.name not in namesakes]
         findings += unreached(charts[0], missing, turns[0].variables, *codes_of(*roots))
-        findings += [*kept(turns), *made_in_each_run(turns[-1])]
-        findings += [*unmoved(turns, used, roots), *growing_loss(turns, charts[0])]
+        findings += growing_loss(turns, charts[0])
+        charts.clear()  # a record of a view may hold the node that it is a view of
+        findings += [*kept(turns), *made_in_each_run(turns[-1]), *unmoved(turns, used, roots)]
         if all([x.kind != "lost" for x in findings]):
             findings += read_past(lambda: last_operation(step), roots)
-    return diagnosis(findings, charts[0].summary() if charts else "")
+    return diagnosis(findings, examined)
 
 
 def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:

@@ -157,7 +157,8 @@ class GradScaler:
         return loss.astype(np.float32) * self.factor if loss.dtype == HALF else loss * self.factor
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients by the scale, to look at them or to clip them before :meth:`step`.
+        """Divide the gradients by the scale, to look at them or to clip them before :meth:`step`. If one of them is
+        infinite or NaN, all become 0, and :meth:`step` will make no step.
 
         Raises RuntimeError for a second call, and for one after :meth:`step`, without :meth:`update` between them.
         """
@@ -217,8 +218,8 @@ class GradScaler:
     def _plan_unscaling(self, optimizer: Optimizer) -> tuple[bool, list[tuple[Any, str, Any]]]:
         """Whether the gradients are finite, and the changes that divide them by the scale."""
         found = [p for p in optimizer.parameters if p.grad is not None]
-        grads = []
-        for g in [value_of(p.grad) for p in found]:
-            wide = g.astype(np.float32) if g.dtype == HALF else g
-            grads.append(cast_gradient(wide / self.factor, g.dtype))
-        return all([bool(np.isfinite(g).all()) for g in grads]), plan_grads(found, grads)
+        given = [value_of(p.grad) for p in found]
+        wide = [g.astype(np.float32) if g.dtype == HALF else g for g in given]
+        grads = [cast_gradient(x / self.factor, g.dtype) for x, g in zip(wide, given, strict=True)]
+        finite = all([bool(np.isfinite(g).all()) for g in grads])
+        return finite, plan_grads(found, grads if finite else [np.zeros_like(g) for g in grads])

@@ -231,13 +231,14 @@ def gelu(x: Array, approximate: str = "none") -> Node:
     >>> gelu(np.array([-1.0, 0.0, 1.0]))
     array([-0.15865525,  0.        ,  0.84134475])
     """
-    if approximate == "tanh":
-        wide = single(x)
-        z = 0.5 * wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * (wide * wide * wide))))
-        return z if wide is x else z.astype(x.dtype)
-    if approximate != "none":
+    if approximate not in ("none", "tanh"):
         raise InputError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
-    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+    wide = single(x)
+    if approximate == "none":
+        z = 0.5 * wide * (1 + erf(wide / math.sqrt(2)))
+    else:
+        z = 0.5 * wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * (wide * wide * wide))))
+    return z if wide is x else z.astype(x.dtype)
 
 
 def dropout(x: Array, p: float = 0.5, training: bool = True, *, rng: np.random.Generator | None = None) -> Node:
@@ -267,7 +268,7 @@ def layer_norm(
     array([[-1.,  1.],
            [-1.,  1.]])
     """
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
     if not shape:
         raise InputError("layer_norm: normalized_shape has at least one axis, as x.shape[-1:]: of one number 0 is left")
     expect("layer_norm", x, "...", *shape)
@@ -605,8 +606,8 @@ def pad_windows(
 
 def each(who: str, what: str, number: Any, dims: int, least: int) -> list[int]:
     """One integer for each direction."""
-    sizes = [number] * dims if isinstance(number, int) else list(number) if isinstance(number, (tuple, list)) else []
-    if len(sizes) != dims or not all([isinstance(n, int) and n >= least for n in sizes]):
+    sizes = list(number) if isinstance(number, (tuple, list)) else [number] * dims
+    if len(sizes) != dims or not all([isinstance(n, (int, np.integer)) and n >= least for n in sizes]):
         raise InputError(f"{who}: {what} is an integer of at least {least}, or {dims} of them, not {number!r}")
     return sizes
 

@@ -182,11 +182,10 @@ class LayerNorm(Module):
     """
 
     def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
-        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
         dtype = initialisers.float_dtype(dtype)
-        self.weight = Variable(np.ones(self.shape, dtype), copy=False)
-        self.bias = Variable(np.zeros(self.shape, dtype), copy=False)
-        self.eps = eps
+        self.weight = Variable(np.ones(shape, dtype), copy=False)
+        self.bias = Variable(np.zeros(shape, dtype), copy=False)
+        self.shape, self.eps = self.weight.shape, eps
 
     def forward(self, x: Array) -> Node:
         """(..., *shape) -> the same shape"""

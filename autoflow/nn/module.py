@@ -366,7 +366,7 @@ def shape_is(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
     more = len(x.shape) - len(rest)
     sizes = x.shape[max(more, 0) :] if shape[:1] == ("...",) else x.shape  # those that the first of ``rest`` begins
     fits = more == 0 or (more > 0 and len(rest) < len(shape))
-    if not fits or any([isinstance(n, int) and n != m for n, m in zip(rest, sizes, strict=False)]):
+    if not fits or any([not isinstance(n, str) and n != m for n, m in zip(rest, sizes, strict=False)]):
         wanted = ", ".join([str(n) for n in shape]) + ("," if len(shape) == 1 else "")
         raise InputError(f"{who} expected {what} of shape ({wanted}), got {x.shape}")
 
@@ -391,6 +391,8 @@ def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Ar
 
     (Not checked on a GPU, where that would wait for the device.)"""
     target = numbers_of(target)
+    if isinstance(target, np.ma.MaskedArray):
+        raise DataError(f"{who}: labels that are masked would count. Say which number they are: target.filled(number)")
     if target.dtype.kind not in "iu":
         raise DataError(f"{who} expected integer class numbers, got {target.dtype}")
     if not is_on_host(target):

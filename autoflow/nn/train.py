@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.registry import array_type
 from ..base.columns import aligned
 from ..base.errors import AnomalyError, InputError
 from ..base.lazy import show_bar
@@ -129,8 +130,8 @@ def fit(
     >>> history["accuracy"][-1] > 0.95
     True
     """
-    x, y = check_data("the data", x, y)
-    held = None if validation is None else check_data("the validation data", *validation)
+    x, y = check_finite("the data", x, y)
+    held = None if validation is None else check_finite("the validation data", *validation)
     for name, number in (("epochs", epochs), ("batch_size", batch_size), ("patience", patience)):
         if number is not None and number < 1:
             raise InputError(f"fit: {name} must be at least 1, not {number}")
@@ -221,12 +222,12 @@ def evaluate(
 ) -> dict[str, float]:  # fmt: skip
     """Loss and metrics on examples, without training: ``{"loss": ..., "accuracy": ...}``. A Module, and those that a
     function reaches, run in eval mode, and afterwards are in the mode that they were in."""
+    x, y = check_data("evaluate: the data", x, y)
     rows, measures = [], {"loss": loss, **(metrics or {})}
     with in_evaluation(model):
         for b in batches(len(x), batch_size):
             predictions = tree_map(value_of, model(x[b]))
-            measured = {name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()}
-            rows.append({**measured, "n": len(b)})
+            rows.append({name: float(numbers_of(f(predictions, y[b]))) for name, f in measures.items()} | {"n": len(b)})
     return mean_of(rows)
 
 
@@ -292,12 +293,19 @@ def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def check_data(who: str, x: Any, y: Any) -> tuple[Array, Array]:
-    """Examples and targets as plain arrays: equally many of each, at least one, all finite."""
-    x, y = numbers_of(x), numbers_of(y)
+    """Examples and targets as plain arrays, equally many of each, at least one. (A Series of pandas is read by the
+    labels of its rows, which may be in another order.)"""
+    x, y = [z if array_type(z) is not None else np.asarray(z) for z in (numbers_of(x), numbers_of(y))]
     if not x.ndim or not y.ndim or len(x) != len(y):
-        raise InputError(f"fit: {who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
+        raise InputError(f"{who} has inputs of shape {x.shape} and targets of shape {y.shape}: not as many")
     if not len(x):
-        raise InputError(f"fit: {who} is empty")
+        raise InputError(f"{who} is empty")
+    return x, y
+
+
+def check_finite(who: str, x: Any, y: Any) -> tuple[Array, Array]:
+    """The same, and all of them finite."""
+    x, y = check_data(f"fit: {who}", x, y)
     for what, array in (("input", x), ("target", y)):
         if array.dtype.kind in "fc":
             bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)

@@ -47,6 +47,9 @@ class Optimiser:
     """
 
     remembers: tuple[str, ...] = ()
+    momentum: float  # settings that several rules have
+    weight_decay: float
+    eps: float
 
     def __init__(self, parameters: Any, lr: float, **settings: float) -> None:
         self.parameters = variables(parameters)

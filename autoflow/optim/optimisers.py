@@ -71,8 +71,6 @@ class SGD(Optimiser):
     np.float64(0.7)
     """
 
-    momentum: float
-    weight_decay: float
     nesterov: bool
 
     def __init__(
@@ -103,8 +101,6 @@ class Adagrad(Optimiser):
 
     remembers = ("squares",)
     lr_decay: float
-    weight_decay: float
-    eps: float
 
     def __init__(
         self, parameters: Any, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10
@@ -129,9 +125,6 @@ class RMSprop(Optimiser):
     """
 
     alpha: float
-    eps: float
-    weight_decay: float
-    momentum: float
     centered: bool
 
     def __init__(
@@ -179,8 +172,6 @@ class Adam(Optimiser):
 
     remembers = ("mean", "squares")
     decoupled = False  # does weight decay shrink x itself, or is it part of the gradient?
-    eps: float
-    weight_decay: float
 
     def __init__(
         self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

@@ -260,8 +260,9 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
     >>> w.grad.round(3)
     array([0.6, 0.8])
     """
-    max_norm = limit("clip_grad_norm", "max_norm", max_norm)
-    announce("clip", None, every := variables(parameters))
+    max_norm, every = limit("clip_grad_norm", "max_norm", max_norm), variables(parameters)
+    if max_norm < math.inf:
+        announce("clip", None, every)
     found = [(p, value_of(p.grad)) for p in every if p.grad is not None]
     if not all([is_on_host(g) for _, g in found]):
         return _clip_there(found, max_norm)

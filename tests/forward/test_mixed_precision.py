@@ -184,6 +184,25 @@ def test_steps_that_are_not_finite_are_skipped():
         assert other.state() == state
 
 
+def test_after_an_overflow_gradients_can_be_clipped_and_the_step_is_skipped():
+    """As in the recipe: unscale_, clip, step, update."""
+    w = af.Variable(np.ones((4, 4), SINGLE))
+    optimizer, scaler = af.optim.SGD([w], lr=0.1), GradScaler(scale=2.0**20)
+    made = []
+    while not (made and made[-1]):
+        optimizer.zero_grad()
+        with autocast():
+            loss = np.sum(w @ w.value)
+        with np.errstate(over="ignore"):
+            scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        assert np.isclose(af.optim.clip_grad_norm([w], 1.0), 16 if np.any(w.grad) else 0)
+        made.append(scaler.step(optimizer))
+        scaler.update()
+        assert np.all(w.value == 1) != made[-1]
+    assert made[0] is False
+
+
 def test_small_gradients_survive_scaling():
     """1e-8 is below the smallest float16 number: without scaling it is lost on the way."""
     for scaler, expected in ((GradScaler(), 1e-8), (GradScaler(scale=1.0), 0.0)):

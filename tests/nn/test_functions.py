@@ -431,6 +431,8 @@ def test_wrong_kinds():
         nn.conv2d(np.zeros((1, 1, 4, 4), np.uint8), draw(1, 1, 2, 2))
     with pytest.raises(DataError, match="integer class numbers"):
         nn.cross_entropy(X23, np.array([0.0, 1.0]))
+    with pytest.raises(DataError, match="labels that are masked"):
+        nn.cross_entropy(draw(2, 3), np.ma.array([0, 1], mask=[False, True]))
     with pytest.raises(DataError, match="got list"):
         nn.mse_loss([1.0], [1.0])
     with pytest.raises(DataError, match="real floats"):
@@ -517,6 +519,14 @@ def test_half_precision(name, size):
     for ours, right in zip(*found, strict=True):
         smallest = float(np.finfo(np.float16).smallest_subnormal)
         np.testing.assert_allclose(ours, right, rtol=0, atol=1e-2 * np.max(np.abs(right)) + smallest)
+
+
+def test_half_precision_where_two_terms_cancel():
+    """For x below 0, 1 + erf(x) has only the last digits of erf(x)."""
+    x = np.linspace(-4, 4, 81).astype(np.float16)
+    for approximate in ("none", "tanh"):
+        right = nn.gelu(x.astype(float), approximate)
+        np.testing.assert_allclose(nn.gelu(x, approximate), right, rtol=2e-3, atol=5e-7)
 
 
 def test_long_sums_of_half_precision_do_not_stop_growing():

@@ -359,6 +359,21 @@ def test_bad_input(kind, message, make):
         make()
 
 
+@pytest.mark.parametrize("number", [int, np.int64, np.uint8])
+def test_sizes_may_be_numpys_integers(number):
+    n, two, three = number(4), number(2), number(3)
+    images = np.ones((1, 4, 6, 6))
+    conv = nn.Conv2d(n, n, three, stride=two, padding=three, groups=two, rng=rng())
+    assert conv(images).shape == (1, 4, 5, 5)
+    assert nn.max_pool2d(images, two, stride=three, padding=number(1)).shape == (1, 4, 3, 3)
+    assert repr(nn.LayerNorm(n)) == "LayerNorm((4,))"
+    assert nn.layer_norm(np.ones((5, 4)), n).shape == (5, 4)
+    for make in (lambda: nn.layer_norm(np.ones((5, 1)), n), lambda: nn.LayerNorm([n])(np.ones((5, 1))),
+                 lambda: nn.GroupNorm(two, n)(np.ones((5, 2))), lambda: conv(np.ones((1, 2, 6, 6)))):  # fmt: skip
+        with pytest.raises(InputError, match="expected input of shape"):
+            make()
+
+
 def test_empty_batches():
     """Layers take them; the mean of no losses is an error."""
     model = nn.Sequential(nn.Linear(2, 3, rng=rng()), nn.relu)

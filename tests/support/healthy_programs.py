@@ -551,3 +551,106 @@ def a_compiled_loss_and_a_slow_copy() -> Any:
         slow.value = 0.9 * slow.value + 0.1 * w.value
 
     return step
+
+
+LENGTHS, STEPS = np.random.default_rng(3).integers(3, 9, len(X)), 20
+INSIDE = np.arange(STEPS) < LENGTHS[:, None]  # the others are padding
+SEQUENCES = np.random.default_rng(4).normal(size=(len(X), STEPS, 3))
+
+
+@healthy
+def padding_that_the_loss_leaves_out() -> Any:
+    w, v = weights(3, 4, name="w"), weights(4, name="v", seed=2)
+    opt = af.optim.SGD([w, v], lr=0.05)
+
+    def step() -> None:
+        errors = (np.tanh(SEQUENCES @ w) @ v - T[:, None]) ** 2
+        loss = np.sum(np.where(INSIDE, errors, 0)) / INSIDE.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def padding_that_has_no_label() -> Any:
+    w = weights(3, 4, name="w")
+    labels = np.where(INSIDE, np.argmax(SEQUENCES, axis=2), -100)
+    opt = af.optim.SGD([w], lr=0.05)
+
+    def step() -> None:
+        loss = nn.cross_entropy((SEQUENCES @ w).swapaxes(1, 2), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def padding_that_is_not_attended_to() -> Any:
+    rng = np.random.default_rng(0)
+    block, head = nn.TransformerBlock(3, 1, rng=rng), nn.Linear(3, 1, rng=rng)
+    opt = af.optim.Adam([*block.parameters(), *head.parameters()], lr=0.01)
+
+    def step() -> None:
+        scores = head(block(SEQUENCES, attn_mask=INSIDE[:, None, :]))[..., 0]
+        loss = nn.mse_loss(np.sum(np.where(INSIDE, scores, 0), axis=1) / LENGTHS, T)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@healthy
+def norm_of_the_gradient_that_is_looked_at_later() -> Any:
+    w, norms = weights(3, name="w"), []
+    opt = af.optim.SGD([w], lr=0.1)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((X @ w - T) ** 2).backward()
+        opt.step()
+        norms.append(af.optim.clip_grad_norm([w], np.inf))
+
+    return step
+
+
+@healthy
+def a_judge_that_makes_five_steps_for_one() -> Any:
+    rng = np.random.default_rng(0)
+    maker, judge = (
+        nn.Linear(2, 3, rng=rng),
+        nn.Sequential(nn.Linear(3, 8, rng=rng), nn.leaky_relu, nn.Linear(8, 1, rng=rng)),
+    )
+    making, judging = af.optim.RMSprop(maker, lr=1e-3), af.optim.RMSprop(judge, lr=1e-3)
+    turn = {"n": 0}
+
+    def step() -> None:
+        turn["n"] += 1
+        noise = rng.normal(size=(16, 2))
+        judging.zero_grad()
+        (np.mean(judge(maker(noise).detach())) - np.mean(judge(X[:16]))).backward()
+        judging.step()
+        if turn["n"] % 5 == 0:
+            making.zero_grad()
+            (-np.mean(judge(maker(noise)))).backward()
+            making.step()
+
+    return step
+
+
+@healthy
+def columns_that_are_turned_one_after_another() -> Any:
+    """A few records of views of views, picked as if by chance, hold the node that they are views of."""
+    W = weights(2, 150, name="W")
+
+    def step() -> None:
+        W.zero_grad()
+        sum([np.sum((W[:, k : k + 1].T - 1.0) ** 2) for k in range(150)]).backward()
+        with af.no_grad():
+            W[...] -= 0.1 * W.grad
+
+    return step

@@ -194,6 +194,14 @@ def half_dead(sick: bool) -> Any:
     return np.sum(np.maximum(draw(40, 3) @ W + b, 0.0))
 
 
+@pair("dead units")
+def half_dead_and_written_out(sick: bool) -> Any:
+    W = af.Variable(draw(3, 4), name="W")
+    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]) if sick else np.zeros(4), name="b")
+    h = draw(40, 3) @ W + b
+    return np.sum(np.where(h <= 0, 0.0, h))
+
+
 @pair("shapes")
 def column_and_row(sick: bool) -> Any:
     W, t = af.Variable(draw(3, 1), name="W"), draw(5)
