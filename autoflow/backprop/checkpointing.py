@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from sys import getrefcount
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -109,6 +110,10 @@ class Segment:
         inputs = [*values, *tree_leaves([args, options])]
         live = [k for k, root in enumerate(roots) if root is not None]
         arrays = [own_result(value_of(results[k]), inputs, None) for k in live]
+        for j, k in enumerate(live):
+            z, is_held = arrays[j], getrefcount(results[k]) > versions.ALONE + 1
+            if z is value_of(results[k]) and (is_held or getattr(z, "base", None) is not None):
+                arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
         operands: Gathered = (values, list(sources), {}, [])
         several = len(live) > 1
         nodes = record_results(_row(len(sources)), operands, [self], arrays, several)

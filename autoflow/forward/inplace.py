@@ -261,12 +261,10 @@ def set_layout(x: Any, name: str, new: Any) -> None:
     if name == "shape" and value.shape == x._value.shape:
         return
     if record is not None:
-        old = getattr(record, "_name", None)
-        record = new_record(
+        x._record = new_record(
             RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
         )
-        record._name = old
-        x._record = record
+        x._record._name = getattr(record, "_name", None)
     set_layout_of(x, name, getattr(value, name))
     x._value = x._operand = value
 
