@@ -173,7 +173,7 @@ def check_writable(x: Any, is_recorded: bool) -> None:
             f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
             f"change it between passes: x.assign(value), or under af.no_grad()."
         )
-    if (start := modes().repeating) and root.requires_grad and root.number <= start:
+    if (start := modes().repeating) and root.grad_fn is not None and root.number <= start:
         raise StaleValueError(
             f"a checkpointed function has written into {x.name}, which is from outside, and runs again: it would write "
             f"twice. Let it write into a copy (a = x.copy())."
