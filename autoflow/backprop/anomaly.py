@@ -14,6 +14,7 @@ start, and then wraps its ``open_record``.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -27,8 +28,7 @@ from ..nodes.nodes import VariableRole, current_record, value_of
 from ..nodes.records import Record, extend, holder_name
 from ..nodes.versions import FreedArray, caller, user_frame
 from ..table.shapes import sum_to
-from ..table.table import Rule
-from ..table.vjps import VJP, conjugate_vjp, vjp_by_position
+from ..table.vjps import VJP
 from .engine import Opened, OpenRecord, Pair
 
 # ---------------------------------------------------------------- anomaly mode: the first NaN or infinity
@@ -208,36 +208,25 @@ def safe_masking(function: Any = None) -> Any:
 
 
 def mask_open_record(open_record: OpenRecord) -> OpenRecord:
-    """The engine's ``open_record``, with the vjps of elementwise rows replaced; each is made once in a pass."""
-    made: dict[tuple[Rule, str], tuple[Any, ...]] = {}
+    """The engine's ``open_record``, with vjps of elementwise rows that keep zeros."""
 
     def open_masked(pair: Pair) -> Opened:
-        record = pair[0]
         g, vjps, saved, kept = open_record(pair)
-        rule = record.rule
-        if not rule.elementwise or rule.joint is not None:
-            return g, vjps, saved, kept
-        kind = "number" if type(g) is np.float64 else saved[-1].dtype.kind
-        if (rule, kind) not in made:
-            made[rule, kind] = tuple([masked_vjp(rule, k, kind) for k in range(len(rule.needs))])
-        return g, made[rule, kind], saved, kept
+        if (rule := pair[0].rule).elementwise and rule.joint is None:
+            vjps = [vjp and functools.partial(masked_vjp, vjp, k) for k, vjp in enumerate(vjps)]
+        return g, vjps, saved, kept
 
     return open_masked
 
 
-def masked_vjp(rule: Rule, k: int, kind: str) -> Any:
-    """The vjp of operand k that keeps zeros: before the sum over what was broadcast, where a NaN would spread."""
-    needs = rule.needs[k]
-    if needs is None:
-        return None
-    if kind == "number":
-        quick: Any = rule.scalar_vjps[k]
-        return lambda g, saved: quick(g, saved) if g != 0 else np.float64(0)
-    unsummed = vjp_by_position(rule.derivatives[rule.names[k]], needs)
-    if kind == "c" and rule.holomorphic:
-        unsummed = conjugate_vjp(unsummed)
-
-    def vjp(g: Any, saved: tuple[Any, ...]) -> Any:
-        return sum_to(np.where(g == 0, 0, unsummed(g, saved)), saved[k].shape)
-
-    return vjp
+def masked_vjp(vjp: VJP, k: int, g: Any, saved: tuple[Any, ...]) -> Any:
+    """What ``vjp`` sends to operand k, and zeros where g is zero. An operand that was broadcast is given to it in full,
+    so that it sums nothing: in a sum a NaN would spread."""
+    x, is_zero = saved[k], g == 0
+    if type(g) is np.float64:
+        return np.float64(0) if is_zero else vjp(g, saved)
+    if x.shape != g.shape:
+        is_kept = type(x) is not FreedArray
+        whole = np.broadcast_to(x if is_kept else np.zeros((), x.dtype), g.shape)
+        saved = (*saved[:k], whole if is_kept else FreedArray(whole), *saved[k + 1 :])
+    return sum_to(np.where(is_zero, 0, vjp(g, saved)), x.shape)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from sys import getrefcount
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -108,7 +109,11 @@ class Segment:
         values = [value_of(x) if isinstance(x, VariableRole) else x.result for x in sources]
         inputs = [*values, *tree_leaves([args, options])]
         live = [k for k, root in enumerate(roots) if root is not None]
-        arrays = [own_result(value_of(results[k]), inputs) for k in live]
+        arrays = [own_result(value_of(results[k]), inputs, None) for k in live]
+        for j, k in enumerate(live):
+            z, is_held = arrays[j], getrefcount(results[k]) > versions.ALONE + 1
+            if z is value_of(results[k]) and (is_held or getattr(z, "base", None) is not None):
+                arrays[j] = z.copy(order="K")  # f may keep the node, or what it is a view of
         operands: Gathered = (values, list(sources), {}, [])
         several = len(live) > 1
         nodes = record_results(_row(len(sources)), operands, [self], arrays, several)
@@ -171,6 +176,10 @@ class Segment:
                 f"it reads as arguments, and copies. Does it draw random numbers? Name the generator: "
                 f"checkpoint(f, generators=[rng])."
             )
+
+    def compared_in_runs(self) -> tuple[int, ...]:
+        """What a checkpoint around this one compares: the operations inside."""
+        return (*self.fingerprint.steps,)
 
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """The gradients of the sources: run ``f`` again, and go back through that graph as far as the sources."""

@@ -20,14 +20,7 @@ from ..base.errors import GradientShapeError, lost
 from ..base.modes import listening, modes
 from ..nodes.cuts import explain
 from ..nodes.grads import cast_gradient, check_numbers
-from ..nodes.nodes import (
-    NodeRole,
-    VariableRole,
-    constant_from,
-    current_record,
-    unwritable,
-    value_of,
-)  # fmt: skip
+from ..nodes.nodes import NodeRole, VariableRole, constant_from, current_record, unwritable, value_of
 from ..nodes.records import Record, extend, holder_name
 
 Hook = Callable[[Any], Any]

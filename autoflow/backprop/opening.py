@@ -44,7 +44,7 @@ from ..nodes.nodes import NodeRole, VariableRole, operation_from, value_of
 from ..nodes.records import Extras, Record, holder_name, needs_grad
 from ..nodes.versions import FreedArray
 from ..table.blocks import in_blocks
-from ..table.shapes import Array, sum_to
+from ..table.shapes import DOUBLE, Array, sum_to
 from ..table.table import Rule
 from ..table.vjps import VJP
 from . import engine
@@ -264,9 +264,6 @@ def _name_of(record: Record, k: int) -> str:
 
 
 # ---------------------------------------------------------------- opening a record: on arrays, or on nodes
-
-
-DOUBLE = np.dtype(np.float64)
 
 
 def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:

@@ -123,8 +123,6 @@ def set_gradients(
     """The pass, and what it leaves in ``.grad``. (When it returns, the pairs of a large pass are freed before the
     collector runs again: else it would scan them all.)"""
     pairs = carry_back(root, record, seed, create_graph, limit, (), extra_uses)
-    if create_graph:
-        pairs = switched(recording=True, source=False).call(set_apart, pairs)
     with LOCK:
         holders, new = quietly(new_gradients, pairs)  # backward does not warn
         # One call in C for all: not even KeyboardInterrupt leaves some gradients set and others not.
@@ -158,13 +156,14 @@ def add_nodes(old: Any, g: Any, dtype: Any) -> Any:
     return cast_gradient(g if old is None else add_gradients(old, g), dtype)
 
 
-def set_apart(pairs: list[Pair]) -> list[Pair]:
-    """With ``create_graph``: each gradient in memory of its own, so that a write into one is seen in no other. The
-    Variables come first: where memory is shared, the copy is what an operation keeps."""
+def pull_back_nodes(seed: Any, *arguments: Any) -> list[Pair]:
+    """:func:`pull_back` with ``create_graph``: each gradient has the dtype of its node, and memory of its own, so that
+    a write into one is seen in no other, nor in the ``seed`` of the user. The Variables come first: where memory is
+    shared, the copy is what an operation keeps."""
+    pairs = sorted(quietly(pull_back, *arguments), key=lambda pair: type(pair[0]) is Record)
     owners: set[int] = set()
-    return [
-        (holder, versions.apart(g, owners)) for holder, g in sorted(pairs, key=lambda pair: type(pair[0]) is Record)
-    ]
+    versions.apart(seed, owners)
+    return [(holder, versions.apart(cast_gradient(g, holder.dtype), owners)) for holder, g in pairs]
 
 
 def start_of_pass(root: Any) -> Any:
@@ -204,7 +203,8 @@ def carry_back(
     if not create_graph:
         return quietly(pull_back, record, g, wrap_by_modes(on_arrays(limit)), opening.add_in_place, stop, extra_uses)
     switches = switched(recording=True, autocast=None, source=False)  # where backward() is called says nothing
-    return switches.call(quietly, pull_back, record, g, wrap_by_modes(on_nodes(limit)), operator.add, stop, extra_uses)
+    open_record = wrap_by_modes(on_nodes(limit))
+    return switches.call(pull_back_nodes, seed, record, g, open_record, operator.add, stop, extra_uses)
 
 
 def pull_back(
@@ -231,7 +231,7 @@ def pull_back(
 
 
 def checked_seed(root: Any, seed: Any, create_graph: bool) -> Any:
-    """The seed in the shape and dtype of its root, in memory of its own."""
+    """The seed in the shape and dtype of its root, in memory of its own; with ``create_graph`` a node as it is."""
     value, given = root._value, seed
     if seed is None:
         if not value.ndim and value.dtype is DOUBLE and type(value) is np.ndarray and not create_graph:

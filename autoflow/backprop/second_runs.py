@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from ..base.numbering import Kind
-from ..base.pytree import tree_leaves, tree_paths
+from ..base.pytree import is_container, tree_leaves, tree_paths
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import Array, NodeRole, VariableRole, value_of
 from ..nodes.records import Record
@@ -341,6 +341,10 @@ def mark(x: Any) -> Any:
         return tuple([mark(v) for v in x])
     if isinstance(x, PLAIN):
         return repr(x)
+    if is_container(x):
+        return (*tree_paths(x), *map(mark, tree_leaves(x)))
+    if hasattr(x, "compared_in_runs"):
+        return mark(x.compared_in_runs())
     return type(x).__name__, str(getattr(x, "shape", "")), str(getattr(x, "dtype", ""))
 
 

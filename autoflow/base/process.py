@@ -91,8 +91,7 @@ class PausedFunction(FunctionOfFunction):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The function's arguments."""
-        with gc_paused():
-            return self.f(*args, **options)
+        return call_without_collector(self.f, *args, **options)
 
 
 def call_without_collector(function: Callable[..., T], *args: Any, **options: Any) -> T:

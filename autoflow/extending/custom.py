@@ -27,13 +27,13 @@ from ..base.modes import modes
 from ..forward import operators
 from ..forward.recording import FORWARD
 from ..nodes.grads import check_numbers
-from ..nodes.nodes import Node, read_only, unwritable, value_of
+from ..nodes.nodes import Node, NodeRole, read_only, unwritable, value_of
 from ..rules import RULES
 from ..table import table
 from ..table.shapes import has_gradient
 from ..table.table import COMPOSED, MISSING, Example, Rule
 from ..table.vjps import in_kind_of, place_of, vjp_by_position
-from .joint import call_on_numbers, check_history, check_numbers_read, own_result
+from .joint import call_on_numbers, check_history, check_numbers_read, own_gradient, own_result
 
 Derivative = Callable[..., Any]
 P = ParamSpec("P")
@@ -328,6 +328,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
     def pulling(g: Any, saved: tuple[Any, ...]) -> Any:
         given = [read_only(x) if type(x) is np.ndarray else x for x in saved]  # others read them, too
         sent, like_this = vjp(unwritable(g), tuple(given)), saved[of]
+        sent = sent if isinstance(g, NodeRole) else value_of(sent)  # it may have computed with a node from outside
         shape = like_this.shape if hasattr(like_this, "shape") else np.shape(like_this)
         dtype = getattr(like_this, "dtype", g.dtype)
         if g.dtype.kind != "c":  # else a real argument is sent the real part
@@ -342,7 +343,7 @@ def _checked_vjp(vjp: Any, row: Rule, k: int, of: int | None = None) -> Any:
             )
         check_history(sent, [g], row.name)
         check_numbers_read(lambda made: [vjp(made(g), tuple(map(made, saved)))], [sent], (g, *saved), row.name)
-        return sent
+        return own_gradient(sent, [g], 1)
 
     return pulling
 

@@ -131,7 +131,7 @@ class Function:
         answers = list(answer) if several else [answer]
         if any(z is None for z in answers):
             raise TypeError(f"{cls.__name__}.forward returned None: it returns an array, or a tuple of arrays")
-        results = [joint.own_result(z, plain) for z in answers]
+        results = [joint.own_result(z, plain, 3 + sum([x is z for x in ctx._saved])) for z in answers]
         call = Application(cls, ctx, names, inputs, plain, answers, several)
         return joint.record_results(
             call.row(), joint.split_inputs([inputs[k] for k in call.places]),
@@ -201,6 +201,10 @@ class Application:
             rows[key] = row
         return rows[key]
 
+    def compared_in_runs(self) -> dict[str, Any]:
+        """What a checkpoint compares, besides arguments and results that are arrays: what backward will find in ctx."""
+        return vars(self.ctx)
+
     def __call__(self, g: Any, saved: Sequence[Any]) -> list[Any]:
         """Run backward: the row's joint function."""
         record = saved[-1]
@@ -223,7 +227,7 @@ class Application:
             setattr(ctx, name, pytree.tree_map(find, getattr(ctx, name)))
         ctx._saved = [self.find("a saved array", saved, x) for x in ctx._saved]
         grads = [g if g is None else np.array(g) if isinstance(g, np.generic) else g.copy() for g in grads]
-        return self.check_answer(self.cls.backward(ctx, *grads), record)
+        return [joint.own_gradient(x, grads, 2) for x in self.check_answer(self.cls.backward(ctx, *grads), record)]
 
     def find(self, name: str, saved: Sequence[Any], x: Any) -> Any:
         """What ``ctx`` kept, as backward gets it: what is at a place; in a recorded pass as a node."""
@@ -314,7 +318,9 @@ def custom_row(name: str, n: int, f: Any) -> Rule:
     def send(g: Any, saved: tuple[Any, ...]) -> Any:
         if f is None:
             raise lost(f"there is no rule called {name!r} in the table: set one, node.grad_fn = lambda g: ...")
-        return f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same one
+        sent = f(np.array(g) if isinstance(g, np.generic) else g.copy())  # others may read the same one
+        sent = list(sent) if isinstance(sent, (tuple, list)) else [sent]
+        return [joint.own_gradient(x, [g], 2) for x in sent]
 
     return joint.joint_row(name, "xyz"[:n] if n <= 3 else [f"x{k}" for k in range(n)], joint=send)
 

@@ -29,7 +29,7 @@ from ..nodes.cuts import note_cut
 from ..nodes.grads import add_gradients
 from ..nodes.nodes import NodeRole, constant_from, current_record, gradient_target, new_record, operation_from, value_of
 from ..nodes.records import Record, ancestors
-from ..nodes.versions import FreedArray
+from ..nodes.versions import FreedArray, is_alone, owner_of
 from ..table.shapes import Array, is_on_host
 from ..table.table import MISSING, Rule, new_row
 
@@ -191,9 +191,11 @@ def call_on_numbers(f: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
     return answer
 
 
-def own_result(z: Any, inputs: Sequence[Any]) -> Array:
-    """The result of a user's function as a plain array that shares no memory with its arguments. Raises
-    LostGradientError for a node with a history: the function gets plain arrays, so it has used one from outside."""
+def own_result(z: Any, inputs: Sequence[Any], holders: int | None = 0) -> Array:
+    """The result of a user's function as a plain array that shares no memory with its arguments, nor with a buffer that
+    the function keeps and may fill again: besides ``holders`` names of the caller's nothing holds it (None: not asked).
+    Raises LostGradientError for a node with a history: the function gets plain arrays, so it has used one from
+    outside."""
     if modes().recording and gradient_target(z) is not None:
         raise lost(
             f"the function returned {z.name}, a node with a history, though it was given plain arrays: it has used a "
@@ -204,4 +206,11 @@ def own_result(z: Any, inputs: Sequence[Any]) -> Array:
         layer.doubt_captured()
     z = plain_array(z)
     shared = type(z) in NODE_TYPES and any(type(x) in NODE_TYPES and np.may_share_memory(z, x) for x in inputs)
-    return z.copy() if shared else z
+    return z.copy(order="K") if shared or not (holders is None or is_alone(z, holders + 1)) else z
+
+
+def own_gradient(sent: Any, gs: Sequence[Any], holders: int) -> Any:
+    """The same of what a user's derivative returns, which may be one of ``gs``, the gradients that it was given."""
+    if is_alone(sent, holders + 1) or any([owner_of(sent) is owner_of(g) for g in gs if g is not None]):
+        return sent
+    return sent.copy(order="K")

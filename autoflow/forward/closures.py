@@ -40,7 +40,7 @@ from ..program.places import Activation, enter, getframe
 from ..rules import RULES
 from ..table.blocks import FROM, UFUNCS
 from ..table.outside import public_name
-from ..table.shapes import has_gradient
+from ..table.shapes import DOUBLE, has_gradient
 from ..table.table import COMPOSED, Rule
 from . import recording
 from .recording import FORWARD, REALS
@@ -102,7 +102,6 @@ def not_kept(kind: type, call: str, writes: bool) -> MixedArraysError:
 
 
 asarray, float64, ndarray = np.asarray, np.float64, np.ndarray
-DOUBLE = np.dtype(np.float64)
 _view = np.ndarray.view
 
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.registry import NODE_TYPES, on_host
-from ..base.errors import InPlaceError, LostGradientError, NoRuleError, lost
+from ..base.errors import InPlaceError, LostGradientError, NoRuleError, StaleValueError, lost
 from ..base.modes import LEFT, modes
 from ..nodes import versions
 from ..nodes.coercion import WHY, plain_array
@@ -173,9 +173,15 @@ def check_writable(x: Any, is_recorded: bool) -> None:
             f"{what}: writing into it would change the point of differentiation. Write into a copy (a = x.copy()), or "
             f"change it between passes: x.assign(value), or under af.no_grad()."
         )
+    if (start := modes().repeating) and root.grad_fn is not None and root.number <= start:
+        raise StaleValueError(
+            f"a checkpointed function has written into {x.name}, which is from outside, and runs again: it would write "
+            f"twice. Let it write into a copy (a = x.copy())."
+        )
     if not getattr(x._value.flags, "writeable", True):
         raise InPlaceError(
-            f"{x.name} is read-only (detached, broadcast or made so): write into a copy of it, {x.name}.copy()"
+            f"{x.name} is read-only (detached, broadcast, a view that was taken under no_grad, or made so): write into "
+            f"a copy of it, {x.name}.copy()"
         )
 
 
@@ -255,12 +261,10 @@ def set_layout(x: Any, name: str, new: Any) -> None:
     if name == "shape" and value.shape == x._value.shape:
         return
     if record is not None:
-        old = getattr(record, "_name", None)
-        record = new_record(
+        x._record = new_record(
             RULES[np.reshape], (record,), (versions.FreedArray(x._value), value.shape, "C", None, value)
         )
-        record._name = old
-        x._record = record
+        x._record._name = getattr(record, "_name", None)
     set_layout_of(x, name, getattr(value, name))
     x._value = x._operand = value
 
@@ -305,7 +309,9 @@ def write_out(rule: Rule, args: tuple[Any, ...], options: dict[str, Any], out: A
     (out,) = out if isinstance(out, tuple) else (out,)
     if rule.variadic and options.get("dtype") is not None:
         raise TypeError(f"{rule.name} takes out= or dtype=, not both")
-    if isinstance(out, NodeRole) and isinstance(rule.function, np.ufunc) and not options and not rule.variadic:
+    is_ufunc = isinstance(rule.function, np.ufunc) and not options and not rule.variadic
+    # Numbers written over a view are part of the history of what it is a view of: see store().
+    if isinstance(out, NodeRole) and is_ufunc and (getattr(out, "_view", None) is None or has_gradient(args)):
         inputs = rule.bind(args, {})
         return write(out, rule, inputs, lambda memory, *values: rule.function(*values, out=memory))
     augmented = args and out is args[0]
@@ -367,10 +373,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def is_number(x: Any) -> bool:
     """Would this 0-d node be a number in NumPy? A view of an array, such as ``a[0, ...]``, is an array there."""
-    base = x
-    while not base.shape and (view := getattr(base, "_view", None)) is not None:
-        base = view[1]
-    return not isinstance(x, VariableRole) and not (base.shape and is_numpys(x))
+    return not isinstance(x, VariableRole) and not (is_numpys(x) and versions.owner_of(value_of(x)).shape)
 
 
 def augmented_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

@@ -35,6 +35,7 @@ from ..nodes.nodes import (
     current_record,
     gradient_target,
     is_lent,
+    locked_constant,
     new_record,
     on_memory,
     set_flags,
@@ -373,11 +374,13 @@ def make_node(
     family = NODE_TYPES[type(result)]
     shared = rule.view and isinstance(inputs[0], NodeRole) and is_view_of(result, values[0])
     if not (switches.recording and any([p is not None for p in parents]) and result.dtype.kind in "fc"):
-        node = constant_from(result, family)
+        if shared and current_record(inputs[0]) is not None:  # no_grad: what is written into it would be in no history
+            node = locked_constant(result, inputs[0])
+        else:
+            node = constant_from(result, family)
+            if shared:
+                node._view = view_link(new_record(rule, (None,), (*values, result)), inputs[0])
         note_cut(node, parents, constants.values())
-        if shared:
-            taken = new_record(rule, (current_record(inputs[0]),), (*values, result))
-            node._view = view_link(taken, inputs[0])
         return node
     node = on_memory(result, family.View if shared and not isinstance(inputs[0], VariableRole) else family.Operation)
     node._value = result

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable, Iterable
 from itertools import repeat
-from sys import getrefcount
 from types import CodeType, FrameType
 from typing import Any
 
@@ -25,6 +24,7 @@ from ..backends.registry import Array, array_type, family_of
 from ..base.errors import DataError, GradientShapeError, MixedArraysError
 from ..base.modes import announce
 from ..table.shapes import without_history
+from .versions import is_alone
 
 # ---------------------------------------------------------------- the next use of a None or a memoryview
 
@@ -115,7 +115,7 @@ def read_grad(holder: Any, dtype: Any) -> Array | None:
     g = getattr(holder, "_raw_grad", None)
     if g is None:
         return getattr(holder, "_shown_grad", None)
-    if type(g) is np.ndarray and g.base is None and g.dtype == dtype and getrefcount(g) <= ALONE:
+    if type(g) is np.ndarray and g.dtype == dtype and is_alone(g, 2):
         shown = g  # no other holder: a copy of each would cost 5 % of a large training step
     elif hasattr(g, "family"):  # a node, of a pass with create_graph
         shown = g
@@ -194,21 +194,3 @@ def checked_grad(node: Any, g: Any) -> Any:
     if g.shape != value.shape:
         raise GradientShapeError(f"the gradient of {node.name} has its shape {value.shape}; this one has {g.shape}")
     return g
-
-
-def _count_sole_references() -> int:
-    """How many references :func:`read_grad` sees on an array that only the slot holds."""
-
-    class Holder:
-        __slots__ = ("_raw_grad",)
-        _raw_grad: Any
-
-    holder = Holder()
-    holder._raw_grad = np.empty(0)
-    g = getattr(holder, "_raw_grad", None)
-    return getrefcount(g)
-
-
-# Python 3.11 to 3.13 count 3. One that counts others (3.14 borrows references of locals) may count fewer than there are
-# holders: then each gradient is copied.
-ALONE = 3 if _count_sole_references() == 3 else 0

@@ -172,10 +172,8 @@ class NodeRole:
         >>> x.grad
         array(3.)
         """
-        node: Any = constant_from(read_only(value_of(self)), self.family)
+        node: Any = locked_constant(value_of(self), self)
         node._cut = cut_here("detached")
-        if is_lent(self):
-            node._lent = True
         return node
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -492,6 +490,14 @@ def constant_from(array: Array, family: NodeTypes | None = None) -> Any:
     return node
 
 
+def locked_constant(array: Array, x: Any) -> Any:
+    """``array``, in the memory of the node ``x``, as a Constant that cannot be written into."""
+    node = constant_from(read_only(array), x.family)
+    if is_lent(x):
+        node._lent = True
+    return node
+
+
 def value_of(x: Any) -> Any:
     """The plain array under a node, also inside tuples, lists and slices; anything else unchanged."""
     if isinstance(x, NodeRole):
@@ -541,8 +547,11 @@ def current_record(x: Any) -> Any:
         taken, base = node._view
         if taken.parents[0] is not record:  # the base has changed since: take the view again
             check_base(taken, base)
+            is_operation = isinstance(node, OperationRole)
             node.__class__ = node.family.Constant if record is None else node.family.View
-            node._record = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]), like=taken)
+            new = new_record(taken.rule, (record,), (FreedArray(base._value), *taken.saved[1:]), like=taken)
+            node._name = new._name = getattr(node._record if is_operation else node, "_name", None)
+            node._record = new
             node._view = view_link(node._record, base)
         record = node._record if isinstance(node, OperationRole) else None
     return record

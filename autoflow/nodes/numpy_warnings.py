@@ -13,10 +13,9 @@ import warnings
 from typing import Any
 
 from .cuts import Cut, text_of
-from .versions import user_frame
+from .versions import PACKAGE, user_frame
 
 SIGN = " encountered in "  # in the text of what NumPy's np.errstate is about
-PACKAGE = __name__.partition(".")[0]
 
 
 class MessagePattern(threading.local):

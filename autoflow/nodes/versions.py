@@ -30,6 +30,7 @@ from collections.abc import Generator, Iterator
 from heapq import heappushpop
 from itertools import cycle
 from operator import itemgetter
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -325,6 +326,15 @@ def protect(array: Array) -> tuple[Array, bytes | None]:
     if array.nbytes <= COPY_BYTES or not isinstance(array, np.ndarray):
         return array.copy(order="K"), None
     return array.view(), fingerprint(array)
+
+
+def is_alone(array: Array, holders: int) -> bool:
+    """Do ``holders`` names of the caller's alone hold an array, so that nobody else can write into it?"""
+    return type(array) is not np.ndarray or (array.base is None and getrefcount(array) <= ALONE + holders)
+
+
+# Python 3.11 to 3.13 count 2. One that counts others, as 3.14 does, may miss a holder: then no array is alone.
+ALONE = 2 if (lambda array: getrefcount(array))(np.empty(0)) == 2 else -99
 
 
 def samples(array: Array) -> Array:

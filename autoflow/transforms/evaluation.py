@@ -29,7 +29,6 @@ from ..base.numbering import now
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
-from ..nodes.versions import apart
 from ..rules.structure import constant_with_history
 from ..table import shapes
 
@@ -241,9 +240,7 @@ class Trace:
     def to_user_tree(self, gradients: list[Any], nested: bool | None = None) -> Any:
         """The gradients as the caller gets them: in the containers of the arguments, zeros where nothing came."""
         nested = self.nested if nested is None else nested
-        owners: set[int] = set()
-        ready = [self._ready(k, g, nested, owners) for k, g in enumerate(gradients)]
-        return self.arrange_answers(ready)
+        return self.arrange_answers([self._ready(k, g, nested) for k, g in enumerate(gradients)])
 
     def arrange_answers(self, answers: list[Any]) -> Any:
         """One thing per leaf, in the containers of the arguments; a tuple if several arguments were chosen."""
@@ -254,13 +251,12 @@ class Trace:
         ]
         return tuple(parts) if self.many else parts[0]
 
-    def _ready(self, k: int, g: Any, nested: bool, owners: set[int]) -> Any:
+    def _ready(self, k: int, g: Any, nested: bool) -> Any:
         value = value_of(self.leaves[k])
         if not nested:
             return copy_numbers(np.zeros_like(value) if g is None else cast_gradient(value_of(g), value.dtype))
         with switched(recording=True):
-            g = self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))
-            return apart(g, owners)
+            return self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))
 
     def keep_differentiable(self, k: int, g: Any) -> Any:
         """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""

@@ -47,7 +47,7 @@ from ..rules import RULES
 from ..rules.arithmetic import i0_derivative
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
-from ..table.shapes import Array, is_given, is_on_host
+from ..table.shapes import DOUBLE, Array, is_given, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
@@ -326,7 +326,6 @@ def reduction_push(rule: Rule, k: int) -> Push | None:
 # ---------------------------------------------------------------- the forward pass, record by record
 
 
-DOUBLE = np.dtype(np.float64)
 NUMBER = operator.attrgetter("number")
 LARGE = 16_384  # elements: as in backprop/opening.py
 

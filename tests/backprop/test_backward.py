@@ -190,6 +190,32 @@ def test_a_write_into_one_gradient_is_seen_in_no_other(name, written):
     np.testing.assert_array_equal(grad.value, 7 * before[written])
 
 
+@pytest.mark.parametrize("name", PASSED_ON)
+def test_recorded_gradients_share_no_memory_with_each_other_or_with_the_seed(name):
+    x = af.Variable(np.arange(6.0).reshape(2, 3))
+    y = PASSED_ON[name](x)
+    seed = af.Variable(np.ones(y.shape)) * 3.0
+    gx, gy = af.gradients(y + 0.0, [x, y], seed, create_graph=True)
+    y.backward(seed, create_graph=True)
+    nodes = [seed, x.grad, y.grad, gx, gy]
+    for k, a in enumerate(nodes):
+        assert not any(np.shares_memory(a.value, b.value) for b in nodes[:k] if b.value.flags.writeable)
+    with af.no_grad():
+        x.zero_grad()
+        y.backward(direction := af.Variable(np.ones(y.shape)), create_graph=True)
+    assert x.grad is not direction
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float32, 2.0), (np.float64, 1 + 2j), (np.float16, np.float32(2))])
+def test_gradients_of_operations_have_their_dtype(create_graph, dtype, factor):
+    x = af.Variable(np.array([1.0, 2.0], dtype))
+    y = x * dtype(2)
+    (np.abs(y * np.full(2, factor)) ** 2).sum().backward(create_graph=create_graph)
+    assert y.grad.dtype == y.dtype == x.grad.dtype == dtype
+    np.testing.assert_allclose(np.asarray(y.grad), 2 * np.abs(factor) ** 2 * 2 * x.value, rtol=1e-13)
+
+
 def test_size_zero():
     x = af.Variable(np.zeros((0, 3)))
     (x * 2 + np.ones(3)).sum().backward()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import sys
 import tracemalloc
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import pytest
 from checks import gradients, same
 
 import autoflow as af
+from autoflow import pytree
 from autoflow.backprop.checkpointing import STRATEGIES, checkpoint, checkpointing
 from autoflow.errors import LostGradientError, StaleValueError
 from autoflow.rules.linalg import indexed_sum
@@ -470,3 +472,43 @@ def test_hooks_on_what_was_there_before_are_registered_once(wrap):
         return called
 
     assert calls(wrap) == calls(lambda f: f) == ["z", "u", "x", "after x"] * 2
+
+
+RETURNED = {
+    "itself": lambda h: h, "in a dict": lambda h: {"h": h}, "with others": lambda h: (h * 2, h),
+    "twice": lambda h: (h, h), "a view of it": lambda h: h[:1], "a view kept": lambda h: h,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RETURNED)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_node_that_the_function_has_kept_stays_as_it_is(name, again):
+    kept = []
+
+    def f(x):
+        h = np.tanh(x) if again else x * 2
+        kept.append(h[1:] if name == "a view kept" else h)
+        return RETURNED[name](h)
+
+    x, w = af.Variable([1.0, 2.0]), af.Variable(3.0)
+    out = pytree.tree_leaves(checkpoint(f)(x))[-1]
+    numbers = np.array(kept[0].value)
+    out *= w
+    np.testing.assert_array_equal(kept[0].value, numbers)
+    kept[0].sum().backward()
+    slope = 1 - np.tanh(x.value) ** 2 if again else np.full(2, 2.0)
+    np.testing.assert_allclose(x.grad, slope * [name != "a view kept", 1])
+    assert w.grad is None
+
+
+def test_a_result_that_the_function_has_not_kept_is_not_copied():
+    memory = []
+
+    def f(x):
+        h = x * 2
+        memory.append(h.value.ctypes.data)
+        return h
+
+    z = checkpoint(f)(af.Variable(np.ones(5000)))
+    if sys.version_info < (3, 14):  # which does not count all references
+        assert z.value.ctypes.data == memory[0]

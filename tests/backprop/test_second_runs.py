@@ -267,3 +267,59 @@ def test_arguments_in_any_order_in_memory(order, n):
     x = af.Variable(rng.normal(size=a.shape))
     af.checkpoint(lambda x, a: np.sum(np.sin(x) * a))(x, a).backward()
     np.testing.assert_allclose(x.grad, np.cos(x.value) * a)
+
+
+class Reversed(af.Function):
+    """The derivative changes its sign, and nothing else does."""
+
+    @staticmethod
+    def forward(ctx, x, how):
+        ctx.how = how["by"] if isinstance(how, dict) else how
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, g):
+        return -ctx.how * g, None
+
+
+def reversed_by_a_primitive():
+    f = af.primitive(lambda x, how: x * 1.0)
+    return f.defvjp(x=lambda g, how: -(how["by"] if isinstance(how, dict) else how) * g)
+
+
+CHANGING = {  # functions whose results do not show what their slope depends on
+    "Function": Reversed.apply, "primitive": reversed_by_a_primitive(),
+    "checkpoint": checkpoint(lambda x, how: np.abs(x * 0 - (how["by"] if isinstance(how, dict) else how) * x) ** 2 / 9),
+    "Function in a checkpoint": checkpoint(Reversed.apply),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGING)
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_what_only_the_slope_depends_on_is_compared(name, as_dict):
+    x, state = af.Variable([0.0, 0.0] if name == "checkpoint" else [1.0, 2.0]), {"by": 0.5}
+    f = checkpoint(lambda x: CHANGING[name](x, dict(state) if as_dict else state["by"]) * 2.0)
+    f(x).sum().backward()
+    y = f(x)
+    state["by"] = 3.0
+    with pytest.raises(StaleValueError, match="not what they were computed from"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a[1:], lambda a: a.T])
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_second_run_writes_into_nothing_from_outside(part, captured):
+    x = af.Variable([1.0, 2.0, 3.0])
+    a = x * 3
+
+    def f(given):
+        v = part(a if captured else given)
+        v *= 2
+        return v * v
+
+    y = checkpoint(f)(a)
+    before = np.array(a.value)
+    with pytest.raises(StaleValueError, match="from outside"):
+        y.sum().backward()
+    np.testing.assert_array_equal(a.value, before)
+    assert x.grad is None

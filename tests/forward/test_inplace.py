@@ -616,3 +616,76 @@ def test_lent_memory_that_a_node_was_written_into_may_change():
     mine[:] = 7.0
     z.sum().backward()
     np.testing.assert_array_equal(x.grad, [2 * X[0], 0, 0, 0])
+
+
+PARTS = {
+    "slice": lambda u: u[1:], "turned": lambda u: u.T[:, ::2], "reshaped": lambda u: u.reshape(-1)[3:],
+    "view of a view": lambda u: u[:, 1:][1:], "all": lambda u: u[...], "entry": lambda u: u[1, 2, ...],
+}  # fmt: skip
+NUMBERS = {  # ways to write numbers over a part
+    "x[...] =": lambda v: v.__setitem__(..., 0.5), "fill": lambda v: v.fill(0.5), "copyto": lambda v: np.copyto(v, 0.5),
+    "out= of one": lambda v: np.exp(np.zeros(v.shape), out=v),
+    "out= of two": lambda v: np.multiply(np.ones(v.shape), 2.0, out=v),
+    "out= of Constants": lambda v: np.add(af.Constant(np.ones(v.shape)), 2.0, out=v),
+    "out= with where=": lambda v: np.sqrt(np.ones(v.shape), out=v, where=np.ones(v.shape, bool)),
+    "out= of a reduction": lambda v: np.sum(np.ones((2, *v.shape)), axis=0, out=v),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("way", NUMBERS)
+def test_numbers_over_a_view_stop_the_gradient_of_that_part(part, way):
+    x = af.Variable(np.arange(1.0, 13.0).reshape(3, 4))
+    u = x * 2
+    later = u[:2]
+    NUMBERS[way](PARTS[part](u))
+    numbers, stays = 2 * x.value, np.ones((3, 4))
+    NUMBERS[way](PARTS[part](numbers))
+    PARTS[part](stays)[...] = 0
+    np.testing.assert_array_equal(u.value, numbers)
+    (u.sum() + later.sum()).backward()
+    np.testing.assert_array_equal(x.grad, stays * np.array([[4.0], [4.0], [2.0]]))
+
+
+def imul(v):
+    v *= 0
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("write", [*NUMBERS.values(), imul, lambda v: v.__setitem__(..., af.Variable(2.0))])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_view_taken_under_no_grad_is_a_constant_for_good(part, write, inside):
+    """As if it were detached: what is written through it would be in no history."""
+    x = af.Variable(np.arange(1.0, 13.0).reshape(3, 4))
+    u = x * 2
+    with af.no_grad():
+        v = PARTS[part](u)
+        if inside:
+            with pytest.raises(InPlaceError, match="under no_grad"):
+                write(v)
+    if not inside:
+        with pytest.raises(InPlaceError, match="under no_grad"):
+            write(v)
+    np.testing.assert_array_equal(u.value, 2 * x.value)
+    u += 1
+    assert not v.requires_grad
+    np.testing.assert_array_equal(v.value, PARTS[part](u).value)
+
+
+def test_an_item_that_is_changed_under_no_grad_is_refused_like_the_array():
+    u = af.Variable(X) * 2
+    with af.no_grad(), pytest.raises(InPlaceError):
+        u[1:] *= 0
+    np.testing.assert_array_equal(u.value, X * 2)
+
+
+def test_a_view_keeps_its_name_when_its_base_is_written_into():
+    u = af.Variable(X) * 2
+    v = u[1:]
+    v.name = "tail"
+    u += 1
+    assert v.name == "tail"
+    u[...] = 0.0
+    np.multiply(1.0, np.ones(4), out=u)
+    assert v.name == "tail"
+    assert not v.requires_grad
