@@ -347,9 +347,8 @@ class Expression:
                 if called(node) in SEQUENCES and args and isinstance(args[0], (ast.List, ast.Tuple)):
                     args = args[0].elts  # of one list of arrays its entries, but a list of numbers is an operand
                     return [] if any([isinstance(a, ast.Starred) for a in args]) else args
-                is_array = isinstance(function, ast.Attribute) and function.attr not in NUMPYS_OWN
-                if is_array and not self.is_module(function.value):
-                    return [function.value, *args]
+                if isinstance(function, ast.Attribute) and function.attr not in NUMPYS_OWN:
+                    return args if self.is_module(function.value) else [function.value, *args]
                 return args
         return []
 
