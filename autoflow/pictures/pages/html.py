@@ -30,7 +30,6 @@ import hashlib
 import json
 import math
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -343,9 +342,7 @@ def changed_gradient(graph: GraphData, p: Product) -> dict[str, int]:
 def named_values(graph: GraphData, steps: Sequence[Step]) -> list[tuple[str, float, int]]:
     """The cards that an answer may name: name, number, and the step from which it is known."""
     born = {step.node: step.number for step in steps if step.phase == "forward"}
-    used = Counter([v.title for v in graph.nodes])
-    alone = [v for v in graph.nodes if v.title.isidentifier() and used[v.title] == 1]
-    found = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in alone]
+    found = [(v.title, answer_of(v.value), born.get(v.id, -1)) for v in graph.nodes if v.title.isidentifier()]
     return [(title, value, place) for title, value, place in found if isinstance(value, float)]
 
 
