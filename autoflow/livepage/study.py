@@ -18,7 +18,7 @@ from ..base.errors import CompileError, InputError
 from ..base.pytree import is_container, tree_leaves, tree_paths, tree_unflatten
 from ..compiler.compiled import compile
 from ..nodes.nodes import Operation, Variable, value_of
-from ..program.source import code_of, expression_of
+from ..program.source import code_of, expression_of, source_of, units
 from ..transforms.gradient import gradients
 
 SIDE, POINTS = 41, 121  # of the grid on a plane, of a curve
@@ -178,9 +178,10 @@ class Study:
         code, found = code_of(record), expression_of(record)
         if code is None or found is None or not self.functions[code][0]:
             return None
-        (_, indent), first, span = self.functions[code], code.co_firstlineno, found.span
-        number = [*self.functions].index(code)
-        return [number, span.line - first, span.column - indent, span.end_line - first, span.end_column - indent]
+        (_, indent), span, place = self.functions[code], found.span, [[*self.functions].index(code)]
+        for line, column in ((span.line, span.column), (span.end_line, span.end_column)):
+            place += [line - code.co_firstlineno, units(found.source.lines[line - 1], column) - indent]
+        return place
 
 
 def ends(x: Any) -> tuple[float, float]:
@@ -190,11 +191,11 @@ def ends(x: Any) -> tuple[float, float]:
 
 
 def lines_of(code: Any) -> tuple[list[str], int]:
-    """The source of a function without its indentation, and how deep that was."""
-    try:
-        lines = inspect.getsource(code).rstrip().split("\n")
-    except (OSError, TypeError):  # typed at a prompt that keeps no source
+    """The source of a function without its indentation, and how deep that was; nothing if it is another one by now."""
+    if (source := source_of(code)) is None:
         return [], 0
+    rows = [line.decode() for line in source.lines[code.co_firstlineno - 1 :]]
+    lines = "".join(inspect.getblock(rows)).rstrip().split("\n")
     indent = len(lines[0]) - len(lines[0].lstrip())
     return [line[indent:] for line in lines], indent
 

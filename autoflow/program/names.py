@@ -13,6 +13,7 @@ import dis
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
+from inspect import CO_VARARGS
 from itertools import groupby, pairwise
 from types import CodeType
 from typing import Any
@@ -50,6 +51,7 @@ class Naming:
         self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
         self.given: dict[tuple[Any, str], list[Any]] = {}  # (the call, a name) -> the records that it was given to
+        self.numbered: dict[tuple[int, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
         self.name_leaves()
@@ -154,8 +156,9 @@ class Naming:
                 return None
             return self.stored(above, outer.parent, outer.call, None, depth + 1)
         text = target_text(target, index)
-        inlined = activation.code.co_name not in FRAMES and isinstance(target, list) and COUNT in target
-        if text is None or (inlined and len(list(found.loops())) > 1):
+        counts = [x for x in target if not isinstance(x, str)] if isinstance(target, list) else []
+        inlined = activation.code.co_name not in FRAMES and counts
+        if text is None or len(counts) > 1 or (inlined and len(list(found.loops())) > 1):
             return None  # one running count says nothing of two indices
         return self.with_object(text, activation, depth)
 
@@ -173,6 +176,7 @@ class Naming:
             if text is not None:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
+        calls = {id(x): id(function_of(x._place[0])) for x in self.leaves}
         by_last = sorted(paths, key=lambda key: ending(paths[key], 1))
         for _, keys in groupby(by_last, key=lambda key: ending(paths[key], 1)):
             alike = list(keys)
@@ -184,8 +188,10 @@ class Naming:
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
                 is_told = len({numbers[k] for k in same}) == len(same)
-                number = (numbers[key] if is_told else same.index(key)) + 1
-                self.names[key] = text + str(number).translate(SUBSCRIPTS) if len(same) > 1 else text
+                number = (numbers[key] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
+                self.names[key] = text + str(number or "").translate(SUBSCRIPTS)
+                place = calls[key], text
+                self.numbered[place] = max(number, self.numbered.get(place, 0))
 
     @cached_property
     def users(self) -> dict[int, list[tuple[Any, int]]]:
@@ -348,10 +354,10 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        leaves = {(id(function_of(x._place[0])), self.names.get(id(x))) for x in self.leaves}
+        named = {(id(function_of(x._place[0])), getattr(x, "_name", None)) for x in self.leaves}
         for (call, text), records in self.given.items():
-            alone = len(records) == 1 and (call, text) not in leaves
-            for k, r in enumerate(records, 1):
+            alone = len(records) == 1 and (call, text) not in self.numbered.keys() | named
+            for k, r in enumerate(records, 1 + self.numbered.get((call, text), 0)):
                 own = self.with_object(text, r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
 
@@ -403,12 +409,12 @@ def target_text(target: Target, index: int | None = None) -> str | None:
 
 def caller_of(call: Activation) -> Expression | None:
     """The expression that calls a function; None if it calls something else, which calls the function in its turn: one
-    of Python's own, as ``sum(items)`` does, what it hands the function to, as ``explore(loss, w=1.0)``, or what takes
-    the next value from a generator."""
+    of Python's own or of a package, as ``sum(items)`` does, what it hands the function to, as ``search(loss, 1.0)``, or
+    what takes the next value from a generator."""
     found = find(call.parent.code, call.call) if call.parent is not None else None
     if found is not None and isinstance(found.node, ast.Call):
         own = call.code.co_name
-        if found.called != own and (call.code.co_flags & LATER or found.is_pythons):
+        if found.called != own and (call.code.co_flags & LATER or found.is_librarys):
             return None
         inside = [x for y in (*found.node.args, *found.node.keywords) for x in ast.walk(y)]
         functions = [x.func for x in inside if isinstance(x, ast.Call)]
@@ -457,12 +463,16 @@ def argument(call: Activation, name: str) -> str | None:
     if found is None or not isinstance(found.node, ast.Call) or name not in names:
         return None
     args, words = found.node.args, {x.arg: x.value for x in found.node.keywords}
-    is_bound, is_named = names[0] in OBJECTS, found.called in code.co_qualname.split(".")
+    *around, own = code.co_qualname.split(".")
+    has_object, is_method = names[0] in OBJECTS, around[-1:] not in ([], ["<locals>"])
+    is_bound = has_object and is_method
+    is_named = found.called in (*around, own) and has_object == is_method  # else its object may be given as well
     owner = getattr(getattr(found.node.func, "value", None), "id", None)
-    is_given = names[0] == "self" and owner in code.co_qualname.split(".")[:-1]  # ``Net.forward(net, x)``
+    is_given = names[0] == "self" and owner in around  # ``Net.forward(net, x)``
     if is_bound and args and (is_given or written(args[0]) in OBJECTS):
         is_bound = is_named = False
-    is_full = None not in words and len(args) + len(words) == len(names) - is_bound
+    has_others = None in words or code.co_flags & CO_VARARGS
+    is_full = not has_others and len(args) + len(words.keys() & {*names}) == len(names) - is_bound
     k = names.index(name) - is_bound
     is_told = (is_full or is_named) and not any([isinstance(a, ast.Starred) for a in args])
     given = words.get(name, args[k] if is_told and 0 <= k < len(args) else None)

@@ -221,10 +221,15 @@ def is_passed(frame: FrameType) -> bool:
     if (passed := FILES.get(file)) is None:
         if len(FILES) > MOST_FILES:
             FILES.clear()
-        passed = FILES[file] = file.startswith(OWN) or is_library(file)
+        passed = FILES[file] = is_packages(file)
     if passed and frame.f_globals.get("__name__") != "__main__":
         PASSED[id(frame.f_globals)] = frame.f_globals
     return passed
+
+
+def is_packages(file: str) -> bool:
+    """Is this file one of autoflow's, of Python's library or of an installed package?"""
+    return file.startswith(OWN) or is_library(file)
 
 
 @functools.lru_cache(1000)

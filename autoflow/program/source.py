@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .places import variables_of
+from .places import is_packages, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
@@ -33,7 +33,8 @@ INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 PARTS = ("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")  # of a code, what is compared as it is
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module, ast.ClassDef)
 STORES = ("STORE_SUBSCR", "STORE_SLICE")
-NUMPYS, METHODS = frozenset(dir(np)), frozenset(dir(np.ndarray))
+NUMPYS = frozenset(dir(np))
+NUMPYS_OWN = NUMPYS - frozenset(dir(np.ndarray))  # those that are no methods of arrays
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
 
@@ -92,13 +93,15 @@ class Source:
         self.above: dict[Any, Any] = {}
         self.at: dict[Span, list[Any]] = {}
         self.ends: dict[tuple[int, int], list[Any]] = {}
-        self.imported: set[str] = set()  # also what is used like NumPy, and unlike an array: a parameter xp
+        self.imported: dict[str, str] = {}  # name -> package; also what is used like NumPy, and unlike an array: xp
         uses: dict[str, set[str]] = {}
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.above[child] = node
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self.imported.update([a.asname or a.name.partition(".")[0] for a in node.names])
+                whole = "" if isinstance(node, ast.Import) else "." if node.level else node.module or ""
+                names = [(a.asname or a.name.partition(".")[0], whole or a.name) for a in node.names]
+                self.imported.update({name: package.partition(".")[0] for name, package in names})
             if isinstance(node, (ast.expr, ast.stmt)):
                 span = span_of(node)
                 self.at.setdefault(span, []).append(node)
@@ -106,7 +109,7 @@ class Source:
                     uses.setdefault(node.value.id, set()).add(node.attr)
                 if isinstance(node, (ast.Call, ast.Attribute)):
                     self.ends.setdefault((span.end_line, span.end_column), []).append(node)
-        self.imported.update([name for name, used in uses.items() if used <= NUMPYS and used - METHODS])
+        self.imported.update({x: "numpy" for x, used in uses.items() if used <= NUMPYS and used & NUMPYS_OWN})
         self.whiles = [node for node in self.above if isinstance(node, ast.While)]
         self.collect(self.tree, "exec")
         if any([sign in file for sign in CELLS]):
@@ -234,6 +237,11 @@ def look(code: CodeType, last: int) -> Expression | None:
     return Expression(nodes[-1], source, dis.opname[code.co_code[last]]) if nodes else None
 
 
+def units(line: bytes, column: int) -> int:
+    """A column in bytes of UTF-8 as pages count, whose letters have 16 bits."""
+    return len(line[:column].decode(errors="replace").encode("utf-16-le")) // 2
+
+
 @functools.cache
 def start_of(code: CodeType, last: int) -> int:
     """Where an instruction begins. (A method in Python may be called from what Python keeps behind it.)"""
@@ -297,15 +305,23 @@ class Expression:
         return called(self.node)
 
     @property
-    def is_pythons(self) -> bool:
-        """Does it call a function of Python's, as ``sum`` or ``functools.reduce``?"""
+    def is_librarys(self) -> bool:
+        """Does it call a function of Python's or of a package, as ``sum``, ``functools.reduce`` or ``af.explore``?"""
         function = self.node.func
         is_plain = isinstance(function, ast.Name) or self.is_module(function)
-        return is_plain and any([hasattr(module, self.called) for module in (builtins, functools, itertools)])
+        if is_plain and any([hasattr(module, self.called) for module in (builtins, functools, itertools)]):
+            return True
+        while isinstance(function, ast.Attribute):
+            function = function.value
+        name = getattr(function, "id", "")
+        module = sys.modules.get(self.source.imported.get(name, ""))
+        return name in MODULES or (module is not None and is_packages(getattr(module, "__file__", None) or os.__file__))
 
     def is_module(self, node: Any) -> bool:
         """Is it what an import has bound, here or in another cell, as ``np``, or something in it, and not an array?"""
         while isinstance(node, ast.Attribute):
+            if node.attr in MODULES:
+                return True  # ``self.np``
             node = node.value
         name = getattr(node, "id", "")
         is_elsewhere = isinstance(vars(sys.modules["__main__"]).get(name), ModuleType)
@@ -331,8 +347,8 @@ class Expression:
                 if called(node) in SEQUENCES and args and isinstance(args[0], (ast.List, ast.Tuple)):
                     args = args[0].elts  # of one list of arrays its entries, but a list of numbers is an operand
                     return [] if any([isinstance(a, ast.Starred) for a in args]) else args
-                if isinstance(function, ast.Attribute) and not self.is_module(function.value):
-                    return [function.value, *args]
+                if isinstance(function, ast.Attribute) and function.attr not in NUMPYS_OWN:
+                    return args if self.is_module(function.value) else [function.value, *args]
                 return args
         return []
 
@@ -385,7 +401,7 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
     for record in dict.fromkeys([r for r in records for parent in r.parents if parent is None]):
         for part in [p for x, parent in operands_of(record) if parent is None for p in ast.walk(x)]:
             if takes_out(part):
-                found.append((record, written(part)))
+                found += [] if is_plain(part, running(code_of(record))) else [(record, written(part))]
             elif isinstance(part, ast.Call) and called(part) in READERS:
                 used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
                 names, frame = [x for a in given(part) for x in numbers_in(a)], running(code_of(record))
@@ -418,6 +434,15 @@ def value_in(path: Any, frame: Any) -> Any:
 def has_gradient(path: Any, frame: Any) -> bool:
     """Is it a node there to which gradients flow?"""
     return frame is not None and getattr(value_in(path, frame), "requires_grad", False) is True
+
+
+def is_plain(part: Any, frame: Any) -> bool:
+    """Is it known in a frame that ``float(n)`` or ``slider.value`` takes a number out of no node?"""
+    path = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
+    if frame is None or not is_path(path) or any([isinstance(x, ast.Subscript) for x in ast.walk(path)]):
+        return False
+    value = value_in(path, frame)
+    return value is not None and not hasattr(value, "requires_grad")
 
 
 def numbers_read(record: Any, slot: int) -> str:

@@ -942,3 +942,28 @@ def test_numbers_are_short_and_sizes_do_not_overflow():
         )
     infinite = in_node(f"{function('statistics')}; const RESULT = statistics([1, Infinity])")
     assert infinite["rms"] == "Infinity"
+
+
+def test_marks_count_letters_and_not_bytes():
+    def loss(w, x):
+        αβγ = np.exp
+        return np.mean(αβγ(x @ w) + np.sum(w * w))
+
+    page = af.live(loss, {"w": np.ones(2)}, {"x": np.ones((3, 2))})
+    found = {}
+    for card in page.about["cards"]:
+        if card.get("place"):
+            function, line, begin, _, end = card["place"]
+            found[card["name"]] = page.about["source"][function][line][begin:end]
+    assert found["x @ w"] == "x @ w"
+    assert found["loss"] == "np.mean(αβγ(x @ w) + np.sum(w * w))"
+
+
+def test_a_program_that_was_changed_is_not_shown(tmp_path):
+    file, names = tmp_path / "program.py", {"np": np}
+    file.write_text("def loss(w):\n    return np.sum(w * w)\n")
+    exec(compile(file.read_text(), file, "exec"), names)
+    file.write_text("def loss(w):\n    return np.sum(w * 3.0)\n")
+    page = af.live(names["loss"], {"w": np.ones(2)})
+    assert page.about["source"] == []
+    assert not any([card.get("place") for card in page.about["cards"]])

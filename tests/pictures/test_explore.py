@@ -859,3 +859,15 @@ def test_a_step_says_what_it_did(tmp_path, browser):
     page.run("press('Reset'); type('learning rate', 1e-9); press('Step downhill')")
     assert page.run("said()").endswith("The step is almost 0.")
     assert page.problems() == []
+
+
+@pytest.mark.parametrize(("form", "told"), [("x * (x > 0)", "The condition in y"), ("x * float(x)", "float(x)")])
+def test_what_was_decided_when_the_graph_was_made_is_told(form, told):
+    x = af.Variable(2.0, name="x")
+    y = x * (x > 0) if ">" in form else x * float(x)
+    assert f"{told} stays as it was; it does not follow the sliders." in af.explore(y, x=(-3, 3)).to_html()
+
+
+def test_sliders_of_entries_have_the_array_s_name():
+    weights = af.Variable([1.0, 2.0])
+    assert [s.title for *_, s in af.explore(np.sum(weights * weights)).places] == ["weights[0]", "weights[1]"]

@@ -69,6 +69,19 @@ def test_frames_hide_what_is_still_to_come():
     assert {"10.31", "0.8415", "= 5.89", "24.48"} <= {text for text, opacity in opacities(last) if opacity == 1}
 
 
+def test_each_of_several_results_has_the_gradient_that_has_arrived():
+    w, v = np.linalg.eigh(af.Variable(np.array([[2.0, 1.0], [1.0, 3.0]]), name="x"))
+    out = np.sum(w * w) + np.sum(v[0] * 2.0)
+    seen = []
+    for step, drawing in frames(out.step().graph):
+        sent = [p.title for p in step.products]
+        texts = [text_of(card, "gradient") for card in groups(drawing).values()]
+        seen += [(sent, *[[bool(text) for text in found] for found in texts if len(found) == 2])]
+    at = [k for k, (sent, _) in enumerate(seen) if set(sent) & {"w", "v"}]
+    assert [seen[k] for k in at] == [(["w", "w"], [True, False]), (["v"], [True, True])]
+    assert all([there == [False, False] for _, there in seen[: at[0]]])
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
@@ -230,6 +243,10 @@ def test_tex_has_all_texts_at_the_places_of_the_svg():
     assert {c for words in re.findall(r"(?:fill|draw|text)=(\w+)", text) for c in [words]} <= defined
 
 
+def test_tex_makes_no_sign_of_two():
+    assert "".join(map(tex_letter, "--x'")) == "{-}{-}x{'}"
+
+
 def test_tex_for_a_document_is_the_picture_alone():
     text = graph(shared()[0]).to_tex(full=False)
     assert "documentclass" not in text
@@ -241,7 +258,7 @@ def test_tex_for_a_document_is_the_picture_alone():
 def test_tex_obeys_no_name(name):
     x = af.Variable(2.0, name=name)
     text = to_tex(graph(x * x))
-    known = {"textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textquotedbl"}
+    known = {"textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "char"}
     known |= {"textasciigrave", "ldots", "partial", "odot", "times", "alpha", "beta", "Omega", "cdot"}
     inside = "".join(re.findall(r"^\\node\[.*?\] at \S+ \{(.*)\};$", text, re.MULTILINE))
     assert set(re.findall(r"\\([a-zA-Z]+)", inside)) <= known

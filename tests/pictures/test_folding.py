@@ -169,12 +169,22 @@ def test_repeats_are_told_honestly():
     assert [graph(z, depth=0).drawn.nodes[0].fold.told for z in (same, own)] == [
         ("all with the same w",), ("each with its own w",),
     ]  # fmt: skip
-    assert Repeat(6, 4).words(["w"]) == ["4 different sets of Variables"]
+    assert Repeat(3).words([{0}, {0}, {1}], ["w1", "w2"].__getitem__) == ["2 different sets of Variables"]
+    assert Repeat(2).words([{0}, set()], "vw".__getitem__) == []
     x = af.Variable([1.0], name="x")
     for k, f in enumerate((np.exp, np.sin, np.sin)):
         with scope(f"layer_{k}"):
             x = f(x)
     assert titles(graph(x, depth=0)) == ["layer_0", "layer ×2"]
+
+
+def test_what_equal_parts_share_is_told_apart_from_what_is_their_own():
+    h, b = af.Variable(np.ones(2), name="h0"), af.Variable(np.ones(2), name="b")
+    with af.trace():
+        for k in range(9):
+            h = np.tanh(af.Variable(np.ones((2, 2)), name=f"W{k}") @ h + b)
+    told = [v.fold.told[1:] for v in graph(np.sum(h)).drawn.nodes if v.fold and v.fold.sequence]
+    assert told == [("each with its own W", "all with the same b")]
 
 
 def test_many_nodes_fold_by_themselves_from_the_deepest():

@@ -535,3 +535,18 @@ def test_neighbours_change_places_where_averages_do_not_help():
 def test_settle_keeps_order_and_gaps(wishes, gap):
     places = arrange.settle(wishes, [gap] * (len(wishes) - 1))
     assert all(b - a >= gap - 1e-6 for a, b in pairwise(places))
+
+
+def test_sizes_have_no_scale_below_which_they_are_equal():
+    x = af.Variable(1e-12, name="x")
+    y = x * 1e-12
+    y.backward()
+    (x * 1e-12).backward()
+    assert by_title(graph(y))["x"].notes == ("x.grad = 2e−12, 2 times this gradient",)
+    assert numbers(np.full(9, -128, np.int8)).rms == 128.0
+
+
+def test_shares_of_half_precision_do_not_overflow():
+    x = af.Variable(np.tile([1.0, -1.0], 80_000).astype(np.float16), name="x")
+    z = np.sum(np.maximum(x, np.float16(0)) / np.float16(1000))
+    assert "(50 %)" in graph(z, gradients=True).to_svg()

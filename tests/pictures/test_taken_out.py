@@ -48,6 +48,15 @@ def test_numbers_that_were_never_in_it_are_not_marked():
     assert "no gradient through" not in str(x.why(loss)) + str(af.graph(loss))
 
 
+def test_numbers_of_other_objects_are_not_marked():
+    class Slider:
+        value = 3.0
+
+    slider, n, x = Slider(), "4", af.Variable(2.0, name="x")
+    y = x * slider.value * float(n) * Slider.value
+    assert "no gradient through" not in str(x.why(y)) + str(af.graph(y))
+
+
 ARRAYS = ["np.array([v, v])", "np.asarray(v)", "np.array([2 * v, -v])",
           "np.full(2, v[0])"]  # fmt: skip
 

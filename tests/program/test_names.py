@@ -661,3 +661,55 @@ def test_an_operand_with_a_keyword_has_not_the_name_of_another():
     value, weight = leaves(np.ones(3), np.arange(3.0))
     y = np.average(value, weights=weight)
     assert program_name(weight, y) in (None, "weight")
+
+
+BY_PLACE = {  # a function of two arrays, and a call of it by another name or with more -> the names that are true
+    "def f(w, *rest): return w * rest[0]\ng = partial(f, A)\ny = g(X)": {"w"},
+    "def f(w, v, **more): return w * v\ng = partial(f, A)\ny = g(X, k=1)": {"w"},
+    "def f(cls, w): return cls * w\ny = f(X, A)": {"A"},
+    "def f(self, w): return self * w\ny = f(X, A)": {"A"},
+    "class C:\n    def f(this, w, v, u=0.0): return w * v\ny = C().f(A, X)": {"A", "w"},
+    "class C:\n    def __init__(self, xp): self.xp = xp\n    def f(self, w, v): return self.xp.hypot(w, v)\n"
+    "y = C(np).f(A, X)": {"A"},
+    "class C:\n    np = np\n    def f(self, w, v): return self.np.dot(w, v)\ny = C().f(A, X)": {"A"},
+}
+
+
+@pytest.mark.parametrize("program", BY_PLACE)
+def test_an_operand_has_the_name_of_no_other_one(program, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(f"import numpy as np\nfrom functools import partial\n{program}\n")
+    names = {"A": np.ones(2), "X": af.Variable(np.ones(2), name="X")}
+    exec(compile(file.read_text(), file, "exec"), names)
+    record = names["y"].grad_fn
+    (slot,) = [k for k, parent in enumerate(record.parents) if parent is None]
+    assert Naming(ancestors(record)).operand(record, slot) in BY_PLACE[program] | {None}
+
+
+def test_lists_in_lists_have_no_entry_twice():
+    rows = [[af.Variable(1.0) for _ in range(2)] for _ in range(2)]
+    sides = {key: [af.Variable(1.0) for _ in range(2)] for key in ("a", "b")}
+    y = rows[0][0] * rows[0][1] * rows[1][0] * rows[1][1]
+    z = sides["a"][0] * sides["a"][1] * sides["b"][0] * sides["b"][1]
+    found = [Naming(ancestors(out.grad_fn)) for out in (y, z)]
+    assert [found[0].name(w) for row in rows for w in row] == [f"rows[{i}][{j}]" for i in (0, 1) for j in (0, 1)]
+    assert [found[1].name(w) for row in sides.values() for w in row] == [
+        f'sides["{k}"][{j}]' for k in "ab" for j in (0, 1)
+    ]
+
+
+def test_numbers_go_on_from_leaves_to_operations():
+    w = af.Variable(1.0)
+    a = w * 2.0
+    w = af.Variable(2.0)
+    b = w * 3.0
+    w = a * b
+    w = w + 1.0
+    assert [v.title for v in w.graph(merge=False).nodes if v.title.startswith("w")] == ["w₁", "w₂", "w₃", "w₄"]
+
+
+def test_what_a_package_makes_of_a_function_does_not_name_its_value():
+    square = lambda w: w * w  # noqa: E731
+    page = af.explore(square, w=2.0)
+    drawn = af.draw(square, af.Variable(3.0, name="w"))
+    assert page.picture.title == drawn.title == "w*w"

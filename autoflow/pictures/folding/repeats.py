@@ -21,8 +21,6 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from ...base.groups import grouped
 from ..model.data import CIRCLED, ROWS, Numbers, Operand, Picture, Vertex, numbers
 
@@ -35,38 +33,43 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """How many equal parts, and how many different sets of Variables they use.
+    """How many equal parts.
 
     ``between``: the names of the first and last part in this box, if it is the middle of a long sequence.
     """
 
     parts: int
-    sets: int
     between: tuple[str, str] | None = None
 
     def text(self) -> str:
         """As it is written behind the name.
 
-        >>> Repeat(5, 1).text(), Repeat(28, 28, ("step 2", "step 29")).text()
+        >>> Repeat(5).text(), Repeat(28, ("step 2", "step 29")).text()
         ('×5', '+28 alike')
         """
         return f"×{self.parts}" if self.between is None else f"+{self.parts:,} alike"
 
-    def words(self, names: Sequence[str]) -> list[str]:
-        """A sentence about the parts, and about their Variables called ``names``.
+    def words(self, used: Sequence[set[int]], title: Callable[[int], str]) -> list[str]:
+        """A sentence about the parts, and about the Variables that each has ``used``. A first turn may begin with one
+        where others continue the turn before; that does not count.
 
-        >>> Repeat(12, 12).words(["W", "b"]), Repeat(28, 1, ("step 2", "step 29")).words(["W"])
-        (['each with its own W, b'], ['step 2 … step 29', 'all with the same W'])
-        >>> Repeat(4, 2).words(["W"]), Repeat(3, 3).words(list("abcdef"))
-        (['2 different sets of Variables'], ['each with its own Variables'])
+        >>> Repeat(3).words([{0, 1, 9}, {0, 2, 9}, {0, 3, 9}], ["s", "W1", "W2", "W3", *"abcdef"].__getitem__)
+        ['each with its own W', 'all with the same f, s']
+        >>> Repeat(3, ("a", "c")).words([{0}, {0}, {1}], ["W1", "W2"].__getitem__)
+        ['a … c', '2 different sets of Variables']
         """
         told = [] if self.between is None else [" … ".join(self.between)]
-        if not names:
-            return told
-        called = ", ".join(names) if len(names) <= NAMES else "Variables"
-        if self.sets in (1, self.parts):
-            return [*told, ("all with the same " if self.sets == 1 else "each with its own ") + called]
-        return [*told, f"{self.sets} different sets of Variables"]
+        shared, alike = set.intersection(*used) if used else set(), dict[str, list[set[int]]]()
+        for part in used:
+            for name, found in grouped([(NUMBER.sub("", title(k)), k) for k in part - shared]).items():
+                alike.setdefault(name, []).append(set(found))
+        all_use = {name: sets for name, sets in alike.items() if len(sets) == self.parts}
+        own = [name for name, sets in all_use.items() if sum(map(len, sets)) == len(set.union(*sets))]
+        kinds = ("each with its own ", own), ("all with the same ", map(title, shared))
+        for words, names in [(words, sorted(names)) for words, names in kinds]:
+            told += [words + (", ".join(names) if len(names) <= NAMES else "Variables")] if names else []
+        many = len(set(map(frozenset, used)))
+        return told if own or shared or not all_use else [*told, f"{many} different sets of Variables"]
 
 
 @dataclass(slots=True)
@@ -164,10 +167,9 @@ def equal_boxes(graph: Skeleton, candidates: set[int], stay: set[int], most: int
     closed = set()
     for group in groups:
         middle = group[ends : len(group) - ends]
-        parts = [inside[box] for box in middle]
         between = (graph.label(middle[0]), graph.label(middle[-1])) if ends else None
         number = graph.new_box(stem(graph, group[0]), stem(graph, group[0]))
-        graph.repeats[number] = Repeat(len(middle), sets_of(graph, parts), between)
+        graph.repeats[number] = Repeat(len(middle), between)
         new.update({box: (number, box) for box in middle})
         if not stay & set(group):
             closed.add(number)
@@ -204,19 +206,6 @@ def first_word(word: str) -> str:
 def stem(graph: Skeleton, box: int) -> str:
     """The name without the number at its end: ``layer`` of ``layer_3``."""
     return NUMBER.sub("", graph.names[box]) or graph.names[box]
-
-
-def sets_of(graph: Skeleton, parts: Sequence[Sequence[int]]) -> int:
-    """How many different sets of Variables equal parts use, for each place where all of them use one.
-
-    The first step of a loop may begin with a Variable where others continue the step before; that does not count.
-    """
-    rows = [[a if graph.variables[a] else -1 for k in part for a in graph.sources[k]] for part in parts]
-    if len({len(row) for row in rows}) > 1:
-        return len({frozenset(row) for row in rows})
-    used = np.array(rows)
-    shared = used[:, (used >= 0).all(axis=0)]
-    return len(np.unique(shared, axis=0)) if shared.size else 1
 
 
 def is_chain(graph: Skeleton, parts: Sequence[Sequence[int]]) -> bool:

@@ -24,7 +24,7 @@ from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Pi
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
-from .repeats import NUMBER, Path, Skeleton, merge_chains
+from .repeats import Path, Skeleton, merge_chains
 from .results import inline_constants, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
@@ -249,13 +249,12 @@ class Contraction:
         repeat = self.skeleton.repeats.get(card[1])
         if repeat is None:
             return ()
-        uses: Counter[str] = Counter()  # a name that all parts use; W of W0, W1, ... if each has its own
+        parts: dict[Path, set[int]] = {}
         for k in self.members[card] if self.gathered else ():
-            own = {a for a in self.skeleton.sources[k] if self.skeleton.variables[a]}
-            titles = [self.vertex(a).title for a in own]
-            uses.update([NUMBER.sub("", title) if repeat.sets > 1 else title for title in titles])
-        called = [name for name, count in uses.items() if count >= repeat.parts]
-        return tuple(repeat.words(sorted(called)))
+            path, used = self.skeleton.paths[k], [a for a in self.skeleton.sources[k] if self.skeleton.variables[a]]
+            if self.skeleton.words[k]:
+                parts.setdefault(path[: path.index(card[1]) + 2], set()).update(used)
+        return tuple(repeat.words([*parts.values()], lambda a: self.vertex(a).title))
 
     def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""

@@ -105,7 +105,7 @@ def choice(record: Any, slot: int, when: str) -> str:
         return ""  # bounds in the wrong order need no explanation
     if record.rule.name == "clip" and slot == 0:
         when = when[0 if bounds[0] else 4 : len(when) if bounds[1] else -4]
-    share = 100 * float(part.sum()) / math.prod(record.shape)
+    share = 100 * float(part.sum(dtype=float)) / math.prod(record.shape)
     told = f"{share:.0f}" if 1 <= share <= 99 or share in (0, 100) else "< 1" if share < 1 else "> 99"
     return f"g where {when} ({told} %)" + ", half where =" * ties
 

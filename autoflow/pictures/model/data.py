@@ -184,8 +184,9 @@ def _statistics(array: Array) -> dict[str, Any]:
             array = array[finite]
     if not array.size:
         return {"nans": nans, "infinite": infinite}
-    scale = float(abs(array).max()) or 1.0  # the squares of 1e200 would overflow
-    scaled = array.astype(wide) / scale
+    scaled = array.astype(wide)
+    scale = float(abs(scaled).max()) or 1.0  # the squares of 1e200 would overflow
+    scaled /= scale
     rms = scale * math.sqrt(float((abs(scaled) ** 2).mean()))
     mean = scale * scaled.mean().item()
     if array.dtype.kind in "fc" and abs(mean) < 64 * float(np.finfo(array.dtype).eps) * rms:

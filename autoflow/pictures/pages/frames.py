@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class State:
 
     marks: dict[str, set[str]] = field(default_factory=dict)  # "n3" for a card, "e0-3-1" for an arrow: its classes
     received: set[int] = field(default_factory=set)
-    sums: dict[int, str] = field(default_factory=dict)
+    sums: dict[tuple[int, int], tuple[str, bool]] = field(default_factory=dict)  # of each result; is that all?
     unsent: set[tuple[int, int]] = field(default_factory=set)  # card, and which of its products
 
     def mark(self, names: Iterable[str], kind: str) -> None:
@@ -88,9 +89,8 @@ def state_of(told: Sequence[dict[str, Any]], k: int) -> State | None:
         arrived = [(step["node"], step)] if step["phase"] == "seed" else [(p["to"], p) for p in products]
         for receiver, sent in arrived:
             state.received.add(receiver)
-            state.sums.pop(receiver, None)
-            if not sent.get("complete", True):
-                state.sums[receiver] = sent["sum"]
+            if "sum" in sent:
+                state.sums[receiver, sent.get("place", 0)] = sent["sum"], sent["complete"]
     step = told[k]
     state.mark([f"n{step['node']}"] if "node" in step else [], "act")
     state.mark([f"e{edge}" for edge in step.get("inputs", ())], "busy")
@@ -104,17 +104,24 @@ def in_state(item: Item, state: State) -> Item:
         return item
     names, items, k = set(state.marks.get(item.mark, ())), item.items, int(item.mark[1:].partition("-")[0])
     if item.mark.startswith("n"):
-        names |= {name for name, holds in (("dry", k not in state.received), ("partly", k in state.sums)) if holds}
         items = tuple(set_texts(items, k, state))
+        partly = gradients(item.items) != gradients(items)
+        names |= {"dry"} if k not in state.received else {"partly"} if partly else set()
     return replace(item, items=items, states=(*item.states, *sorted(names)))
 
 
-def set_texts(items: Iterable[Item], k: int, state: State) -> Iterator[Item]:
+def gradients(items: Iterable[Item]) -> list[str]:
+    """The texts of the gradients on a card: of several results there are several."""
+    return [item.text for item in items if isinstance(item, Text) and item.role == "gradient"]
+
+
+def set_texts(items: Sequence[Item], k: int, state: State) -> Iterator[Item]:
     """The items of card ``k``: sums that are not complete, and products that have not been sent."""
-    row = 0
+    row, places = 0, count()
     for item in items:
-        if isinstance(item, Text) and item.role == "gradient" and k in state.sums:
-            item = replace(item, text=state.sums[k])
+        if isinstance(item, Text) and item.role == "gradient":
+            amount, is_all = state.sums.get((k, next(places)), ("", len(gradients(items)) == 1))
+            item = item if is_all else replace(item, text=amount)
         if isinstance(item, Text) and item.role == "sent":
             row += 1
             if (k, row - 1) in state.unsent:

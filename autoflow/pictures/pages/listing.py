@@ -11,7 +11,7 @@ import os
 from itertools import groupby
 from typing import Any
 
-from ...program.source import segment
+from ...program.source import segment, units
 from ..model.data import GraphData
 from ..model.style import clean, clip
 
@@ -40,7 +40,7 @@ class Listing:
         shown = sorted(wanted.intersection(range(1, len(lines) + 1)))[:MOST]
         for place in known:
             ends = zip(place[1:3], place[3:5], strict=True)
-            columns = [len(encoded[n - 1][:column].decode(errors="replace")) for n, column in ends]
+            columns = [units(encoded[n - 1], column) for n, column in ends]
             self.places[place] = len(self.spans)
             self.spans.append((len(self.files), *place[1:3], *columns))
         name = clip(clean(os.path.basename(file)), 40) if os.path.isfile(file) else ""  # of a cell none

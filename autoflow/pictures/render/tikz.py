@@ -32,7 +32,8 @@ PICTURE = r"\begin{tikzpicture}[x=%gbp,y=-%gbp,inner sep=0pt]"
 SPECIAL = {
     **{c: "\\" + c for c in "#$%&_{}"}, "\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"{\char34}",
+    "-": "{-}", "'": "{'}",  # alone: TeX makes one sign of two
     "`": r"\textasciigrave{}", "…": r"\ldots{}", "–": "--", "—": "---", "−": "$-$", "·": r"$\cdot$", "×": r"$\times$",
     "∂": r"$\partial$", "±": r"$\pm$", "∞": r"$\infty$", "⊙": r"$\odot$", "ᵀ": r"$^{\mathsf{T}}$",
     "→": r"$\rightarrow$", "←": r"$\leftarrow$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$",

@@ -87,12 +87,12 @@ class Explorer(MovingPage):
     def places(self) -> list[tuple[Any, int, Slider]]:
         """What moves: the numbers, and the elements of small arrays: (Variable, place in it, slider)."""
         variables = [v for _, v in sorted(self.f[1].items())] if self.f else variables_of(self.root)
-        places = []
+        titles, places = titles_of(topological(self.root.grad_fn)), []
         for v in variables:
             if v in self.inputs:
                 places.append((v, 0, self.inputs[v]))
             elif v.size <= FEW_NUMBERS and v.dtype.kind == "f":
-                names = [f"{clean(v.name)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
+                names = [f"{titles.of(v)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
                 places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
         return places
 

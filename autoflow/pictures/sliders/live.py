@@ -12,7 +12,6 @@ table. A row that reads a number (an ``if``), or calls a function outside the ta
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -26,12 +25,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ...backprop.engine import topological
 from ...base.modes import modes
 from ...nodes.nodes import Node
+from ...program.source import taken_out
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
 from ...table.table import RULES
-from ..model.data import Operand, Placeholder, Vertex
+from ..model.data import Operand, Placeholder, Vertex, pythons
 from ..model.names import Titles, titles_of
-from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, wrap_script
+from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, safe_json, wrap_script
 from ..render.cards import table_rows
 from ..render.svg import properties, to_svg
 from ..walk import graph
@@ -94,7 +94,7 @@ TOKEN = re.compile("\ue000([a-z][0-9.]+)\ue002*\ue001")
 def fragment(page: Any) -> tuple[str, str]:
     """The contents of a cell: tape, image and table, script."""
     data, rows = tape(page)
-    known = f"const ROWS={{{','.join([f'{json.dumps(name)}:{row}' for name, row in rows.items()])}}};"
+    known = f"const ROWS={{{','.join([f'{safe_json(name)}:{row}' for name, row in rows.items()])}}};"
     key = key_of(known)  # another page in the document has other rows
     start = f'{known}for(const e of document.querySelectorAll(".autoflow-explore[data-key={key!r}]:not([data-live])"))'
     program = wrap_script(pack_file("unpack.js"), script(), f"{start}mount(e,ROWS);")
@@ -165,10 +165,12 @@ def jsonable(x: Any) -> Any:
 
 
 def notes(order: Sequence[Any], titles: Titles) -> list[str]:
-    """What the reader has to know: a condition was decided when the graph was made."""
-    fixed = [titles.of(r) for r in order if r.parents and r.rule.name == "where"]
-    told = f"The condition in {', '.join(fixed[:3])} stays as it was; it does not follow the sliders."
-    return [told] if fixed else []
+    """What the reader has to know: a condition was decided, or a number taken out, when the graph was made."""
+    plain = [(r, x) for r in order if r.parents for x, p in zip(r.operands, r.parents, strict=True) if p is None]
+    decided = [titles.of(r) for r, x in plain if isinstance(pythons(x.value if isinstance(x, Node) else x), bool)]
+    found = [f"The condition in {', '.join(decided[:3])}"] if decided else []
+    found += dict.fromkeys([text for _, text in taken_out(order)])
+    return [f"{text} stays as it was; it does not follow the sliders." for text in found]
 
 
 # -- the live picture: the drawing as always, with places for numbers instead of numbers
