@@ -23,9 +23,9 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.groups import in_order
+from ..table import shapes
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
 # ---------------------------------------------------------------- programs: values in order, each made once
@@ -314,9 +314,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     >>> axes_of(None, 2), axes_of(-1, 2), axes_of((1, 0), 2)
     ((0, 1), (1,), (0, 1))
     """
-    if axis is None:
-        return tuple(range(ndim))
-    axes = normalize_axis_tuple(axis, max(ndim, 1))  # a 0-d array has an axis 0 here, as for NumPy
+    axes = shapes.axes_of(axis, ndim)  # a number has an axis 0 here, as for NumPy
     return tuple(sorted(axes)) if ndim else ()
 
 
@@ -434,11 +432,6 @@ def square(p: Program, x: Value) -> Value | None:
     return None if positive is None else p.ufunc(np.square, (positive,))
 
 
-def positive(p: Program, x: Value) -> Value | None:
-    """+x = x."""
-    return x
-
-
 RULES: dict[Any, Any] = {
     np.multiply: multiply,
     np.divide: divide,
@@ -446,5 +439,5 @@ RULES: dict[Any, Any] = {
     np.subtract: subtract,
     np.negative: negative,
     np.square: square,
-    np.positive: positive,
+    np.positive: lambda p, x: x,
 }

@@ -134,6 +134,7 @@ ELEMENTWISE = {
 ASKED = {
     "ravel": lambda y: y.ravel("K"), "T.ravel": lambda y: y.T.ravel("K"), "flatten": lambda y: y.T.flatten("A"),
     "copy": lambda y: y.copy("K").T.ravel("K"), "sort": lambda y: np.sort(y.T, 0).ravel("K"), "T": lambda y: y.T,
+    "reshape": lambda y: y.reshape(-1) + 1, "expand": lambda y: np.expand_dims(y.T, 1).reshape(3, -1) + 1,
     "sum of two": lambda y: (y.T + np.cos(y.T)).ravel("K"), "cumsum": lambda y: np.cumsum(y.T, -1).ravel("K"),
 }  # fmt: skip
 
@@ -183,11 +184,11 @@ def test_each_astype_is_a_call_of_its_own():
 @pytest.mark.parametrize("spread", SPREAD)
 def test_what_is_computed_of_repeated_elements_lies_as_numpy_lays_it(spread, dtype):
     """A program computes each element once and repeats it; NumPy makes an array of all."""
-    x = np.array([1.0, 2.0, 3.0], dtype)
     for (name, f), (asked, g) in itertools.product(ELEMENTWISE.items(), ASKED.items()):
         compiled = af.compile(lambda x, f=f, g=g: g(f(SPREAD[spread](x))), verify=False)
-        expected, found = g(f(SPREAD[spread](x))), compiled(x)
-        np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=f"{name}, {asked}")
+        for x in (np.array([1.0, 2.0, 3.0], dtype), np.array([0.5, 4.0, 1.5], dtype)):
+            expected, found = g(f(SPREAD[spread](x))), compiled(x)
+            np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=f"{name}, {asked}")
         assert found.dtype == expected.dtype, (name, asked)
         if 0 not in expected.strides:
             steps = [[s for s, n in zip(z.strides, z.shape, strict=True) if n > 1] for z in (found, expected)]

@@ -303,16 +303,74 @@ def test_an_order_that_depends_on_the_memory():
         af.compile(written)(POINTS[0])
 
 
-def test_nan_to_num_writes_and_returns():
+@pytest.mark.parametrize("in_place", [lambda z: np.nan_to_num(z, copy=False), lambda z: np.nan_to_num(z, False)])
+def test_nan_to_num_writes_and_returns(in_place):
     def f(x):
         z = x * 1.0
         z[0] = np.nan
-        y = np.nan_to_num(z, copy=False)
+        y = in_place(z)
         y += 1.0
         return z, y
 
     for got, want in zip(af.compile(f)(POINTS[0]), f(POINTS[0]), strict=True):
         np.testing.assert_array_equal(got, want)
+    with pytest.raises(CompileError, match="writes into an argument"):
+        af.compile(in_place)(POINTS[0].copy())
+
+
+ORDERING = ["median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile"]
+
+
+@pytest.mark.parametrize("by_position", [False, True])
+@pytest.mark.parametrize("name", ORDERING)
+def test_what_may_leave_its_argument_in_another_order_is_refused(name, by_position):
+    function, given = getattr(np, name), () if "median" in name else (0.5,)
+    how = ((None, None, True), {}) if by_position else ((), {"overwrite_input": True})
+
+    def f(x):
+        y = x * 2.0
+        return function(y, *given, *how[0], **how[1]), x * 2.0
+
+    with pytest.raises(CompileError, match="overwrite_input=True"):
+        af.compile(f)(POINTS[0])
+    np.testing.assert_array_equal(af.compile(f, fallback=True)(POINTS[0])[1], 2.0 * POINTS[0])
+    found = af.compile(lambda x: function(x, *given, overwrite_input=False))(POINTS[0])
+    np.testing.assert_array_equal(found, function(POINTS[0], *given))
+
+
+INTO = {  # z is larger than the result
+    "add": lambda x, z: np.add(x[0], 1.0, out=z), "divmod": lambda x, z: np.divmod(x[0], 2.0, out=(z, None)),
+    "sum": lambda x, z: np.sum(x, axis=0, out=z), "max": lambda x, z: x.max(0, z),
+    "mean": lambda x, z: x.mean(0, out=z), "cumsum": lambda x, z: np.cumsum(x[0], out=z),
+    "clip": lambda x, z: np.clip(x[0], 0.5, 1.0, out=z),
+    "matmul": lambda x, z: np.matmul(x, x[:, :1], out=z), "dot": lambda x, z: np.dot(x, x[:, :1], out=z),
+    "round": lambda x, z: x[0].round(1, z), "take": lambda x, z: np.take(x[0], [0, 1, 2], out=z),
+    "x @= y": lambda x, z: operator.imatmul(z, x[:, :1]), "x += y": lambda x, z: operator.iadd(z[0], x),
+}  # fmt: skip
+
+
+def answer(f, x):
+    try:
+        return f(x).tolist()
+    except (ValueError, CompileError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_a_result_is_repeated_where_numpy_repeats_it(name):
+    """And where NumPy refuses an array of another shape, the error is NumPy's."""
+
+    def f(x):
+        z = x * 0.0
+        INTO[name](x, z)
+        return z
+
+    x = np.array([[0.25, 1.5, -2.0], [1.0, 0.75, 3.0], [2.0, -1.0, 0.5]])
+    found = answer(af.compile(f), x)
+    if name == "divmod":  # of two results
+        assert found[0] is CompileError
+    else:
+        assert found == answer(f, x)
 
 
 def test_a_long_chain_of_views():

@@ -5,6 +5,7 @@ written down here, so that none is lost unseen.
 """
 
 import doctest
+import enum
 import importlib.util
 import inspect
 import itertools
@@ -13,6 +14,7 @@ import math
 import re
 import shutil
 import warnings
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -493,6 +495,81 @@ def test_names_of_the_program_hide_no_argument_and_no_module():
     written = run_text(af.compile(f).program(*args))
     for a, b in zip(written(*args), f(*args), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+ARGUMENTS = {
+    "words of Python's": {"lambda": np.ones(2), "in": np.ones(2)}, "modules": {"np": np.ones(2), "math": np.ones(2)},
+    "functions": {"bool": np.ones(2), "slice": np.ones(2)}, "differences": {"difference": np.ones(2), "x": np.ones(2)},
+    "two of one name": {"a": {"b": np.ones(2)}, "a_b": np.ones(2)},
+    "results": {"value": np.ones(2), "results": np.ones(2)},
+    "words of the example": {"rng": np.ones(40), "step": np.ones(40)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_of_any_name_have_one_in_numpy_source_and_its_example_runs(name):
+    def loss(tree):
+        w, x = af.tree_leaves(tree)
+        return np.sum(np.tanh(np.linspace(0.1, 0.9, x.size) * x * (w > 0.5).astype(bool)) * w)
+
+    leaves = af.tree_leaves(ARGUMENTS[name])
+    for f in (loss, af.value_and_grad(loss), lambda tree: [loss(tree), loss(tree)]):
+        program = af.compile(f).program(ARGUMENTS[name])
+        space = {}
+        exec(program.to_python(), space)
+        made = space[program.name]
+        for a, b in zip(af.tree_leaves(made(*leaves)), af.tree_leaves(f(ARGUMENTS[name])), strict=True):
+            np.testing.assert_array_equal(a, b)
+        test = doctest.DocTestParser().get_doctest(made.__doc__, space, "program", None, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+Pair = namedtuple("Pair", "a b")
+RESULTS = {
+    "nothing": (), "infinity": float("inf"), "nan": (float("nan"), complex(0.0, -np.inf)), "text": "inf", "bytes": b"a",
+    "dtype": [np.dtype(np.float32)], "others": {"a": (None, True, ...), 2: range(3)}, "one": ("a",), "list": [[]],
+    "member": Color.RED, "class": int, "named tuple": Pair(1, 2), "ordered": OrderedDict(a=1), "key": {Color.RED: 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_that_are_no_arrays_are_the_same_in_numpy_source_or_refused(name, beside):
+    def f(x):
+        return (x * 2.0, RESULTS[name]) if beside else RESULTS[name]
+
+    program = af.compile(f).program(np.ones(2))
+    if name in ("dtype", "member", "class", "named tuple", "ordered", "key"):
+        with pytest.raises(CompileError, match="cannot be written as NumPy source: it returns"):
+            program.to_python()
+        return
+    made = run_text(program)
+    assert repr(made(np.ones(2))) == repr(f(np.ones(2)))
+    test = doctest.DocTestParser().get_doctest(made.__doc__, {"np": np, "f": made}, "program", None, 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4"])
+def test_the_other_byte_order_in_numpy_source(n, dtype):
+    other = np.arange(n).astype(dtype)
+
+    def f(x):
+        return x + other, x.astype(dtype), np.stack([other, x])
+
+    for x in (np.ones(n), other):
+        program = af.compile(f).program(x)
+        for a, b in zip(run_text(program)(x), f(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+            assert a.dtype == b.dtype
+        space = {}
+        exec(program.to_python(), space)
+        test = doctest.DocTestParser().get_doctest(space["f"].__doc__, space, "program", None, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_a_wrong_gradient_fails_in_the_example():

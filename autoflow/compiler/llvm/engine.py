@@ -101,14 +101,10 @@ class Objects:
         except OSError as error:
             if isinstance(error, PermissionError) and error.errno is None:  # the folder has been opened to others since
                 raise
-            self.warn(error)
-
-    def warn(self, error: OSError) -> None:
-        """Warn why nothing is kept."""
-        if not self.warned:
-            self.warned = True
-            message = UNWRITABLE.format(folder=self.folder, error=error.strerror or error)
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            if not self.warned:
+                self.warned = True
+                message = UNWRITABLE.format(folder=self.folder, error=error.strerror or error)
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def what_is_wrong(opened: int) -> str:

@@ -6,7 +6,7 @@ import keyword
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -15,17 +15,18 @@ import numpy as np
 
 from ...backprop.hooks import on_operation
 from ...base import pytree
+from ...base.errors import CompileError
 from ...base.modes import modes, switched
 from ...nodes.nodes import value_of
 from ...program.names import Naming
 from ...program.source import expression_of
 from ...table.shapes import positional
-from ..matching import Value, assembler
+from ..matching import NUMBERS_AND_TEXT, Nth, Value
 from ..signature import is_array
 from ..trace.recorded import record
 from ..trace.tape import tape_here
 from .javascript import to_javascript
-from .python import RESERVED, Python, Word, array_text
+from .python import RESERVED, Python, Word, array_text, digits, dtype_text
 
 FEW = 12  # numbers of an argument that the doctest writes out
 
@@ -42,11 +43,11 @@ class ProgramText:
         self.tree, self.f = recorded.tree, f
         self.title = getattr(f, "__name__", "function")
         self.name = self.title if self.title.isidentifier() else "program"
-        paths = [path for path, x in zip(pytree.tree_paths(args), pytree.tree_leaves(args), strict=True) if is_array(x)]
-        names = input_names(f, paths)
-        self.inputs = dict(zip(names, self.program.inputs, strict=True))
-        self.leaves = [x for x in pytree.tree_leaves(args) if is_array(x)]
-        self.paths = paths
+        arrays = [
+            pair for pair in zip(pytree.tree_paths(args), pytree.tree_leaves(args), strict=True) if is_array(pair[1])
+        ]
+        self.paths, self.leaves = [path for path, _ in arrays], [x for _, x in arrays]
+        self.inputs = dict(zip(input_names(f, self.paths), self.program.inputs, strict=True))
 
     def __repr__(self) -> str:
         shapes = ", ".join([f"{name} {v.dtype}{v.shape}" for name, v in self.inputs.items()])
@@ -129,30 +130,34 @@ class ProgramText:
     def output_names(self) -> list[str]:
         """``value``, ``grad_w``; else ``result_1``."""
         n = len(self.program.outputs)
+        names = ["result"] if n == 1 else [f"result_{k + 1}" for k in range(n)]
         if found := self.gradients():
-            return ["value", *[f"grad_{name}" for name in found]]
-        return ["result"] if n == 1 else [f"result_{k + 1}" for k in range(n)]
+            names = ["value", *[f"grad_{name}" for name in found]]
+        return [unused(name, self.inputs) for name in names]
 
     def docstring(self, outputs: list[str]) -> list[str]:
         """What goes in and comes out, and an example."""
         results = result_text(self.tree, outputs)
-        wide = max([len(name) for name in [*self.inputs, *outputs]])
+        rng, step, difference = [unused(word, self.inputs) for word in ("rng", "step", "difference")]
+        wide = max([len(name) for name in [*self.inputs, *outputs]], default=0)
         lines = [f'"""``{results} = {self.name}({", ".join(self.inputs)})``', ""]
         lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in self.inputs.items()]
         lines += ["", "Results:", ""]
         found = zip(outputs, self.program.outputs, strict=True)
         lines += [f"{name:{wide}} : {v.shape}, {v.dtype}" for name, v in found]
-        lines += ["", ">>> rng = np.random.default_rng(0)"]
-        lines += [f">>> {name} = {example(x)}" for name, x in zip(self.inputs, self.leaves, strict=True)]
-        lines += [f">>> {results} = {self.name}({', '.join(self.inputs)})"]
-        lines += ["", "Gradients agree with differences:", ""] * bool(self.gradients())
-        for name in self.gradients():
-            moved = [f"{x} {{}} 1e-6 * step" if x == name else x for x in self.inputs]
+        lines += ["", f">>> {rng} = np.random.default_rng(0)"]
+        lines += [f">>> {name} = {example(x, rng)}" for name, x in zip(self.inputs, self.leaves, strict=True)]
+        target = results if is_target(self.tree) else unused("results", self.inputs)
+        lines += [f">>> {target} = {self.name}({', '.join(self.inputs)})"]
+        gradients = self.gradients() if target == results else []
+        lines += ["", "Gradients agree with differences:", ""] * bool(gradients)
+        for name, grad in zip(gradients, outputs[1:], strict=False):
+            moved = [f"{x} {{}} 1e-6 * {step}" if x == name else x for x in self.inputs]
             there, back = [f"{self.name}({', '.join(moved)})[0]".format(sign) for sign in "+-"]
             lines += [
-                f">>> step = rng.normal(size=np.shape({name}))",
-                f">>> difference = ({there} - {back}) / 2e-6",
-                f">>> bool(abs(np.sum(grad_{name} * step) - difference) < 1e-4 * (1 + abs(difference)))", "True",
+                f">>> {step} = {rng}.normal(size=np.shape({name}))",
+                f">>> {difference} = ({there} - {back}) / 2e-6",
+                f">>> bool(abs(np.sum({grad} * {step}) - {difference}) < 1e-4 * (1 + abs({difference})))", "True",
             ]  # fmt: skip
         return [*lines, '"""']
 
@@ -163,13 +168,27 @@ def input_names(f: Any, paths: list[str]) -> list[str]:
     >>> input_names(lambda p, x: 0, ["[0]['W']", "[0]['b'][1]", "[1]"])
     ['W', 'b_1', 'x']
     """
-    known, short, long = positional(f), [], []
+    known, short, long = positional(f), list[str](), list[str]()
     for path in paths:
         k, keys = first(path), re.findall(r"\w+", path)[1:]
         long.append("_".join([known[k] if k < len(known) else f"x{k}", *keys]))
         whole = "_".join(keys)
         short.append(whole if whole.isidentifier() else long[-1])
-    return short if len({*short}) == len(short) else long
+    names: list[str] = []
+    for name in short if len({*short}) == len(short) else long:
+        names.append(unused(name, {*names, *RESERVED}))
+    return names
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """The name, or if it is taken, or a word of Python's, one like it.
+
+    >>> unused("w", {"x"}), unused("x", {"x", "x_"}), unused("lambda", ())
+    ('w', 'x__', 'lambda_')
+    """
+    while name in taken or keyword.iskeyword(name):
+        name += "_"
+    return name
 
 
 def first(path: str) -> int:
@@ -180,23 +199,41 @@ def first(path: str) -> int:
 def result_text(tree: Any, names: list[str]) -> str:
     """The results in their containers.
 
-    >>> from autoflow.compiler.matching import Nth
     >>> result_text((Nth(0), {"w": Nth(1)}), ["value", "grad_w"])
     "value, {'w': grad_w}"
     """
-    text = repr(assembler(tree)([Word(name) for name in names]))
-    return text[1:-1] if type(tree) is tuple else text
+
+    def leaf(x: Any) -> Any:
+        return Word(names[x.k] if type(x) is Nth else digits(x)) if type(x) in (Nth, float, complex) else x
+
+    if not has_text(tree):
+        raise CompileError("this program cannot be written as NumPy source: it returns an object that has no text")
+    text = repr(pytree.tree_map(leaf, tree))
+    return text[1:-1] if type(tree) is tuple and tree else text
 
 
-def example(x: Any) -> str:
-    """An argument for the example: few numbers as they are, others of the same range."""
+def has_text(x: Any) -> bool:
+    """Does it show itself as Python reads it?"""
+    if type(x) in (tuple, list, dict):
+        return all(map(has_text, x)) and (type(x) is not dict or all(map(has_text, x.values())))
+    return type(x) in (Nth, *NUMBERS_AND_TEXT)
+
+
+def is_target(tree: Any) -> bool:
+    """Can results in such containers be assigned to names at once?"""
+    return type(tree) is Nth or (type(tree) in (tuple, list) and all(map(is_target, tree)))
+
+
+def example(x: Any, rng: str) -> str:
+    """An argument for the example: few numbers as they are, others of the same range from the generator ``rng``."""
     x = np.asarray(x)
     if x.size <= FEW or x.dtype.kind not in "f":
         return array_text(x)
     low, high = float(np.min(x)), float(np.max(x))
     if not math.isfinite(low + high):
         low, high = 0.5, 1.5
-    return f"rng.uniform({low:.3g}, {high:.3g}, size={x.shape})" + f".astype(np.{x.dtype})" * (x.dtype != np.float64)
+    kind = f".astype({dtype_text(x.dtype)})" if x.dtype != np.float64 else ""
+    return f"{rng}.uniform({low:.3g}, {high:.3g}, size={x.shape}){kind}"
 
 
 def saved(text: str, path: Any) -> str:

@@ -177,7 +177,7 @@ class Python(Writer):
         if isinstance(x, slice):
             return Word(f"slice({', '.join([self.leaf(a) for a in (x.start, x.stop, x.step)])})")
         if x is bool or (isinstance(x, (np.dtype, type)) and issubclass(np.dtype(x).type, np.generic)):
-            return Word("bool" if x is bool else f"np.{np.dtype(x)}")
+            return Word("bool" if x is bool else dtype_text(np.dtype(x)))
         if callable(x) and (name := public_name(x)).startswith("np."):
             return Word(name)
         raise RefusedError(f"an argument {x!r:.40}")
@@ -215,8 +215,17 @@ def array_text(x: Any) -> str:
     if not isinstance(x, np.ndarray):
         return f"np.{x.dtype}({text})"
     order = "" if x.flags.c_contiguous or x.ndim < 2 else ', order="F"'
-    kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{x.dtype}"
+    kind = "" if x.dtype in (np.float64, np.int64, np.bool_) else f", dtype={dtype_text(x.dtype)}"
     return f"np.array({text}{kind}{order})" + f".reshape({x.shape})" * (not x.size)  # a list without elements has none
+
+
+def dtype_text(dtype: Any) -> str:
+    """A dtype, also one of the other byte order.
+
+    >>> dtype_text(np.dtype(np.float32)), dtype_text(np.dtype(">f8"))
+    ('np.float32', 'np.dtype(">f8")')
+    """
+    return f"np.{dtype}" if dtype.isnative else f'np.dtype("{dtype.str}")'
 
 
 def index_of(view: Any) -> Any:

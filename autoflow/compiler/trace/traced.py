@@ -26,8 +26,8 @@ from ...nodes.nodes import NodeRole
 from ...nodes.versions import caller
 from ...table import bodies
 from ...table.facts import REDUCTIONS, of_kind
-from ...table.shapes import is_given, name_out
-from ..matching import Nth, Value
+from ...table.shapes import is_given, name_out, positional
+from ..matching import Nth, Value, describe_value
 from ..program import NUMBERS
 from . import memory
 from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse_number
@@ -35,6 +35,9 @@ from .doubts import guard_methods, into_outside, is_ours, layout_refused, refuse
 VIEWS, SLICING = of_kind("shapes", "permutes", "shows"), of_kind("slices")
 FACTS, MEMORY = of_kind("asks", "places"), of_kind("places")
 LIKES, UNWRITTEN = of_kind("likes"), of_kind("writes")
+OVERWRITING = {  # their argument, if they are told to
+    np.nan_to_num, np.median, np.nanmedian, np.percentile, np.nanpercentile, np.quantile, np.nanquantile,
+}  # fmt: skip
 SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 
 
@@ -169,8 +172,10 @@ class Traced(DuckArray):
         return result if out is None else self.store(function, inputs, options, out, result)
 
     def store(self, function: Any, args: Any, options: Any, out: Any, result: Any) -> Any:
-        """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that."""
-        if isinstance(out[0], Traced) and getattr(result, "dtype", out[0].dtype) != out[0].dtype:
+        """``out=`` becomes the result. If it has another dtype, then sums and the like are computed in that; if it has
+        another shape, NumPy says whether it repeats the result or refuses it."""
+        is_one = isinstance(out[0], Traced) and not isinstance(result, tuple)
+        if is_one and describe_value(result) != describe_value(out[0]):
             result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True, like=function)
         return store_results(out, result, assign)
 
@@ -215,7 +220,10 @@ class Traced(DuckArray):
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
-        if function in UNWRITTEN or (function is np.nan_to_num and not options.get("copy", True)):
+        given = dict(zip(positional(function), args, strict=False)) | options if function in OVERWRITING else {}
+        if given.get("overwrite_input"):
+            raise CompileError(f"overwrite_input=True at {caller()} leaves an array in an unknown order: leave it out")
+        if function in UNWRITTEN or not given.get("copy", True):
             if not isinstance(x, Traced):
                 raise into_outside()
             memory.write(x, tape.call(memory.write_into_copy, (function, *args), options, fixed=True, raises=True))
@@ -243,10 +251,8 @@ class Traced(DuckArray):
 
     def _filled(self, function: Any, args: Any, options: Any) -> Any:
         """``np.zeros_like(x)`` and its like: one constant, repeated."""
-        if function is np.full_like:
-            fill = args[1] if len(args) > 1 else options["fill_value"]
-            if isinstance(fill, Traced):
-                return self.tape.call(function, args, options)
+        if any([isinstance(v, Traced) for v in (*args[1:], *options.values())]):  # what np.full_like fills in
+            return self.tape.call(function, args, options)
         sample = function(*_samples(args), **options)
         if function is np.empty_like:
             sample[...] = 0
@@ -256,11 +262,12 @@ class Traced(DuckArray):
 
     def overwrite(self, new: Any) -> None:
         """Become these numbers, in the shape and dtype that the array has."""
-        program = self.tape.program
         value = self.tape.value(new)
+        if value.shape != self.shape:
+            raise ValueError(f"an array of shape {value.shape} is written into one of shape {self.shape}")
         if value.dtype is None or value.dtype != self.dtype:
             value = self.tape.new_traced(value).astype(self.dtype, casting="same_kind").expr
-        memory.write(self, self.tape.new_traced(program.broadcast(value, self.shape)))
+        memory.write(self, self.tape.new_traced(value))
 
     def __setitem__(self, index: Any, new: Any) -> None:
         if isinstance(new, NodeRole):
