@@ -29,6 +29,7 @@ from threads import no_gc  # noqa: E402, F401 - a fixture
 
 import autoflow as af  # noqa: E402
 from autoflow.table.shapes import DEPRECATED  # noqa: E402
+from autoflow.table.table import RULES  # noqa: E402
 
 NIGHTLY = os.environ.get("AUTOFLOW_NIGHTLY") == "1"
 FINISHED = itertools.count(1)
@@ -104,3 +105,12 @@ if sys.platform == "emscripten":
             if re.search("start new thread|does not support processes", str(error)):
                 pytest.skip(f"not in a browser: {error}")
             raise
+
+
+@pytest.fixture
+def rows_as_before():
+    """Rows that a test adds are gone after it: other tests go through the table."""
+    before = dict(RULES)
+    yield
+    for function in set(RULES) - set(before):
+        del RULES[function]

@@ -165,21 +165,15 @@ def divmod_(x: Array, y: Array) -> tuple[Array, Array]:
 LN2, LN10 = math.log(2.0), math.log(10.0)  # Python floats: they leave float32 alone
 
 
-def above(x: Any, z: Array) -> Array:
-    """x − z, and 0 where both are the same infinity. (That is rare, so it is checked first.)"""
-    if is_on_host(z) and np.isfinite(z).all():
-        return x - z
-    return np.where(np.isinf(z) & (x == z), 0, x - z)
-
-
 def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
-    """∂ log(eˣ + eʸ)/∂x = eˣ / (eˣ + eʸ). Both are divided by eᶻ, so that nothing overflows; for that z is a constant.
+    """∂ log(eˣ + eʸ)/∂x = eˣ⁻ᶻ, which never overflows. All of it to the x that is z; half each if both are.
 
-    (It is also eˣ⁻ᶻ, but z is rounded: of large x and y these would not add up to 1.)
+    x = z happens when x is infinite (then x − z would be NaN), or so much larger than y that y does not count. That is
+    rare, so it is checked first.
     """
-    z = numbers_of(z)
-    own = exp(above(x, z))
-    return g * (own / (own + exp(above(y, z))))
+    if is_on_host(z) and not (x == z).any():
+        return g * exp(x - z)
+    return np.where((x == z) & (y == z), 0.5 * g, g) * exp(np.where(x == z, 0, x - z))
 
 
 # fmt: off

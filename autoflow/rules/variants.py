@@ -42,7 +42,7 @@ from ..table.shapes import (
     zeros,
 )
 from ..table.table import RULES, primitive, rule
-from .arithmetic import above, over
+from .arithmetic import over
 from .reductions import freedom
 from .statistics import quantile_x, refuse_overwrite
 
@@ -316,15 +316,13 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 # ---------------------------------------------------------------- norms
 
 
-def share_of_logsumexp(
-    g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any, initial: Any = None
-) -> Array:  # fmt: skip
-    """z = log Σ eˣ, so dz/dx = eˣ / Σ eˣ, the softmax; ``initial`` is one more element. Computed as
-    :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
-    g, z = restore_axes(g, x.shape, axis, keepdims), numbers_of(restore_axes(z, x.shape, axis, keepdims))
-    own = exp(above(x, z))
-    whole = np.sum(own, axis, np.result_type(own.dtype, np.float32), keepdims=True)
-    return g * (own / (whole if initial is None else whole + exp(above(initial, z))))
+def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
+    """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
+    that the others do not count) share evenly what comes in: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
+    g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
+    hit = x == z
+    count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(np.result_type(g.dtype, np.float32))
+    return np.where(hit, g / count, g) * exp(np.where(hit, 0, x - z))
 
 
 def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
@@ -356,11 +354,9 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
 
 NORMS: dict[Any, Callable[..., Any]] = {
     np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}",
-                           lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
-                               g, x, z, axis, keepdims, np.exp, initial)),
+                           lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp)),
     np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}",
-                            lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
-                                g, x, z, axis, keepdims, np.exp2, initial)),
+                            lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp2)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
                        lambda g, x, z, axis, keepdims: restore_axes(g, x.shape, axis, keepdims)
                        * over(x, restore_axes(z, x.shape, axis, keepdims))),

@@ -7,6 +7,8 @@ import autoflow as af
 from autoflow.backprop.anomaly import safe_masking
 from autoflow.errors import LostGradientError
 
+pytestmark = pytest.mark.usefixtures("rows_as_before")
+
 
 def masked(x):
     return np.where(x > 0, np.log(x), 0.0).sum()

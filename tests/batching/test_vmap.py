@@ -782,15 +782,9 @@ def by_primitive(s, w):
 
 
 def by_an_option(s, w):
-    return scaled_by_option(w, {"by": [s]})
-
-
-@af.primitive
-def scaled_by_option(w, how):
-    return w * how["by"][0]
-
-
-scaled_by_option.defvjp(w=lambda g, how: g * how["by"][0])
+    scaled = af.primitive(lambda w, how: w * how["by"][0])
+    scaled.defvjp(w=lambda g, how: g * how["by"][0])
+    return scaled(w, {"by": [s]})
 
 
 def by_rule(s, w):
@@ -812,6 +806,7 @@ scaled_by_first.defjvp(lambda s, primals, tangents: (primals[0] * s, tangents[0]
     ],
     ids=["Function", "primitive", "an option", "custom_jvp", "nondiff_argnums", "checkpoint", "written out"],
 )  # fmt: skip
+@pytest.mark.usefixtures("rows_as_before")
 def test_a_rule_of_your_own_may_find_an_example_outside_of_its_arguments(scaled):
     """It gets plain numbers of a node from outside; what it finds hides a batch, and so does its result."""
     s = np.array([1.0, 2.0, 4.0])

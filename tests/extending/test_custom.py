@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,7 @@ from autoflow.errors import DataError, GradientShapeError, LostGradientError, No
 from autoflow.extending import custom
 from autoflow.table.table import RULES
 
-
-@pytest.fixture(autouse=True)
-def rows_as_before() -> Iterator[None]:
-    """Rows that a test adds are gone after it: other tests go through the table."""
-    before = dict(RULES)
-    yield
-    for function in set(RULES) - set(before):
-        del RULES[function]
-
+pytestmark = pytest.mark.usefixtures("rows_as_before")
 
 # Names that mean something else in a row, in a derivative, or in the functions that take derivatives by name.
 # fmt: off

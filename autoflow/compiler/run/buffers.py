@@ -282,7 +282,11 @@ class Plan(WatchedPlan):
             self.place[v] = np.asarray(v.sample) if v.dtype is not None else v.sample
         elif v.kind in (INPUT, ITEM):
             pass
-        elif (view := self.lasting_view(v)) is not None:
+        elif (
+            v.kind == VIEW
+            and (base := self.place.get(v.args[0])) is not None
+            and np.may_share_memory(view := v.function(base), base)  # else NumPy has copied, as for some reshapes of
+        ):  # repeated elements: then each call takes the view anew
             self.place[v] = view
         elif v.kind == STACK:
             for row, x in zip(self.place[v], v.args, strict=True):
@@ -304,15 +308,6 @@ class Plan(WatchedPlan):
             for owner in self.owners[x]:
                 if last.get(owner) == k and owner in self.home:
                     self.spare.append(self.home.pop(owner))
-
-    def lasting_view(self, v: Value) -> Array | None:
-        """The view that is the same array in every call; None of other values, and where NumPy has to copy for it, as
-        for some reshapes of repeated elements: then each call takes it anew."""
-        if v.kind != VIEW or v.args[0] not in self.place:
-            return None
-        base = self.place[v.args[0]]
-        view: Array = v.function(base)
-        return view if np.may_share_memory(view, base) else None
 
     def write(self, v: Value, target: Value) -> None:
         """Compute ``v`` into an argument."""
