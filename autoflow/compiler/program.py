@@ -23,9 +23,9 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..base.groups import in_order
-from ..table import shapes
 from .matching import CALL, CAPTURED, CONSTANT, INPUT, ITEM, PRODUCT, REDUCE, UFUNC, VIEW, Array, Value, layout_of
 
 # ---------------------------------------------------------------- programs: values in order, each made once
@@ -314,7 +314,9 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     >>> axes_of(None, 2), axes_of(-1, 2), axes_of((1, 0), 2)
     ((0, 1), (1,), (0, 1))
     """
-    axes = shapes.axes_of(axis, ndim)  # a number has an axis 0 here, as for NumPy
+    if axis is None:
+        return tuple(range(ndim))
+    axes = normalize_axis_tuple(axis, max(ndim, 1))  # a 0-d array has an axis 0 here, as for NumPy
     return tuple(sorted(axes)) if ndim else ()
 
 
