@@ -256,7 +256,7 @@ def wrap_backward(outer: Any) -> Any:
 def in_front(x: Any, axis: int) -> Any:
     """A mapped argument with its axis in front. Read-only: it belongs to the caller."""
     moved = np.moveaxis(x, axis, 0) if axis else x
-    if type(x) is np.ndarray or (isinstance(x, np.ndarray) and not isinstance(x, NodeRole)):
+    if isinstance(x, np.ndarray) and not isinstance(x, NodeRole):
         moved = moved.view()
         moved.flags.writeable = False
     return moved

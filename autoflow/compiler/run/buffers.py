@@ -283,10 +283,11 @@ class Plan(WatchedPlan):
         elif v.kind in (INPUT, ITEM):
             pass
         elif (
+            # Where NumPy has copied, as for some reshapes of repeated elements, each call takes the view anew.
             v.kind == VIEW
             and (base := self.place.get(v.args[0])) is not None
-            and np.may_share_memory(view := v.function(base), base)  # else NumPy has copied, as for some reshapes of
-        ):  # repeated elements: then each call takes the view anew
+            and np.may_share_memory(view := v.function(base), base)
+        ):
             self.place[v] = view
         elif v.kind == STACK:
             for row, x in zip(self.place[v], v.args, strict=True):
