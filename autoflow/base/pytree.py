@@ -44,8 +44,8 @@ def is_number(x: Any) -> bool:
 
 
 def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
-    """What two calls must have in common to be proved by one of them: containers, shapes, dtypes, texts and flags.
-    ``of_object``: the same of what is none of these, such as a function."""
+    """What two calls must have in common to be proved by one of them: containers, classes and shapes and dtypes of
+    arrays, texts and flags. ``of_object``: the same of what is none of these, such as a function."""
     kind = type(x)
     if kind in (str, bool, bytes, np.bool_):
         return x
@@ -59,7 +59,7 @@ def kind_of(x: Any, of_object: Callable[[Any], Any] = type) -> Any:
     if kind in (float, int, complex, type(None)):
         return kind
     if (dtype := getattr(x, "dtype", None)) is not None and not isinstance(x, type):
-        return (x.shape, *[kind_of(v, of_object) for v in x.flat]) if dtype is OBJECT else (x.shape, dtype)
+        return (kind, x.shape, *([kind_of(v, of_object) for v in x.flat] if dtype is OBJECT else [dtype]))
     return (kind, *[kind_of(v, of_object) for v in branches(x)]) if is_container(x) else of_object(x)
 
 

@@ -360,9 +360,9 @@ def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale
             found, expected = f"{b.dtype} of shape {b.shape}", f"{a.dtype} of shape {a.shape}"
             raise CompileError(f"the compiled {name} returned {found}, eager code {expected}: {DIFFERS}")
         bound = accuracy * max(size_of_numbers(a), scale)
-        numeric = a.dtype.kind in "fciub"
-        if not (np.array_equal(a, b) or (numeric and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
-            by = size_of_numbers(np.subtract(a, b, dtype=complex)) if numeric else np.nan
+        rounds = a.dtype.kind in "fc"
+        if not (np.array_equal(a, b) or (rounds and np.allclose(a, b, rtol=0, atol=bound, equal_nan=True))):
+            by = size_of_numbers(np.subtract(a, b, dtype=complex)) if a.dtype.kind in "fciub" else np.nan
             raise CompileError(
                 f"the compiled {name} and eager code disagree by {by:.3g} in a result of shape {a.shape}: {DIFFERS}"
             )

@@ -70,7 +70,8 @@ GROWING = (list, dict, deque, OrderedDict, defaultdict)
 OPEN = ("types", "collections", "weakref", "_thread", "_contextvars")  # modules of Python's whose objects hold others
 LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
-NUMBERS = (int, float, complex, np.generic, np.ndarray, NodeRole)
+SINGLE = (int, float, complex, np.generic, NodeRole)
+NUMBERS = (*SINGLE, np.ndarray)
 MANY = 100  # elements of a container that are looked at
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
@@ -196,6 +197,8 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             elif decides(v) and id(v) not in seen and not isinstance(v, NodeRole):
                 seen.add(id(v))
                 queue.append(v)
+            elif not isinstance(v, SINGLE):  # arrays of some classes read nodes in a way of their own
+                found.append(type(v))
         if type(x) is set and (not x or any(map(decides, x))):
             named.append((frozenset(x).__eq__, x, True))
         for parts in parts_of(x):
@@ -242,7 +245,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     kind = type(x)
     if kind is types.FunctionType:
         given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-        names = ("__defaults__", "__kwdefaults__") if any(map(decides, given)) else ()
+        names = ("__defaults__", "__kwdefaults__") if any([decides(v) or not isinstance(v, SINGLE) for v in given]) else ()
         places: list[Any] = [(value_at, (weak(x), name)) for name in names]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):

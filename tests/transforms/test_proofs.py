@@ -776,6 +776,44 @@ def test_another_function_among_the_arguments_is_looked_at(name: str) -> None:
         g(V, how=give(sick))
 
 
+# Arrays of these classes read the numbers of a node; a plain one in their place does not.
+READERS: dict[str, tuple[Any, Any]] = {
+    "a masked array": (np.ma.array, lambda a, v: a * v),
+    "a record array": (lambda a: a.view(np.recarray), lambda a, v: np.where(a > 0, v, 0)),
+    "an array of the user's": (lambda a: a.view(Marked), lambda a, v: np.outer(a, v)),
+}
+HOLDING: dict[str, Any] = {
+    "a closure": lambda f, a: lambda v: f(a, v),
+    "a default": lambda f, a: lambda v, a=a: f(a, v),
+    "a partial": lambda f, a: functools.partial(f, a),
+    "a list": lambda f, a: lambda v, held=[a]: f(held[0], v),
+    "an object": lambda f, a: Holder(functools.partial(f, a)),
+    "an argument": None,
+}
+
+
+@pytest.mark.parametrize("place", HOLDING)
+@pytest.mark.parametrize("kind", READERS)
+def test_an_array_of_another_class_is_looked_at(kind: str, place: str) -> None:
+    made, reads = READERS[kind]
+    if place == "an argument":
+        g = af.grad(lambda v, a: np.sum(reads(a, v)) + np.sum(v))
+        asked = functools.partial(g, V)
+    else:
+        hold = HOLDING[place]
+
+        def of(a: Any, v: Any) -> Any:
+            return np.sum(reads(a, v)) + np.sum(v)
+
+        def asked(a: Any) -> Any:
+            return af.grad(hold(of, a))(V)
+
+    for _ in range(2):
+        asked(np.ones(3))
+        with pytest.raises(LostGradientError):
+            asked(made(np.ones(3)))
+
+
 @pytest.mark.parametrize("name", ["a closure", "a default", "an object", "a list", "a set"])
 def test_an_object_that_answers_for_any_attribute_is_not_asked(name: str) -> None:
     class Record:

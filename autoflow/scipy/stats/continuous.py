@@ -23,7 +23,7 @@ import numpy as np
 
 from ...base.errors import NoRuleError
 from ...rules.distributions import log_powers, times_powers
-from ...table.shapes import Array, as_array, floats, is_on_host, numbers_of, together
+from ...table.shapes import Array, as_array, floats, is_on_host, numbers_of, together, widen
 from ..mirrors import Methods
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class Distribution:
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"{call} needs {', '.join(missing)} as well")
         given = [getattr(v, "covariance", v) for v in map(values.get, names)]  # of one of SciPy's Covariance
-        return tuple([v if isinstance(v, (int, float, type(None))) else as_array(v) for v in given])
+        # Whole numbers of few bits would overflow, and their logarithms would be in half precision.
+        return tuple([v if isinstance(v, (int, float, type(None))) else widen(as_array(v), np.float16) for v in given])
 
     def _as_wide(self, z: Any, loc: Any) -> Array:
         """A number of the distribution that does not move with loc, but has its shape, as SciPy's."""

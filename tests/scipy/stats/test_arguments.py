@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,17 @@ def test_lists_and_whole_numbers() -> None:
     np.testing.assert_allclose(stats.norm.pdf([0, 1], [0, 1], [1, 2]), scipy_stats.norm.pdf([0, 1], [0, 1], [1, 2]))
     np.testing.assert_allclose(stats.t.cdf([0, 1], 3, 1), scipy_stats.t.cdf([0, 1], 3, 1))
     assert stats.expon.pdf(np.float32(0.5)).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+@pytest.mark.parametrize("name", LINES | COUNTS)
+def test_whole_numbers_of_few_bits(name: str, dtype: Any) -> None:
+    ours = getattr(stats, name)
+    parameters = [*map(math.ceil, LINES.get(name, (1, 1))), 0, 100] if name in LINES else [1] * len(COUNTS[name])
+    x = np.array([1, 2, 3])
+    for method in {"logpdf", "logpmf", "cdf", "logsf", "mean", "var", "entropy"} & {*methods(name)}:
+        points = () if method in ("mean", "var", "entropy") else (x,)
+        found = getattr(ours, method)(*points, *map(dtype, parameters))
+        expected = getattr(ours, method)(*points, *map(float, parameters))
+        np.testing.assert_array_equal(found, expected, err_msg=method)
+        assert found.dtype.itemsize == 8, method
