@@ -198,9 +198,10 @@ class Trace:
             else:
                 answer, counts = prover()(run, f, args, options, places, memory)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
+            if counts and steps not in counts and len(counts) < COUNTS:
+                is_proved = prover("proved_afterwards")(run, f, args, options, places)
+                counts.add(steps if is_proved else None)  # None: the next call is looked at
         self.last = self.first + steps  # roots that are made later are used once: nothing is remembered of them
-        if counts and steps not in counts and len(counts) < COUNTS:
-            counts.add(None)  # the next call is looked at
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""

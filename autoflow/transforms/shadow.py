@@ -105,16 +105,39 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
-    others = [
-        [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
-        for k, x in [*enumerate(args), *options.items()]
-    ]
     if len(proofs) > MOST:
         proofs.clear()
-    result, looked = proof_of(run, f, others)
+    result, looked = proof_of(run, f, others_than(places, args, options))
     if looked:
         proofs[kind] = {*counts, result[-1]} - {None}
     return result, None
+
+
+def others_than(places: Sequence[Any], args: Any, options: Any) -> list[Any]:
+    """The arguments, but of those at ``places`` what is neither a number nor an array: f gets copies of these."""
+    return [
+        [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
+        for k, x in [*enumerate(args), *options.items()]
+    ]
+
+
+def proved_afterwards(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any]) -> bool:
+    """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns whether
+    it could: not while there are other threads, nor where an iterator may move on."""
+    roots = (f, others_than(places, args, options))
+    left = Snapshot(*roots)
+    if left.iterators or others_run():
+        return False
+    try:
+        with silence(), warnings.catch_warnings(record=True), left.locked():
+            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots)
+            return not proof.obstacle() and proof.look()
+    except LostGradientError:
+        raise
+    except Exception:  # it cannot run again
+        return False
+    finally:
+        left.restore()
 
 
 def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
@@ -245,7 +268,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     kind = type(x)
     if kind is types.FunctionType:
         given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-        names = ("__defaults__", "__kwdefaults__") if any([decides(v) or not isinstance(v, SINGLE) for v in given]) else ()
+        names = (
+            ("__defaults__", "__kwdefaults__") if any([decides(v) or not isinstance(v, SINGLE) for v in given]) else ()
+        )
         places: list[Any] = [(value_at, (weak(x), name)) for name in names]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):

@@ -355,8 +355,8 @@ def _proved_at_first() -> Any:
         yield
 
 
-def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
-    """Result and state after each of three calls, from the same beginning."""
+def in_three_calls(name: str, kind: str, prove: str, longer: int = 0) -> list[Any]:
+    """Result and state after each of three calls, from the same beginning; each has that many more operations."""
     global COUNTER
     COUNTER, Model.made = 0, 0
     CONFIG["calls"] = 0
@@ -367,10 +367,13 @@ def in_three_calls(name: str, kind: str, prove: str) -> list[Any]:
     found = []
 
     def loss(v: Any) -> Any:
-        return np.sum(np.sin(f(v)) * v)
+        x = f(v)
+        for _ in range(1 + n * longer):
+            x = np.sin(x)
+        return np.sum(x * v)
 
     with np.errstate(over="warn"), af.options(prove=prove):
-        for _ in range(3):
+        for n in range(3):
             result = TRANSFORMS[name](loss)
             found.append((repr(result), repr(state()), af.Variable(1.0).name))
     return found
@@ -425,6 +428,8 @@ def test_a_proof_leaves_no_trace(kind: str, name: str) -> None:
     expected = in_three_calls(name, kind, "never")
     assert in_three_calls(name, kind, "always") == expected
     assert in_three_calls(name, kind, "first") == expected
+    expected = in_three_calls(name, kind, "never", longer=1)  # later calls are looked at afterwards
+    assert in_three_calls(name, kind, "first", longer=1) == expected
 
 
 def test_the_call_itself_comes_first_and_runs_once() -> None:
@@ -833,13 +838,14 @@ def test_another_number_of_operations_is_looked_at_again() -> None:
             v = np.sin(v)
         return np.sum(v if steps < 3 else v * np.full(3, v[0] * 1.0))
 
+    f, runs = counting(f)
     g = af.grad(f)
-    g(V, 1)
-    g(V, 2)  # a new number: the next call is proved
-    g(V, 2)
-    g(V, 3)
-    with pytest.raises(LostGradientError, match=r"np\.full"):
-        g(V, 3)
+    for steps, n in ((1, 2), (2, 5), (2, 6), (1, 7)):  # a new number: the call, and two runs after it
+        g(V, steps)
+        assert runs[0] == n
+    for _ in range(2):
+        with pytest.raises(LostGradientError, match=r"np\.full"):
+            g(V, 3)
 
 
 def test_what_takes_from_an_iterator_is_not_proved_and_says_so() -> None:
