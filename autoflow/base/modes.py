@@ -65,10 +65,12 @@ class Modes:
     own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
+    deeper: Modes | None = field(init=False, compare=False, repr=False)  # those of the last transform in here
 
     def __post_init__(self) -> None:
         is_plain = self.recording and not (self.scope or self.listeners or self.shadow or self.left)
         object.__setattr__(self, "fast_path_limit", min(self.keep, 65_536) if is_plain else -1)
+        object.__setattr__(self, "deeper", None)
 
 
 SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
@@ -201,6 +203,37 @@ class switched:  # noqa: N801 - used like a function
             return awaiting  # type: ignore[return-value]
 
         return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
+
+
+class transforming(switched):  # noqa: N801 - used like a function
+    """The block in which a transform calls its function: recorded, one level deeper.
+
+    What is outside remembers what is inside, as most transforms begin from the same switches: to make them anew is a
+    sixth of ``af.grad`` of three operations. (What layers and listeners hold would live too long; and the switches
+    that threads begin with may change: see ``switched_elsewhere``.)
+    """
+
+    def __enter__(self) -> transforming:
+        before = modes()
+        known = before.deeper
+        if (
+            known is None or known.blocks[-1][0] is not self
+            or known.shadow != before.shadow or known.listeners != before.listeners
+        ):  # fmt: skip
+            super().__enter__()
+            if not (before.layer or before.listeners or before.events or before.wrap_open_record or before.own_memory):
+                object.__setattr__(before, "deeper", modes())
+            return self
+        try:
+            MODES.set(known)
+        except BaseException:  # Ctrl-C
+            MODES.set(before)
+            raise
+        return self
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """One level more."""
+        return {"depth": before.depth + 1, **self.changes}
 
 
 class SwitchedFunction(FunctionOfFunction):

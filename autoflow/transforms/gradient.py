@@ -375,15 +375,16 @@ class GradientFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Of the arguments of f."""
         which = self.which
-        parts = value_gradient_and_aux(self.f, self.argnum, args, options, **self.rest)
-        return tuple([parts[k] for k in which]) if isinstance(which, tuple) else parts[which]
+        trace, parts = trace_and_parts(self.f, self.argnum, args, options, **self.rest)
+        ready = trace.detach_results, trace.to_user_tree, trace.detach_results
+        return tuple([ready[k](parts[k]) for k in which]) if isinstance(which, tuple) else ready[which](parts[which])
 
 
-def value_gradient_and_aux(
+def trace_and_parts(
     f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any], *,
     memory: Any = None, aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Value, gradient and whatever else ``f`` returned."""
+) -> tuple[Trace, tuple[Any, list[Any], Any]]:  # fmt: skip
+    """The evaluation; value, gradients and whatever else ``f`` returned, as they come."""
     trace = Trace(f, argnum, args, options, memory=memory)
     z, rest = _with_aux(trace.z) if aux else (trace.z, None)
     if pytree.is_container(z):
@@ -397,7 +398,7 @@ def value_gradient_and_aux(
             checked_holomorphic(trace, z, gradients)
         with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
             gradients = [None if g is None else np.conjugate(g) for g in gradients]
-    return trace.detach_results(z), trace.to_user_tree(gradients), trace.detach_results(rest)
+    return trace, (z, gradients, rest)
 
 
 def checked_scalar(z: Any) -> None:
