@@ -112,7 +112,7 @@ def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
 
 
 Argnum = int | str | tuple[int | str, ...]
-WITH_PLACES, WITHOUT_PLACES = transforming(recording=True), transforming(recording=True, source=False)
+TRANSFORMING = transforming()
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 
 
@@ -132,16 +132,14 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
     if f.__code__ is not code:
         return None
     try:
-        if cells:
-            for cell, held in cells:
-                if type(cell.cell_contents) is not held:
-                    return None
-        if named:
-            for read, place, x in named:
-                if read(place) is not x:
-                    return None
-    except (AttributeError, ReferenceError, ValueError):  # an attribute or variable was deleted, or its object is gone
+        for cell, held in cells:
+            if type(cell.cell_contents) is not held:
+                return None
+    except ValueError:  # a variable that was deleted
         return None
+    for read, place, x in named:
+        if read(place) is not x:
+            return None
     # Most often there is one argument, and it is like the last one: then no key is built and looked up.
     x = args[0] if len(args) == 1 and not options else None
     if type(x) is not kind or (kind is not float and (x.dtype is not dtype or x.shape != shape)):
@@ -195,12 +193,9 @@ class Trace:
                 (named if isinstance(p, str) else positional)[p] = own
             return f(*positional, **named), arguments, leaves, records, first, now() - first
 
-        # Places are for those who look: later calls of a transform do without.
-        looked_at = switches.strict or switches.anomaly or switches.shadow or switches.wrap_open_record is not None
-        source = switches.source and bool(looked_at)
-        is_usual = not looked_at and not switches.depth and switches.prove == "first"
+        is_usual = not switches.is_looked_at and not switches.depth and switches.prove == "first"
         counts = known_counts(memory, f, args, options) if memory and is_usual else None
-        with WITH_PLACES if source else WITHOUT_PLACES:
+        with TRANSFORMING:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:

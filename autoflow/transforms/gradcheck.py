@@ -36,7 +36,7 @@ from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..table.shapes import Array, positional
-from .gradient import trace_and_parts
+from .gradient import grad
 from .shadow import checked_run, same
 from .vjp_jvp import vjp
 
@@ -87,10 +87,7 @@ class Point:
             ]
             return sum(parts[1:], parts[0])
 
-        def slope(*xs: Any) -> Any:
-            trace, (_, gradients, _) = trace_and_parts(number, tuple(range(len(xs))), xs, {}, allow_unused=True)
-            return trace.to_user_tree(gradients)
-
+        slope = grad(number, tuple(range(len(self.xs))), allow_unused=True)
         return replace(self, f=slope, analytic_continuation=False)  # at x + ih it is the gradient of something else
 
 

@@ -133,7 +133,7 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     known = PROVED.get(key)
     if (
         known is not None and known[0]() is holder and known[2] == marks
-        and (not known[3] or is_all_there(known[3]))
+        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
     ):  # fmt: skip
         kinds = [*map(type, held)]
         if memory is not None and beside is not None and (marks == kinds or holder is f):
@@ -149,14 +149,6 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
         PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
     return proofs
-
-
-def is_all_there(named: Named) -> bool:
-    """Is what a function names the same as before?"""
-    try:
-        return all([read(place) is x for read, place, x in named])
-    except (AttributeError, ReferenceError):  # an attribute was deleted, or its object is gone
-        return False
 
 
 def kind_of_object(x: Any) -> Any:
@@ -251,7 +243,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     if kind is types.FunctionType:
         given = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
         names = ("__defaults__", "__kwdefaults__") if any(map(decides, given)) else ()
-        places: list[Any] = [place_of(x, name) for name in names]
+        places: list[Any] = [(value_at, (weak(x), name)) for name in names]
         places += [(cell_value, cell) for cell in x.__closure__ or ()]
         if is_users(x):
             for each in named_by(x):
@@ -284,13 +276,7 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
-    return places + [place_of(x, name) for name in slots_of(kind)] if holds(x) else places
-
-
-def place_of(x: Any, name: str) -> tuple[Callable[[Any], Any], Any]:
-    """How and where to read a slot: by a call in C, if something is in it."""
-    place = weak(x)
-    return (attrgetter(name), place) if hasattr(place, name) else (value_at, (place, name))
+    return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
 
 
 def weak(x: Any) -> Any:
