@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 CREATION = count(1)
 now: Callable[[], int] = CREATION.__next__
@@ -30,7 +31,7 @@ class Kind:
 
     def begin_at(self, number: int) -> None:
         """Let the running numbers go on at ``number``."""
-        numbers = iter(range(number, MOST))
+        numbers: Any = iter(range(number, MOST))
         self.tick, self.left = numbers.__next__, numbers.__length_hint__
 
 

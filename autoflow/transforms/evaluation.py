@@ -137,11 +137,11 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
                 return None
     except ValueError:  # a variable that was deleted
         return None
-    for read, place, x in named:
-        if read(place) is not x:
+    for read, place, there in named:
+        if read(place) is not there:
             return None
     # Most often there is one argument, and it is like the last one: then no key is built and looked up.
-    x = args[0] if len(args) == 1 and not options else None
+    x: Any = args[0] if len(args) == 1 and not options else None
     if type(x) is not kind or (kind is not float and (x.dtype is not dtype or x.shape != shape)):
         counts = proofs.get(pytree.kind_of((args, options) if options else args, prover("kind_of_object")))
         if type(x) is float or (type(x) is np.ndarray and x.dtype is not pytree.OBJECT):

@@ -388,7 +388,8 @@ class GradientFunction(FunctionOfFunction):
                 checked_holomorphic(trace, z, gradients)
             with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
                 gradients = [None if g is None else np.conjugate(g) for g in gradients]
-        parts, ready = (z, gradients, aux), (trace.detach_results, trace.to_user_tree, trace.detach_results)
+        parts: tuple[Any, ...] = z, gradients, aux
+        ready = trace.detach_results, trace.to_user_tree, trace.detach_results
         return tuple([ready[k](parts[k]) for k in which]) if isinstance(which, tuple) else ready[which](parts[which])
 
 
