@@ -86,8 +86,8 @@ class Snapshot:
                 note(self, x)
         if (decimal := sys.modules.get("decimal")) is not None:
             self.keep(DECIMAL, decimal.getcontext())
-        alive = [ref() for ref in KINDS.valuerefs()]  # a list: other threads may make new kinds meanwhile
-        self.kinds = {x: x.tick.__self__.__length_hint__() for x in alive if x and hasattr(x.tick, "__self__")}
+        # A list of them: other threads may make new kinds meanwhile.
+        self.kinds = {kind: kind.left() for ref in KINDS.valuerefs() if (kind := ref()) is not None}
 
     def note_iterator(self, x: Any) -> None:
         """Note the position of an iterator; a pipe has none."""
@@ -158,9 +158,9 @@ class Snapshot:
             type_of(place) for kind, place, state in self.notes
             if not (only_names or kind.same(kind.read(place), state)) and kind.write(place, state) is not False
         ]  # fmt: skip
-        for name, state in self.kinds.items():
-            if name.tick.__self__.__length_hint__() != state:  # type: ignore[attr-defined]
-                name.begin_at(MOST - state)
+        for names, state in self.kinds.items():
+            if names.left() != state:
+                names.begin_at(MOST - state)
         return changed[0] if changed else ""
 
     @contextmanager
@@ -448,11 +448,7 @@ CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
-NUMPYS_BITS = Kind(
-    lambda x: bytes(second_runs.memory_of(x._bit_generator)),
-    lambda x, s: refill_bytes(second_runs.memory_of(x._bit_generator), s),
-    second_runs.same_state,
-)
+NUMPYS_BITS = Kind(second_runs.state_of_own, second_runs.put_state, second_runs.same_state)
 KINDS_OF: list[tuple[Any, Kind]] = [
     (OrderedDict, Kind(
         lambda x: dict(OrderedDict.items(x)), lambda x, s: refill_mapping(x, s, OrderedDict), same_objects

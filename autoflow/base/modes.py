@@ -7,6 +7,7 @@ change them for a block (``no_grad`` and its like), then those that a user may c
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from .lazy import later
 from .transformed import FunctionOfFunction
@@ -65,10 +66,15 @@ class Modes:
     own_memory: Any = None  # makes an array that will be filled: by af.compile and af.vmap, of arrays of theirs
     blocks: tuple[tuple[Any, Any], ...] = field(default=(), compare=False, repr=False)  # open: (block, modes before it)
     fast_path_limit: int = field(init=False)  # up to that size the fast path may record by itself; -1 where it may not
+    is_looked_at: bool = field(init=False)  # does somebody ask where operations were made?
+    deeper: Modes | None = field(init=False, compare=False, repr=False)  # those of the last transform in here
 
     def __post_init__(self) -> None:
         is_plain = self.recording and not (self.scope or self.listeners or self.shadow or self.left)
         object.__setattr__(self, "fast_path_limit", min(self.keep, 65_536) if is_plain else -1)
+        looks = self.strict or self.anomaly or self.shadow or self.wrap_open_record is not None
+        object.__setattr__(self, "is_looked_at", bool(looks))
+        object.__setattr__(self, "deeper", None)
 
 
 SETTERS = {f.name: Modes.__dict__[f.name].__set__ for f in fields(Modes) if f.init}
@@ -133,14 +139,18 @@ class switched:  # noqa: N801 - used like a function
         """The state for copies and pickles, without the place of creation, which means nothing elsewhere."""
         return {name: value for name, value in vars(self).items() if name != "place"}
 
-    def __enter__(self) -> switched:
+    def __enter__(self) -> Self:
         before = modes()
         try:
-            MODES.set(replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before)))
+            MODES.set(self.inside(before))
         except BaseException:  # Ctrl-C
             MODES.set(before)
             raise
         return self
+
+    def inside(self, before: Modes) -> Modes:
+        """The modes of the block, given those outside."""
+        return replace(before, blocks=(*before.blocks, (self, before)), **self.changes_to(before))
 
     def __exit__(self, *exception: object) -> None:
         blocks = modes().blocks
@@ -173,7 +183,7 @@ class switched:  # noqa: N801 - used like a function
             return
         now = blocks[place][1]
         for block, _ in blocks[place + 1 :]:
-            now = replace(now, blocks=(*now.blocks, (block, now)), **block.changes_to(now))
+            now = block.inside(now)
         MODES.set(now)
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
@@ -182,7 +192,7 @@ class switched:  # noqa: N801 - used like a function
 
     def again(self) -> switched:
         """A new block of the same kind, for each call of a decorated function."""
-        return switched(**self.changes)
+        return copy.copy(self)
 
     def __call__(self, function: F) -> F:
         """As a decorator: the switches hold inside ``function``; of a generator in its body, and not where it is used.
@@ -203,13 +213,34 @@ class switched:  # noqa: N801 - used like a function
         return SwitchedFunction(function, {"block": self})  # type: ignore[return-value]
 
 
+class transforming(switched):  # noqa: N801 - used like a function
+    """The block in which a transform calls its function: recorded, one level deeper.
+
+    What is outside remembers what is inside, as most transforms begin from the same switches: to make them anew is a
+    sixth of ``af.grad`` of three operations. (What layers and listeners hold would live too long; and the switches
+    that threads begin with may change: see ``switched_elsewhere``.)
+    """
+
+    def inside(self, before: Modes) -> Modes:
+        """What is remembered, or made."""
+        known = before.deeper
+        if known is None or known.shadow != before.shadow or known.listeners != before.listeners:
+            known = super().inside(before)
+            if not (before.layer or before.listeners or before.events or before.wrap_open_record or before.own_memory):
+                object.__setattr__(before, "deeper", known)
+        return known
+
+    def changes_to(self, before: Modes) -> dict[str, Any]:
+        """One level more. Places are for those who look: later calls of a transform do without."""
+        return {"recording": True, "depth": before.depth + 1, "source": before.source and before.is_looked_at}
+
+
 class SwitchedFunction(FunctionOfFunction):
     """A function in which the switches hold."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The function's arguments."""
-        block: switched = self.how["block"]
-        return block.call(self.f, *args, **options)
+        return self.how["block"].call(self.f, *args, **options)
 
 
 def in_pieces(block: switched, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -312,10 +343,6 @@ class listening(switched):  # noqa: N801 - used like a function
         """Add one listener."""
         return {"listeners": (*before.listeners, self.listener), **self.changes}
 
-    def again(self) -> listening:
-        """A new block with the same settings."""
-        return listening(self.listener, **self.changes)
-
 
 class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
     """Turn recording on or off: at once, and until the end of the block if used with ``with``.
@@ -332,15 +359,14 @@ class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
         self.before = modes().recording
         MODES.set(replace(modes(), **self.changes))
 
-    def __enter__(self) -> set_grad_enabled:
+    def __enter__(self) -> Self:
         MODES.set(replace(modes(), recording=self.before))
-        super().__enter__()
-        return self
+        return super().__enter__()
 
     def __call__(self, function: F) -> F:
         """As a decorator, which leaves the caller's mode alone."""
         MODES.set(replace(modes(), recording=self.before))
-        return self.again()(function)
+        return switched(**self.changes)(function)
 
 
 def is_grad_enabled() -> bool:
@@ -390,10 +416,9 @@ class preset(switched):  # noqa: N801 - used like a function
         listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
         return {**PRESETS[self.name], "listeners": listeners, **self.changes}
 
-    def __enter__(self) -> preset:
+    def __enter__(self) -> Self:
         MODES.set(self.before)
-        super().__enter__()
-        return self
+        return super().__enter__()
 
     def again(self) -> preset:
         """A new block with the same settings."""

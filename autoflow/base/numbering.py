@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 CREATION = count(1)
 now: Callable[[], int] = CREATION.__next__
@@ -19,8 +20,9 @@ KINDS: weakref.WeakValueDictionary[int, Kind] = weakref.WeakValueDictionary()
 class Kind:
     """One kind of object that is counted together: the Variables, the Constants, the additions, ..."""
 
-    __slots__ = ("__weakref__", "name", "tick")
+    __slots__ = ("__weakref__", "left", "name", "tick")
     tick: Callable[[], int]
+    left: Callable[[], int]  # how many numbers are left, which is read faster than where a count is
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,7 +31,8 @@ class Kind:
 
     def begin_at(self, number: int) -> None:
         """Let the running numbers go on at ``number``."""
-        self.tick = iter(range(number, MOST)).__next__  # how many are left is read faster than where a count is
+        numbers: Any = iter(range(number, MOST))
+        self.tick, self.left = numbers.__next__, numbers.__length_hint__
 
 
 def reset() -> None:

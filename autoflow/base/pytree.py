@@ -85,7 +85,7 @@ def tree_leaves(tree: Any) -> list[Any]:
     >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, "text")})
     [1.0, 2.0, 3.0, 'text']
     """
-    if isinstance(tree, np.ndarray) or not is_container(tree):
+    if type(tree) is not list and (isinstance(tree, np.ndarray) or not is_container(tree)):
         return [tree]
     found: list[Any] = []
     for child in tree if isinstance(tree, (list, tuple)) else branches(tree):

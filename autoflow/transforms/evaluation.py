@@ -24,7 +24,7 @@ from ..backprop import passes
 from ..backprop.hooks import leaf_hooks
 from ..base import pytree
 from ..base.errors import lost
-from ..base.modes import CAPTURED, modes, switched
+from ..base.modes import CAPTURED, modes, switched, transforming
 from ..base.numbering import now
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
@@ -112,6 +112,7 @@ def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
 
 
 Argnum = int | str | tuple[int | str, ...]
+TRANSFORMING = transforming()
 COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 
 
@@ -127,18 +128,24 @@ def prover(name: str = "proved_run") -> Callable[..., Any]:
 def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None] | None:
     """The numbers of operations with which ``f`` is proved for such arguments, if nothing has changed since that
     decides about its way: the types in its closure, its code, what it names. None: it must be looked at."""
-    code, content, kinds, named, proofs = memory
+    code, cells, named, proofs, kind, shape, dtype, counts = memory
+    if f.__code__ is not code:
+        return None
     try:
-        if f.__code__ is not code or (kinds and [*map(type, map(content, f.__closure__))] != kinds):
-            return None
+        for cell, held in cells:
+            if type(cell.cell_contents) is not held:
+                return None
     except ValueError:  # a variable that was deleted
         return None
-    for read, place, x in named:
-        if read(place) is not x:
+    for read, place, there in named:
+        if read(place) is not there:
             return None
-    is_one = len(args) == 1 and not options and type(x := args[0]) is np.ndarray  # most often
-    given = (args, options) if options else args
-    counts = proofs.get(((x.shape, x.dtype),) if is_one else pytree.kind_of(given, prover("kind_of_object")))
+    # Most often there is one argument, and it is like the last one: then no key is built and looked up.
+    x: Any = args[0] if len(args) == 1 and not options else None
+    if type(x) is not kind or (kind is not float and (x.dtype is not dtype or x.shape != shape)):
+        counts = proofs.get(pytree.kind_of((args, options) if options else args, prover("kind_of_object")))
+        if type(x) is float or (type(x) is np.ndarray and x.dtype is not pytree.OBJECT):
+            memory[4:] = type(x), getattr(x, "shape", None), getattr(x, "dtype", None), counts
     return None if counts is None or None in counts else counts
 
 
@@ -164,8 +171,7 @@ class Trace:
         wanted = argnum if isinstance(argnum, tuple) else (argnum,)
         n = len(args)
         places: list[Any] = [k if type(k) is int and 0 <= k < n else place(f, k, args, options) for k in wanted]
-        call: dict[Any, Any] = {**dict(enumerate(args)), **options}
-        originals = [call[p] if p in call else default(f, p) for p in places]
+        originals = [args[p] if type(p) is int else options[p] if p in options else default(f, p) for p in places]
         if len(set(places)) < len(places):
             raise TypeError(f"argnum={argnum!r} names an argument twice")
         given = [*pytree.tree_leaves(originals), *also]
@@ -187,12 +193,9 @@ class Trace:
                 (named if isinstance(p, str) else positional)[p] = own
             return f(*positional, **named), arguments, leaves, records, first, now() - first
 
-        # Places are for those who look: later calls of a transform do without.
-        looked_at = switches.strict or switches.anomaly or switches.shadow or switches.wrap_open_record is not None
-        source = switches.source and bool(looked_at)
-        is_usual = not looked_at and not switches.depth and switches.prove == "first"
+        is_usual = not switches.is_looked_at and not switches.depth and switches.prove == "first"
         counts = known_counts(memory, f, args, options) if memory and is_usual else None
-        with switched(recording=True, depth=switches.depth + 1, source=source):
+        with TRANSFORMING:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:
@@ -339,7 +342,9 @@ def numbers_of(x: Any) -> Array:
 
 def copy_numbers(x: Any) -> Array:
     """The numbers of ``x`` as an array that shares memory with nothing."""
-    value = x if type(x) is np.ndarray else numbers_of(x)
+    if type(x) is np.ndarray:
+        return x.copy()
+    value = numbers_of(x)
     return np.array(value) if isinstance(value, np.generic) or not hasattr(value, "dtype") else value.copy()
 
 

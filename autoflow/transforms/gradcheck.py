@@ -36,7 +36,7 @@ from ..base.errors import LOST, AutoflowError, GradcheckError, LostGradientError
 from ..base.modes import modes, switched
 from ..nodes.nodes import Variable, value_of
 from ..table.shapes import Array, positional
-from .gradient import value_gradient_and_aux
+from .gradient import grad
 from .shadow import checked_run, same
 from .vjp_jvp import vjp
 
@@ -87,9 +87,7 @@ class Point:
             ]
             return sum(parts[1:], parts[0])
 
-        def slope(*xs: Any) -> Any:
-            return value_gradient_and_aux(number, tuple(range(len(xs))), xs, {}, allow_unused=True)[1]
-
+        slope = grad(number, tuple(range(len(self.xs))), allow_unused=True)
         return replace(self, f=slope, analytic_continuation=False)  # at x + ih it is the gradient of something else
 
 

@@ -289,8 +289,7 @@ def grad(
     >>> grad(lambda x, w: w * x, (0, 1))(3.0, 2.0)
     (array(2.), array(3.))
     """
-    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
-    return GradientFunction(f, {"which": 1, **how})
+    return gradient_function(f, 1, argnum, argnums, allow_unused=allow_unused, holomorphic=holomorphic)
 
 
 @overload
@@ -313,8 +312,7 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
-    return GradientFunction(f, {"which": (0, 1), **how})
+    return gradient_function(f, (0, 1), argnum, argnums, allow_unused=allow_unused, holomorphic=holomorphic)
 
 
 @overload
@@ -341,8 +339,7 @@ def grad_and_aux(
     >>> float(gradient), float(prediction)
     (12.0, 3.0)
     """
-    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
-    return GradientFunction(f, {"which": (1, 2), "aux": True, **how})
+    return gradient_function(f, (1, 2), argnum, argnums, allow_unused=allow_unused, holomorphic=holomorphic, aux=True)
 
 
 @typed_as(grad)
@@ -358,8 +355,12 @@ def elementwise_grad(
     >>> elementwise_grad(np.square)(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
     """
-    how = {"argnum": chosen_argnum(f, argnum, argnums), "allow_unused": allow_unused, "holomorphic": holomorphic}
-    return GradientFunction(f, {"which": 1, "scalar": False, **how})
+    return gradient_function(f, 1, argnum, argnums, allow_unused=allow_unused, holomorphic=holomorphic, scalar=False)
+
+
+def gradient_function(f: Any, which: int | tuple[int, int], argnum: Any, argnums: Any, **how: bool) -> GradientFunction:
+    """The transform of ``f`` that returns these parts."""
+    return GradientFunction(f, {"which": which, "argnum": chosen_argnum(f, argnum, argnums), **how})
 
 
 class GradientFunction(FunctionOfFunction):
@@ -368,36 +369,28 @@ class GradientFunction(FunctionOfFunction):
 
     def __init__(self, f: Callable[..., Any], how: dict[str, Any]) -> None:
         super().__init__(f, how)
-        self.which, self.argnum = how["which"], how["argnum"]
-        self.rest = {name: option for name, option in how.items() if name not in ("which", "argnum")}
-        self.rest["memory"] = []  # of its proof
+        self.memory: list[Any] = []  # of its proof
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Of the arguments of f."""
-        which = self.which
-        parts = value_gradient_and_aux(self.f, self.argnum, args, options, **self.rest)
-        return tuple([parts[k] for k in which]) if isinstance(which, tuple) else parts[which]
-
-
-def value_gradient_and_aux(
-    f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any], *,
-    memory: Any = None, aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Value, gradient and whatever else ``f`` returned."""
-    trace = Trace(f, argnum, args, options, memory=memory)
-    z, rest = _with_aux(trace.z) if aux else (trace.z, None)
-    if pytree.is_container(z):
-        raise TypeError(f"f returned a {type(z).__name__}, not a number. For (number, anything) use af.grad_and_aux.")
-    if scalar:
-        checked_scalar(z)
-    trace.checked_reach([z], allow_unused)
-    gradients = trace.gradients(z, checked_analytic(trace, z, holomorphic))
-    if holomorphic:
-        if not trace.nested:
-            checked_holomorphic(trace, z, gradients)
-        with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
-            gradients = [None if g is None else np.conjugate(g) for g in gradients]
-    return trace.detach_results(z), trace.to_user_tree(gradients), trace.detach_results(rest)
+        how, which = self.how, self.how["which"]
+        trace = Trace(self.f, how["argnum"], args, options, memory=self.memory)
+        z, aux = _with_aux(trace.z) if "aux" in how else (trace.z, None)
+        if pytree.is_container(z):
+            kind = type(z).__name__
+            raise TypeError(f"f returned a {kind}, not a number. For (number, anything) use af.grad_and_aux.")
+        if "scalar" not in how:
+            checked_scalar(z)
+        trace.checked_reach([z], how["allow_unused"])
+        gradients = trace.gradients(z, checked_analytic(trace, z, how["holomorphic"]))
+        if how["holomorphic"]:
+            if not trace.nested:
+                checked_holomorphic(trace, z, gradients)
+            with switched(recording=trace.nested):  # g = conj f': see Rule.complex_vjps
+                gradients = [None if g is None else np.conjugate(g) for g in gradients]
+        parts: tuple[Any, ...] = z, gradients, aux
+        ready = trace.detach_results, trace.to_user_tree, trace.detach_results
+        return tuple([ready[k](parts[k]) for k in which]) if isinstance(which, tuple) else ready[which](parts[which])
 
 
 def checked_scalar(z: Any) -> None:

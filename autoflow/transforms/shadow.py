@@ -161,7 +161,7 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     ):  # fmt: skip
         kinds = [*map(type, held)]
         if memory is not None and beside is not None and (marks == kinds or holder is f):
-            memory[:] = f.__code__, attrgetter("cell_contents"), kinds, *known[3:]
+            memory[:] = f.__code__, [*zip(cells, kinds, strict=True)], *known[3:], *[None] * 4
         return known[4]
     named: Named = []
     codes = held_codes(f, named)
