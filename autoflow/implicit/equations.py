@@ -82,9 +82,10 @@ class Equation:
     def has_root_near(self, x: Array, end: Array, arrays: Sequence[Array]) -> bool:
         """Would a short step of Newton's method lead from x to a solution? The residual ``end`` at x is small, but so
         was that at the start: either that was a solution already, or F is small everywhere, in units of farads, say."""
-        _, push = linearize(lambda x: self.residual(x, *arrays), x, allow_unused=True)
+        residual = self.residual
+        _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=True)
         try:
-            d = step_solver(self.residual, x, arrays, self.how, True)(end)
+            d = step_solver(residual, x, arrays, self.how, True)(end)
         except ConvergenceError:  # of the linear system
             return False
         rest = greatest(end - value_of(push(d)))
@@ -119,8 +120,9 @@ class Solution(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
-        u = linear.solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        return (None, *linear.send_to_parameters(lambda *values: equation.residual(x, *values), arrays, u))
+        residual = equation.residual  # the function is what a proof looks at, and remembers
+        u = linear.solve_transposed(residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
+        return (None, *linear.send_to_parameters(lambda *values: residual(x, *values), arrays, u))
 
 
 class Problem:

@@ -384,7 +384,7 @@ def value_gradient_and_aux(
     memory: Any = None, aux: bool = False, scalar: bool = True, allow_unused: bool = False, holomorphic: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Value, gradient and whatever else ``f`` returned."""
-    trace = Trace(f, argnum, args, options, memory=memory)
+    trace = Trace(f, argnum, args, options, memory=memory, unused=None if aux else allow_unused)
     z, rest = _with_aux(trace.z) if aux else (trace.z, None)
     if pytree.is_container(z):
         raise TypeError(f"f returned a {type(z).__name__}, not a number. For (number, anything) use af.grad_and_aux.")
