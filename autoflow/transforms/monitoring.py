@@ -49,7 +49,6 @@ TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
 # Of these, too, what finds roots: where they are is up to the function, not to where the search begins.
 ROOTS = {"bisect", "brenth", "brentq", "fixed_point", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748"}
-EQUATION = {"f", "func", "fun", "args"}  # the arguments that say what a root is
 STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
@@ -170,8 +169,8 @@ class Watch:
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
         """The same of a call that is not made by a watched package itself."""
         values, code, switches = frame.f_locals, frame.f_code, modes()
-        meant = EQUATION.intersection(names) if code.co_name in ROOTS else set(names) - STARTS
-        held = [(name, x) for name in names if name in meant for x in held_in(values[name])]
+        starts = {"x0", "x1", "a", "b", "bracket"} if code.co_name in ROOTS else STARTS
+        held = [(name, x) for name in names if name not in starts for x in held_in(values[name])]
         if not held or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:

@@ -81,9 +81,7 @@ PAST_US = (
 )
 
 
-def proved_run(
-    run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], memory: Any, unused: bool | None
-) -> tuple[Any, Any]:  # fmt: skip
+def proved_run(run: Run, f: Any, args: Any, options: Any, places: Any, memory: Any, unused: Any) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
     the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies. A
     plain one among several results must not be such a number either, nor the only one if all may be plain (``unused``);
@@ -102,7 +100,7 @@ def proved_run(
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
-            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[0], unused, result[0]))
+            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[:1], unused))
         return result, None
     given = (args, options) if options else args
     proofs, kind = Proofs(), None
@@ -141,10 +139,7 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
         holder, beside = f.__self__, f.__func__
     key = id(holder), id(beside)
     known = PROVED.get(key)
-    if (
-        known is not None and known[0]() is holder and known[2] == marks
-        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
-    ):  # fmt: skip
+    if known and known[0]() is holder and known[2] == marks and all([read(place) is x for read, place, x in known[3]]):
         kinds = [*map(type, held)]
         if memory is not None and beside is not None and (marks == kinds or holder is f):
             memory[:] = f.__code__, attrgetter("cell_contents"), kinds, *known[3:]
@@ -410,17 +405,13 @@ class Proof:
             result, found = self.context.copy().run(run_again, gathered, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
-        numbers = self.looked_at(result)
+        numbers = numbers_with_gradient(result, self.unused)
         for key, values in self.inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
         return numbers
 
-    def looked_at(self, result: Any) -> list[Any]:
-        """The numbers of a result that must be the same."""
-        return numbers_with_gradient(result, self.unused, () if self.unused is None else result[0])
-
     def numbers(self, shadow: int) -> list[Any] | None:
-        """The numbers of another run; None if the run fails: it writes into an array that is too large for a copy, or got other
+        """The same; None if the run fails: it writes into an array that is too large for a copy, or got other
         numbers."""
         with contextlib.suppress(Exception):
             return self.again(shadow)
@@ -428,7 +419,10 @@ class Proof:
 
     def look(self) -> bool:
         """Is it certain that no number was read past us? LostGradientError if one was."""
-        expected = [*self.looked_at(self.result), *[x for values in self.inner.values() for x in values]]
+        expected = [
+            *numbers_with_gradient(self.result, self.unused),
+            *[x for values in self.inner.values() for x in values],
+        ]
         alike = functools.partial(same, rounding=not self.is_on_host)
         if (found := self.numbers(OTHER)) is not None and alike(expected, found):
             return True
@@ -568,13 +562,13 @@ def operands_read(record: Any) -> list[Any]:
     return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
-def numbers_with_gradient(z: Any, unused: bool | None = None, beside: Any = ()) -> list[Any]:
+def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
     """The numbers of the results that have a gradient, except those that a transform has given to the function; and of
-    those in ``beside`` that have none, if one has (``unused``: in any case; None: in none)."""
+    those in ``z[0]`` that have none, if one has (``unused``: in any case; None: in none)."""
     found = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
     live = [x for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
     if unused or (live and unused is not None):
-        live += [x for x in pytree.tree_leaves(beside) if gradient_target(x) is None and pytree.is_number(x)]
+        live += [x for x in pytree.tree_leaves(z[0]) if gradient_target(x) is None and pytree.is_number(x)]
     return [np.array(on_host(value_of(x))) for x in live]
 
 

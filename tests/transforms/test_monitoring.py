@@ -311,13 +311,11 @@ def test_roots_of_a_function_that_has_a_node(name):
         return t**3 - y
 
     for call in (lambda: find_root(name, lambda t: f(t, y), 1.0), lambda: find_root(name, f, 1.0, args=(y,))):
-        try:
-            z = call()
-        except LostGradientError as error:
-            assert f"scipy.optimize.{name}" in str(error)
-            assert "af.implicit.root" in str(error)
-        else:
-            assert z.requires_grad
+        if name == "newton":  # it is written in Python, with operators
+            assert call().requires_grad
+            continue
+        with pytest.raises(LostGradientError, match=rf"scipy\.optimize\.{name} .* af\.implicit\.root"):
+            call()
     find_root(name, lambda t: t**3 - 0.8, start)
     find_root(name, lambda t: t**3 - float(y), 1.0)
     find_root(name, lambda t: t**3 - y.value, 1.0)
