@@ -367,7 +367,8 @@ def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, n
         raise ConvergenceError(
             f"{name}: a linear system of {n} unknowns was not solved by "
             f"{getattr(how.method, '__name__', repr(how.method))}: the residual is {off:.2g} of the right side, "
-            f"the tolerance {10 * tol:.2g}. Is it singular, or (for 'cg') not symmetric and positive definite? For n up to some thousands 'dense' is exact."
+            f"the tolerance {10 * tol:.2g}. Is it singular, or (for 'cg') not symmetric and "
+            f"positive definite? For n up to some thousands 'dense' is exact."
         )
     return x
 
