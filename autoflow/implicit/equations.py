@@ -22,7 +22,7 @@ from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
 from ..base.modes import modes, no_grad, switched
 from ..extending.function import Function
-from ..nodes.nodes import Array, gradient_target, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..transforms.evaluation import numbers_of
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
@@ -82,9 +82,10 @@ class Equation:
     def has_root_near(self, x: Array, end: Array, arrays: Sequence[Array]) -> bool:
         """Would a short step of Newton's method lead from x to a solution? The residual ``end`` at x is small, but so
         was that at the start: either that was a solution already, or F is small everywhere, in units of farads, say."""
-        _, push = linearize(lambda x: self.residual(x, *arrays), x, allow_unused=True)
+        residual = self.residual
+        _, push = linearize(lambda x: residual(x, *arrays), x, allow_unused=True)
         try:
-            d = step_solver(self.residual, x, arrays, self.how, True)(end)
+            d = step_solver(residual, x, arrays, self.how, True)(end)
         except ConvergenceError:  # of the linear system
             return False
         rest = greatest(end - value_of(push(d)))
@@ -120,7 +121,7 @@ class Solution(Function):
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         equation, (x, *arrays), (g,) = ctx.equation, ctx.saved_tensors, grads
         u = linear.solve_transposed(equation.residual, x, arrays, g, equation.how, f"the derivative of {equation.name}")
-        return (None, *linear.send_to_parameters(lambda *values: equation.residual(x, *values), arrays, u))
+        return (None, *linear.send_to_parameters(functools.partial(equation.residual, x), arrays, u))
 
 
 class Problem:
@@ -146,7 +147,7 @@ class Problem:
         equation = Equation(self.name, residual, search, how, tol, scale, modes().recording)
         start = self.start if start is None else start
         z = Solution.apply(start, *self.arrays, equation=equation)
-        return z if linear.any_node(self.arrays) else value_of(z)
+        return z if any([isinstance(x, NodeRole) for x in self.arrays]) else value_of(z)
 
 
 # ---------------------------------------------------------------- solvers: ours, SciPy's, the user's
@@ -287,11 +288,6 @@ def original(solver: Any) -> Any:
     return solver.func if isinstance(solver, functools.partial) else solver  # Python makes one of several
 
 
-def given_options(solver: Any) -> dict[str, Any]:
-    """The keywords that functools.partial fixes."""
-    return solver.keywords if isinstance(solver, functools.partial) else {}
-
-
 # SciPy's functions that take a Jacobian: its keyword, the methods that use it (None: no choice), and options
 # that make it go on: here a solution is wanted to rounding, and whether it is one we see ourselves.
 WITH_JACOBIAN: dict[str, tuple[str, Any, dict[str, Any]]] = {
@@ -309,7 +305,7 @@ def call_scipy(
     solver: Any, f: Callable[[Array], Array], x0: Array, slope: Callable[[Array], Array]
 ) -> tuple[Array, str]:  # fmt: skip
     """A function of scipy.optimize for systems of equations: with the Jacobian, if it takes one."""
-    options = given_options(solver)
+    options = getattr(solver, "keywords", {})  # of functools.partial
     word, methods, more = WITH_JACOBIAN.get(getattr(original(solver), "__name__", ""), ("", (), {}))
     more = {name: v for name, v in more.items() if name not in options}
     if options.get("method") in methods and word not in options:

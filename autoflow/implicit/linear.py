@@ -328,8 +328,8 @@ class OperatorSolution(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> tuple[Any, ...]:
         operator, (z, *values), (g,) = ctx.operator, ctx.saved_tensors, grads
-        u = operator.transpose().solve(g, *values)
-        return (u, *send_to_parameters(lambda *v: operator.at(*v)(z), values, u))
+        u, at = operator.transpose().solve(g, *values), operator.at  # the function is what a proof looks at
+        return (u, *send_to_parameters(lambda *v: at(*v)(z), values, u))
 
 
 def send_to_parameters(residual: Callable[..., Array], values: Sequence[Array], u: Array) -> tuple[Any, ...]:
@@ -365,16 +365,12 @@ def solve_by_products(product: Callable[[Array], Array], b: Array, how: Solve, n
         off = float(np.linalg.norm(product(x) - b)) / size
     if not off <= 10 * tol:
         raise ConvergenceError(
-            f"{name}: a linear system of {n} unknowns was not solved by {method_name(how.method)}: the residual is "
-            f"{off:.2g} of the right side, the tolerance {10 * tol:.2g}. Is it singular, or (for 'cg') not symmetric "
-            f"and positive definite? For n up to some thousands 'dense' is exact."
+            f"{name}: a linear system of {n} unknowns was not solved by "
+            f"{getattr(how.method, '__name__', repr(how.method))}: the residual is {off:.2g} of the right side, "
+            f"the tolerance {10 * tol:.2g}. Is it singular, or (for 'cg') not symmetric and "
+            f"positive definite? For n up to some thousands 'dense' is exact."
         )
     return x
-
-
-def method_name(method: Any) -> str:
-    """For messages."""
-    return getattr(method, "__name__", "the given function") if callable(method) else repr(str(method))
 
 
 def solve_dense(a: Array, b: Array, name: str) -> Array:
@@ -468,9 +464,4 @@ def linear_solve(
     operator = Operator(at, layout.size, layout.dtype, how, name, check)
     right = layout.ravel(b, "b")
     z = operator.solve(right, *arrays)
-    return layout.unravel(z if isinstance(right, NodeRole) or any_node(arrays) else value_of(z))
-
-
-def any_node(xs: Any) -> bool:
-    """Is one of them a node? Then what is computed of them is one, too."""
-    return any([isinstance(x, NodeRole) for x in xs])
+    return layout.unravel(z if any([isinstance(x, NodeRole) for x in (right, *arrays)]) else value_of(z))

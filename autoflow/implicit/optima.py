@@ -427,7 +427,7 @@ def search_by_scipy(
     """A minimum by a function of scipy.optimize. Its accuracy is judged by the gradient, not by its message."""
     if solver is not None and equations.original(solver) is not scipy_optimize().minimize:
         return equations.call_scipy(solver, lambda x: value_of(value(x)), x, lambda x: x)
-    options = equations.given_options(solver)
+    options = getattr(solver, "keywords", {})  # of functools.partial
     method = options.get("method", "SLSQP" if h is not None else "BFGS" if x.size <= DENSE else "L-BFGS-B")
     more: dict[str, Any] = {}
     if "options" not in options and "tol" not in options:

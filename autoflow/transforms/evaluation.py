@@ -159,11 +159,12 @@ class Trace:
     leaves : the nodes that replace the numbers in the chosen arguments, all in one list.
     records : their records at the start: f may write into an array, which then has another.
     nested : must results be differentiable again?
+    unused : may all results be plain? Otherwise :meth:`checked_reach` follows. None: f returns (number, anything).
     """
 
     def __init__(
         self, f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any],
-        also: Iterable[Any] = (), memory: list[Any] | None = None,
+        also: Iterable[Any] = (), memory: list[Any] | None = None, unused: bool | None = False,
     ) -> None:  # fmt: skip
         check_function(f)
         self.function = f
@@ -199,10 +200,10 @@ class Trace:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:
-                answer, counts = prover()(run, f, args, options, places, memory)
+                answer, counts = prover()(run, f, args, options, places, memory, unused)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             if counts and steps not in counts and len(counts) < COUNTS:
-                is_proved = prover("proved_afterwards")(run, f, args, options, places)
+                is_proved = prover("proved_afterwards")(run, f, args, options, places, unused)
                 counts.add(steps if is_proved else None)  # None: the next call is looked at
         self.last = self.first + steps  # roots that are made later are used once: nothing is remembered of them
 

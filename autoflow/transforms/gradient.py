@@ -374,7 +374,8 @@ class GradientFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Of the arguments of f."""
         how, which = self.how, self.how["which"]
-        trace = Trace(self.f, how["argnum"], args, options, memory=self.memory)
+        unused = None if "aux" in how else how["allow_unused"]
+        trace = Trace(self.f, how["argnum"], args, options, memory=self.memory, unused=unused)
         z, aux = _with_aux(trace.z) if "aux" in how else (trace.z, None)
         if pytree.is_container(z):
             kind = type(z).__name__

@@ -109,7 +109,7 @@ class JacobianFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """At these arguments."""
         how = self.how
-        trace = Trace(self.f, how["argnum"], args, options)
+        trace = Trace(self.f, how["argnum"], args, options, unused=how["allow_unused"])
         if how["sparsity"] is not None:
             return sparse_jacobian(trace, how["sparsity"], how["mode"])
         outputs = [z for z in pytree.tree_leaves(trace.z) if pytree.is_number(z)]

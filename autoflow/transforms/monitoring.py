@@ -47,13 +47,15 @@ VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
+# Of these, too, what finds roots: where they are is up to the function, not to where the search begins.
+ROOTS = {"bisect", "brenth", "brentq", "fixed_point", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748"}
 STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
 def only_numbers(module: Any, name: str) -> bool:
     """Is that a function whose results nobody differentiates, such as a metric?"""
-    return is_listed(module, NUMBERS) and name not in FITS
+    return is_listed(module, NUMBERS) and name not in FITS | ROOTS
 
 
 class WatchedCall(NamedTuple):
@@ -167,7 +169,8 @@ class Watch:
     def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
         """The same of a call that is not made by a watched package itself."""
         values, code, switches = frame.f_locals, frame.f_code, modes()
-        held = [(name, x) for name in names if name not in STARTS for x in held_in(values[name])]
+        starts = {"x0", "x1", "a", "b", "bracket"} if code.co_name in ROOTS else STARTS
+        held = [(name, x) for name in names if name not in starts for x in held_in(values[name])]
         if not held or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:
@@ -246,6 +249,7 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
     with contextlib.suppress(ImportError):
         has = hasattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         advice = f"use {PACKAGE}.{module}.{name}" if has else f"{advice}, or with those of {PACKAGE}.{module}"
+        advice = importlib.import_module(f"{PACKAGE}.scipy.proofs").remedy(f"{module}.{name}") or advice
     return (
         f"{module}.{name} was given a node with a history ({argument}), and returned {result}, at "
         f"{where(place)}: {advice}; or give it x.value, if no gradient is wanted"

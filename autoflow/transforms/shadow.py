@@ -37,7 +37,7 @@ from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import ARGUMENT, NodeRole, Variable, current_record, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, value_of
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
@@ -52,8 +52,9 @@ HELD = 200  # objects whose attributes are looked through for functions
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
 
 
-class Proofs(dict[Any, "set[int | None]"]):
-    """What is proved of a function: kind of arguments -> numbers of operations; None among them: look again."""
+class Proofs(dict[Any, Any]):
+    """What is proved of a function: the arguments by which it is differentiated -> Proofs: kind of arguments -> numbers
+    of operations; None among them: look again."""
 
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
 
@@ -81,14 +82,16 @@ PAST_US = (
 )
 
 
-def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], memory: Any) -> tuple[Any, Any]:
+def proved_run(run: Run, f: Any, args: Any, options: Any, places: Any, memory: Any, unused: Any) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
-    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies.
+    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies. A
+    plain one among several results must not be such a number either, nor the only one if all may be plain (``unused``);
+    None: the results are (number, anything).
 
-    That is looked at once for each function and kind of arguments, and again when the number of operations is new;
-    under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other threads
-    of the user's there is no proof of a function that changes what it reaches, as what they change would be put back;
-    the next call is looked at.
+    That is looked at once for each function, places and kind of arguments, and again when the number of operations is
+    new; under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other
+    threads of the user's there is no proof of a function that changes what it reaches, as what they change would be put
+    back; the next call is looked at.
 
     Returns also the numbers of operations with which it was proved before, if this call was not looked at for that.
     """
@@ -98,16 +101,21 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any],
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
-            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[0]))
+            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[:1], unused))
         return result, None
     given = (args, options) if options else args
-    proofs, kind = (Proofs(), None) if always else (proofs_of(f, memory), pytree.kind_of(given, kind_of_object))
+    proofs, kind = Proofs(), None
+    if not always:
+        proofs = proofs_of(f, memory).setdefault((unused, *places), proofs)
+        kind = pytree.kind_of(given, kind_of_object)
+        if memory:
+            memory[3] = proofs
     counts = proofs.get(kind, {None})
     if None not in counts:
         return run(), counts
     if len(proofs) > MOST:
         proofs.clear()
-    result, looked = proof_of(run, f, others_than(places, args, options))
+    result, looked = proof_of(run, f, others_than(places, args, options), unused=unused)
     if looked:
         proofs[kind] = {*counts, result[-1]} - {None}
     return result, None
@@ -121,7 +129,7 @@ def others_than(places: Sequence[Any], args: Any, options: Any) -> list[Any]:
     ]
 
 
-def proved_afterwards(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any]) -> bool:
+def proved_afterwards(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], unused: bool | None) -> bool:
     """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns whether
     it could: not while there are other threads, nor where an iterator may move on."""
     roots = (f, others_than(places, args, options))
@@ -130,7 +138,7 @@ def proved_afterwards(run: Run, f: Any, args: Any, options: Any, places: Sequenc
         return False
     try:
         with silence(), warnings.catch_warnings(record=True), left.locked():
-            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots)
+            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots, unused)
             return not proof.obstacle() and proof.look()
     except LostGradientError:
         raise
@@ -155,10 +163,7 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
         holder, beside = f.__self__, f.__func__
     key = id(holder), id(beside)
     known = PROVED.get(key)
-    if (
-        known is not None and known[0]() is holder and known[2] == marks
-        and (not known[3] or all([read(place) is x for read, place, x in known[3]]))
-    ):  # fmt: skip
+    if known and known[0]() is holder and known[2] == marks and all([read(place) is x for read, place, x in known[3]]):
         kinds = [*map(type, held)]
         if memory is not None and beside is not None and (marks == kinds or holder is f):
             memory[:] = f.__code__, [*zip(cells, kinds, strict=True)], *known[3:], *[None] * 4
@@ -372,10 +377,11 @@ def checked_run(run: Run, *roots: Any) -> Any:
     return proof_of(run, *roots)[0]
 
 
-def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
-    """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile."""
+def proof_of(run: Run, *roots: Any, unused: bool | None = None) -> tuple[Any, bool]:
+    """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile.
+    ``unused`` not None: plain numbers in the first of its results must be the same, too."""
     roots = roots or (run,)
-    proof = Proof(run, roots)
+    proof = Proof(run, roots, unused)
     if why := proof.obstacle():
         unproved(roots, why)
         return proof.result, True
@@ -397,8 +403,8 @@ def proof_of(run: Run, *roots: Any) -> tuple[Any, bool]:
 class Proof:
     """The first run, in which nothing differs from a plain call, and the runs that are compared with it."""
 
-    def __init__(self, run: Run, roots: tuple[Any, ...]) -> None:
-        self.run, self.before, self.context = run, Snapshot(*roots), copy_context()
+    def __init__(self, run: Run, roots: tuple[Any, ...], unused: bool | None) -> None:
+        self.run, self.before, self.context, self.unused = run, Snapshot(*roots), copy_context(), unused
         began, busy = time.perf_counter(), busy_time()
         self.result, self.inner = gathered(run)
         self.seconds, self.busy = time.perf_counter() - began, busy_time() - busy
@@ -427,7 +433,7 @@ class Proof:
             result, found = self.context.copy().run(run_again, gathered, self.run)
         if others and any([r.number > start for r in records_of(others) & records_of(result)]):
             raise RuntimeError("another thread computes with these nodes")
-        numbers = numbers_with_gradient(result)
+        numbers = numbers_with_gradient(result, self.unused)
         for key, values in self.inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
         return numbers
@@ -441,7 +447,10 @@ class Proof:
 
     def look(self) -> bool:
         """Is it certain that no number was read past us? LostGradientError if one was."""
-        expected = [*numbers_with_gradient(self.result), *[x for values in self.inner.values() for x in values]]
+        expected = [
+            *numbers_with_gradient(self.result, self.unused),
+            *[x for values in self.inner.values() for x in values],
+        ]
         alike = functools.partial(same, rounding=not self.is_on_host)
         if (found := self.numbers(OTHER)) is not None and alike(expected, found):
             return True
@@ -477,18 +486,17 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
     words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
     proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options), kind_of_object))
     if kind not in proofs:
-        first = [[x if isinstance(x, NodeRole) else Variable(x) for x in found]]  # all as nodes: they are looked at
+        first = [(found,)]
 
         def run() -> Any:
             if first:
                 return first.pop()
             g, given, named = shadowed((f, list(args), options), {})
             result = g(*given, **named)
-            numbers = leaves(given[0] if given and result is None else result)
-            return [x if isinstance(x, NodeRole) else Variable(x) for x in numbers]
+            return ([*leaves(given[0] if given and result is None else result)],)
 
         try:
-            checked_run(run, f, args, options)
+            proof_of(run, f, args, options, unused=True)
         except LostGradientError:
             return False
         proofs[kind] = set()
@@ -582,10 +590,14 @@ def operands_read(record: Any) -> list[Any]:
     return [mark(on_host(v)) for v in record.saved[:-1]]
 
 
-def numbers_with_gradient(z: Any) -> list[Any]:
-    """The numbers of the results that have a gradient, except those that a transform has given to the function."""
+def numbers_with_gradient(z: Any, unused: bool | None = None) -> list[Any]:
+    """The numbers of the results that have a gradient, except those that a transform has given to the function; and of
+    those in ``z[0]`` that have none, if one has (``unused``: in any case; None: in none)."""
     found = [(x, gradient_target(x)) for x in pytree.tree_leaves(z)]
-    return [np.array(on_host(value_of(x))) for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
+    live = [x for x, r in found if getattr(r, "_live", r) not in (None, ARGUMENT)]
+    if unused or (live and unused is not None):
+        live += [x for x in pytree.tree_leaves(z[0]) if gradient_target(x) is None and pytree.is_number(x)]
+    return [np.array(on_host(value_of(x))) for x in live]
 
 
 def records_of(z: Any) -> set[Any]:
@@ -606,7 +618,7 @@ def leaves(x: Any, depth: int = 4) -> Iterator[Any]:
             yield x
         elif depth and np.asarray(x).dtype.hasobject:  # the rows of a lil_matrix
             yield from leaves(np.asarray(x).tolist(), depth - 1)
-    elif depth and not (hasattr(x, "pvalue") and hasattr(x, "statistic")):
+    elif depth and not (isinstance(x, types.ModuleType) or (hasattr(x, "pvalue") and hasattr(x, "statistic"))):
         x = x if isinstance(x, (tuple, list, dict)) else getattr(x, "__dict__", ())
         for v in x.values() if isinstance(x, dict) else x:
             yield from leaves(v, depth - 1)

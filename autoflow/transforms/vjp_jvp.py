@@ -48,7 +48,7 @@ def vjp(
     >>> pullback(1.0)
     (array(5.), array(3.))
     """
-    trace = Trace(f, tuple(range(len(primals))), primals, {})
+    trace = Trace(f, tuple(range(len(primals))), primals, {}, unused=allow_unused)
     roots = number_leaves(trace.z)
     trace.checked_reach(roots, allow_unused)
 
@@ -75,7 +75,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     (15.0, 5.0)
     """
     args, directions = in_tuples(primals, tangents)
-    trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions))
+    trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions), unused=allow_unused)
     shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
     push = ForwardPass(trace, number_leaves(trace.z))
     found = push(shown)
@@ -99,7 +99,7 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     >>> float(value), float(pushforward(1.0, 0.0)), float(pushforward(0.0, 1.0))
     (15.0, 5.0, 3.0)
     """
-    trace = Trace(f, tuple(range(len(primals))), primals, {})
+    trace = Trace(f, tuple(range(len(primals))), primals, {}, unused=allow_unused)
     push = ForwardPass(trace, number_leaves(trace.z))
     trace.checked_reach(push.roots, allow_unused)
 

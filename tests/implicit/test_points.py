@@ -11,7 +11,7 @@ import autoflow as af
 from autoflow import backends
 from autoflow.batching import looping
 from autoflow.errors import BatchError, CompileError, ConvergenceError, InputError, LoopWarning, LostGradientError
-from autoflow.implicit import argmin, fixed_point, root
+from autoflow.implicit import argmin, fixed_point, linear_solve, root
 
 RNG = np.random.default_rng(3)
 
@@ -490,6 +490,39 @@ def test_functions_that_leave_the_graph():
     """Their derivative by x would be zero."""
     with pytest.raises(LostGradientError, match=r"depends on none of the arguments"):
         root(lambda x, t: np.array(x.tolist()) ** 3 - t, np.ones(2), 8.0)
+
+
+NUMBERS_OF_THETA = {
+    "all": np.asarray,
+    "part": lambda t: np.asarray(t) + t,
+    "element": lambda t: t + np.full(3, t[0]),
+}
+POINTS = {
+    "linear_solve": lambda take, t: linear_solve(lambda x, t: (2.0 + take(t)) * x, np.ones(3), t),
+    "root": lambda take, t: root(lambda x, t: x**3 + x - take(t), np.zeros(3), t),
+    "fixed_point": lambda take, t: fixed_point(lambda x, t: 0.5 * np.cos(x) + 0.1 * take(t), np.zeros(3), t),
+    "argmin": lambda take, t: argmin(lambda x, t: np.sum((x - take(t)) ** 2), np.zeros(3), t),
+}
+
+
+@pytest.mark.parametrize("way", ["backward", "grad", "jvp"])
+@pytest.mark.parametrize("take", NUMBERS_OF_THETA)
+@pytest.mark.parametrize("point", POINTS)
+def test_numbers_of_theta_that_are_read_past_us(point, take, way):
+    """The derivative by θ would be too small, or zero."""
+
+    def loss(t):
+        return np.sum(POINTS[point](NUMBERS_OF_THETA[take], t)) + np.sum(t)
+
+    t = np.array([0.6, 1.5, 0.4])
+    af.grad(lambda t: np.sum(POINTS[point](lambda t: t, t)))(t)  # what is proved of another equation does not count
+    call = {
+        "backward": lambda: loss(af.Variable(t)).backward(),
+        "grad": lambda: af.grad(loss)(t),
+        "jvp": lambda: af.jvp(loss, (t,), (t,)),
+    }[way]
+    with pytest.raises(LostGradientError):
+        call()
 
 
 def test_arrays_of_a_batch_and_of_a_program_that_are_no_arguments():

@@ -292,6 +292,47 @@ def test_fits_to_data_are_named_and_starting_points_let_through(name):
     assert optimize.least_squares(lambda z: z - 3.0, start).x == pytest.approx([3.0])
 
 
+def find_root(name, f, a, **more):
+    """Of one number, by a function of scipy.optimize."""
+    from scipy import optimize
+
+    where = {"fsolve": (a,), "root": (a,), "root_scalar": (), "newton": (a,)}.get(name, (0.0 * a, 2.0 * a))
+    more |= {"bracket": (0.0 * a, 2.0 * a)} if name == "root_scalar" else {}
+    return getattr(optimize, name)(f, *where, **more)
+
+
+@NEW
+@pytest.mark.parametrize("name", ["bisect", "brenth", "brentq", "fsolve", "newton", "ridder", "root", "root_scalar"])
+def test_roots_of_a_function_that_has_a_node(name):
+    """Where the search begins, and numbers that the function takes on purpose, are let through."""
+    y, start = af.Variable(0.8) * 1.0, af.Variable(1.0) * 1.0
+
+    def f(t, y=0.8):
+        return t**3 - y
+
+    for call in (lambda: find_root(name, lambda t: f(t, y), 1.0), lambda: find_root(name, f, 1.0, args=(y,))):
+        if name == "newton":  # it is written in Python, with operators
+            assert call().requires_grad
+            continue
+        with pytest.raises(LostGradientError, match=rf"scipy\.optimize\.{name} .* af\.implicit\.root"):
+            call()
+    find_root(name, lambda t: t**3 - 0.8, start)
+    find_root(name, lambda t: t**3 - float(y), 1.0)
+    find_root(name, lambda t: t**3 - y.value, 1.0)
+    with af.no_grad():
+        find_root(name, lambda t: f(t, y), 1.0)
+
+
+@NEW
+def test_results_that_hold_a_module_or_a_masked_array():
+    from scipy.sparse.linalg import aslinearoperator
+
+    x = af.Variable(V)
+    np.sum(aslinearoperator(np.outer(x, x)) @ V).backward()
+    np.testing.assert_allclose(x.grad, differences(lambda v: np.outer(v, v) @ V, 1e-6), rtol=1e-6)
+    assert not list(shadow.leaves(np.ma))
+
+
 @NEW
 @pytest.mark.parametrize("name", ["lambda", "method", "partial", "global"])
 def test_nodes_in_a_function_that_is_an_argument(name):

@@ -14,6 +14,7 @@ import functools
 import io
 import itertools
 import logging
+import math
 import operator
 import os
 import queue
@@ -34,6 +35,7 @@ from processes import alone
 
 import autoflow as af
 from autoflow.backprop.snapshots import Snapshot
+from autoflow.base import pytree
 from autoflow.base.modes import DEFAULT, Modes
 from autoflow.errors import LostGradientError, UnprovedWarning
 from autoflow.transforms import shadow
@@ -368,12 +370,13 @@ def in_three_calls(name: str, kind: str, prove: str, longer: int = 0) -> list[An
 
     def loss(v: Any) -> Any:
         x = f(v)
-        for _ in range(1 + n * longer):
+        for _ in range(1 + more):
             x = np.sin(x)
         return np.sum(x * v)
 
     with np.errstate(over="warn"), af.options(prove=prove):
         for n in range(3):
+            more = n * longer
             result = TRANSFORMS[name](loss)
             found.append((repr(result), repr(state()), af.Variable(1.0).name))
     return found
@@ -1270,3 +1273,83 @@ def test_what_is_looked_at_of_many_functions_is_the_same_in_each_run() -> None:
         print([*Globals(globals(), frozenset(f.__code__.co_names)).values()])
     """
     assert len({alone(code, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "12"}) == 1
+
+
+def reads_second(x: Any, y: Any) -> Any:
+    """The numbers of y leave."""
+    return np.sum(x * np.asarray(y)) + np.sum(y)
+
+
+BY_PLACE = {
+    "grad": lambda f, k, x: af.grad(f, k)(x, x),
+    "value_and_grad": lambda f, k, x: af.value_and_grad(f, k)(x, x),
+    "grad_and_aux": lambda f, k, x: af.grad_and_aux(lambda a, b: (f(a, b), 0), k)(x, x),
+    "jacobian": lambda f, k, x: af.jacobian(f, k)(x, x),
+    "hessian": lambda f, k, x: af.hessian(f, k)(x, x),
+    "by name": lambda f, k, x: af.grad(f, "xy"[k])(x=x, y=x),
+    "vjp": lambda f, k, x: af.vjp((lambda v: f(v, x)) if k == 0 else (lambda v: f(x, v)), x),
+}
+
+
+@pytest.mark.parametrize("first", BY_PLACE)
+@pytest.mark.parametrize("second", BY_PLACE)
+def test_a_proof_by_one_argument_is_none_by_another(first: str, second: str) -> None:
+    """By x nothing is lost; by y there is, for the same function and the same arrays."""
+
+    def f(x: Any, y: Any) -> Any:
+        return reads_second(x, y)
+
+    BY_PLACE[first](f, 0, V)
+    with pytest.raises(LostGradientError):
+        BY_PLACE[second](f, 1, V)
+    BY_PLACE[second](f, 0, V)
+
+
+OF_SEVERAL = {
+    "jacobian": lambda f: af.jacobian(f)(V),
+    "jacobian, forward": lambda f: af.jacobian(f, mode="forward")(V),
+    "vjp": lambda f: af.vjp(f, V)[0],
+    "jvp": lambda f: af.jvp(f, (V,), (V,)),
+    "linearize": lambda f: af.linearize(f, V)[0],
+    "grad, unused": lambda f: af.grad(lambda v: pytree.tree_leaves(f(v))[-1].sum(), allow_unused=True)(V),
+}
+TOGETHER = {
+    "tuple": lambda a, b: (a, b),
+    "list": lambda a, b: [a, b],
+    "dict": lambda a, b: {"a": a, "b": b},
+    "nested": lambda a, b: (a, {"b": [b]}),
+}
+PLAIN_RESULTS = {
+    "asarray": lambda v: np.asarray(v) ** 2,
+    "full": lambda v: np.full(2, v[0]),
+    "math": lambda v: np.float64(math.sin(v[0])),
+    "after an operation": lambda v: np.array(v * v),
+    "written": lambda v: np.frombuffer(memoryview(v * 2)),
+}
+HEALTHY_RESULTS = {
+    "constant": lambda v: np.ones(2),
+    "value": lambda v: v.value * 2,
+    "detach": lambda v: v.detach() ** 2,
+    "float": lambda v: np.float64(float(v[0])),
+    "shape": lambda v: np.array(v.shape, float),
+    "drawn": lambda v: np.random.default_rng(1).normal(size=2),
+}
+
+
+@pytest.mark.parametrize("together", TOGETHER)
+@pytest.mark.parametrize("transform", OF_SEVERAL)
+def test_each_of_several_results_keeps_its_history(transform: str, together: str) -> None:
+    """A plain array beside a node had the derivative 0, whatever it had been computed from."""
+    for make in PLAIN_RESULTS.values():
+        with pytest.raises(LostGradientError):
+            OF_SEVERAL[transform](lambda v, make=make: TOGETHER[together](v * 2, make(v)))
+    for make in HEALTHY_RESULTS.values():
+        OF_SEVERAL[transform](lambda v, make=make: TOGETHER[together](v * 2, make(v)))
+
+
+def test_aux_may_be_numbers() -> None:
+    gradient, seen = af.grad_and_aux(lambda v: (np.sum(v * v), {"seen": np.asarray(v), "n": 3}))(V)
+    np.testing.assert_allclose(gradient, 2 * V)
+    np.testing.assert_allclose(seen["seen"], V)
+    with pytest.raises(LostGradientError):  # the same function, all of it differentiated
+        af.jacobian(lambda v: (np.sum(v * v), {"seen": np.asarray(v), "n": 3.0}))(V)
