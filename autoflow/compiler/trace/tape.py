@@ -290,14 +290,13 @@ class Tape:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
             return self.call(function, (x, *args), options, fixed=True)
-        if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            others = {v.upper() for v in (*args, options.get("order")) if isinstance(v, str)} - {"C"}
-            if others & {"A", "K"}:  # which element is where depends on the memory
-                return self.call(function, (x, *args), options)
-            if function in SAME_ORDER and not others:
-                return self.new_traced(program.reshape(value, sample.shape), x, take)
-            if function in PERMUTING and "order" not in options:
-                axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
-                return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
+        orders = {v.upper() for v in (*args, *options.values()) if isinstance(v, str)} - {"C"}
+        if orders & {"A", "K"}:  # which element is where depends on the memory
+            return self.call(function, (x, *args), options)
+        if function in SAME_ORDER and not orders:
+            return self.new_traced(program.reshape(value, sample.shape), x, take)
+        if function in PERMUTING:
+            axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
+            return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
         call = write_down(lambda a: function(a, *args, **options), function, (Nth(0), *args), options)
         return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x, take)

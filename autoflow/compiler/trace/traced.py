@@ -202,6 +202,7 @@ class Traced(DuckArray):
         if (compute := getattr(function, "compute", function)) is not function:  # NumPy's functions in it ask us
             return compute(*args, **options)
         tape = self.tape
+        args = args or tuple([options.pop(name) for name in positional(function)[:1] if name in options])
         x: Any = args[0] if args else None
         if function in MEMORY:
             if not is_ours(f"np.{function.__name__}", 3):
