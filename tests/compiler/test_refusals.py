@@ -202,6 +202,7 @@ ACCEPTED = {
     "a sum over no axes": (lambda x: np.sum(x, axis=()), np.ones((2, 3))),
     "a number that is broadcast": (lambda x: np.broadcast_to(x.sum(), (2, 2)) * 1.0, X),
     "a number that stays one": (lambda x: np.broadcast_to(x.sum(), ()), X),
+    "a number that becomes an array": (lambda x: x * isinstance(np.broadcast_to(x.sum(), ()), np.ndarray), X),
     "a number in an array": (lambda x: np.reshape(x.sum(), (1, 1)), X),
     "a number in a shape that is an argument": (lambda x, s: np.reshape(x.sum(), s) * 2.0, X, np.array([1, 1])),
     "a number in an array that is written into": (lambda x: filled(np.reshape(x.sum(), (1,))), X),
@@ -235,7 +236,7 @@ ACCEPTED = {
     "a write at places that repeat": (lambda x: copied(x, lambda z: np.add.at(z, [0, 0], x)), X),
     "all of them by their places": (lambda x: np.sum(x, 0, None, None, True), np.ones((2, 3))),
     "a sum with the rows of an array": (lambda x: af.vmap(lambda w: np.add(x, w))(W), X),
-    "a write on a new axis": (lambda x: copied(x, lambda z: z[None].fill(3.0)), X),
+    "writes through views": (lambda x: copied(x, in_views), X),
     "a write into places": (lambda x: np.add(i := np.nonzero(x)[0], 1, out=i) * 1, np.ones((2, 2))),
     "a power of integers": (lambda x: x**2.0, np.array([1, 3])),
     "a write by names": (lambda x: copied(x, lambda z: np.copyto(dst=z, src=x + np.ndim(a=x))), X),
@@ -246,6 +247,7 @@ ACCEPTED = {
     "the slope of a maximum": (af.grad(np.max), X),
     "slopes of maxima": (af.vmap(af.grad(np.max), loop="allow"), np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.0]])),
     "beside a node on NumPy's array": (lambda x: af.grad(lambda w: np.sum(np.concatenate([x, w]) ** 2))(W), X),
+    "such a node after an array": (lambda x: af.grad(lambda w: np.sum(np.multiply(x[0], w) ** 2))(W), X),
     "a number times such a node": (lambda x: af.grad(lambda w: np.sum(np.real(x[0] * w)))(W), X + 1j),
     "beside the rows of an array": (lambda x: af.vmap(lambda w: np.concatenate([x, w]))(W[:, None]), X),
     "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
@@ -261,6 +263,12 @@ def copied(x, write):
     before = z.copy()
     write(z)
     return np.stack([before, z])
+
+
+def in_views(z):
+    z[None].fill(3.0)
+    z[..., 1:].fill(4.0)
+    z[np.int64(0), None].fill(5.0)
 
 
 def in_columns(x, new):

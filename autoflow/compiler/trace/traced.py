@@ -228,13 +228,12 @@ class Traced(DuckArray):
         if function in LIKES:
             return self._filled(function, args, options)
         if isinstance(x, Traced):
-            how = None
-            if (function in REDUCTIONS or function is np.mean) and len(args) < 4:
+            if function in REDUCTIONS or function is np.mean:
                 how = plain_axes(dict(zip(("axis", "dtype"), args[1:], strict=False)) | options, x.dtype)
-            if how is not None and function in REDUCTIONS:
-                return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
-            if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                return mean(x, *how)
+                if how is not None and function in REDUCTIONS:
+                    return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
+                if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
+                    return mean(x, *how)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
             if function in SLICING:
