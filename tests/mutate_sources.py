@@ -55,7 +55,8 @@ OF_VMAP = ["batching", "transforms/test_mapped_passes.py", "transforms/test_batc
 OF_COMPILE = [
     f"compiler/test_{name}.py" for name in (
         "arguments", "compile", "copies", "doubts", "fallback", "identity", "later_changes", "layouts", "memory",
-        "numbers", "outside", "rare_calls", "reads", "reports", "results", "shapes_from_values", "special_values",
+        "numbers", "outside", "rare_calls", "reads", "refusals", "reports", "results", "shapes_from_values",
+        "special_values",
     )
 ]  # fmt: skip
 OF_ARRAYS = ["backends", "test_interop.py", "nodes/test_foreign.py"]

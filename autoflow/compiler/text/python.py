@@ -25,7 +25,7 @@ from ...table.outside import public_name
 from ..matching import REDUCE, Value
 from ..program import Program
 from ..trace.memory import cast, check_answer, flatten, set_items, update_at, write_into_copy
-from ..trace.traced import power_of_arrays, square_of_number
+from ..trace.traced import power_of_arrays
 from .writer import REDUCING, RefusedError, Writer, call_of
 
 SIGNS = {f: sign for f, sign in OPERATORS.items() if sign in {*"+-*/<>", "<=", ">="}} | {np.matmul: "@"}
@@ -136,8 +136,6 @@ class Python(Writer):
         if function in (power_of_arrays, operator.pow):
             base = words[0] if v.args[0].shape or function is operator.pow else f"np.asarray({words[0]})"
             return f"({base}) ** ({words[1]})"
-        if function is square_of_number:
-            return f"np.square({words[0]})"
         words[1:] += [f"{k}={self.literal(x)!r}" for k, x in options.items()]
         if function in (cast, flatten):
             method = "astype" if function is cast else "flatten"

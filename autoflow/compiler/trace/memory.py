@@ -104,8 +104,8 @@ def look_again(x: Any) -> None:
         chain.append(x)
     for x in reversed(chain):
         x.time = x.tape.writes
-        if x.source is not None and x.seen is not x.source.now:
-            x.seen, x.now = x.source.now, x.viewed(x.source).now
+        if x.source is not None:
+            x.now = x.viewed(x.source).now
             x.held = x.now.sample
 
 

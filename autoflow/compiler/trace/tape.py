@@ -173,7 +173,7 @@ class Tape:
             )
         self.alive.append(ref(x))
         if view_of is not None:
-            x.seen, x.viewed = view_of.expr, take
+            x.viewed = take
             x.under = view_of.under = True
         return x
 
@@ -209,19 +209,18 @@ class Tape:
 
     def call(
         self, function: Callable[..., Any], args: Any, options: Any = None, *, shares: bool = False,
-        fixed: bool | None = None, raises: bool = False, like: Any = None,
+        fixed: bool | None = None, raises: bool = False,
     ) -> Any:  # fmt: skip
         """Write down ``function(*args, **options)``, any function.
 
         shares : it may return a view of an argument.
-        fixed : do shape and dtype follow from those of the arrays? Known from ``like``, or the function itself.
-        raises : may it raise an error for some values? The same.
-        like : a function of NumPy that does the same.
+        fixed : do shape and dtype follow from those of the arrays? If it is not given, the function tells.
+        raises : may it raise an error for some values? So may functions of NumPy that are known for it.
         """
         found: list[Any] = []
         args, options = strip(tuple(args), found), strip(options or {}, found)
         if fixed is None:
-            fixed = has_fixed_shape(like or function, args, options)
+            fixed = has_fixed_shape(function, args, options)
         values = [self.value(x) for x in found]
         if not options and all([type(a) is Nth for a in args]):
             value = self.program.call(function, values, (), function)
@@ -231,11 +230,11 @@ class Tape:
                 return function(*fill_slots(args, arrays), **fill_slots(options, arrays))
 
             value = self.program.call(write_down(run, function, args, options), values, None)
-        if not fixed or raises or (like or function) in RAISING:
+        if not fixed or raises or function in RAISING:
             self.keep(value)
         same = next((x for x in found if isinstance(x, Traced) and x.expr.sample is value.sample), None)
-        if same is not None and isinstance(value.sample, np.ndarray):
-            return same  # as ``x.conj()`` of real numbers
+        if same is not None and fixed and isinstance(value.sample, np.ndarray):
+            return same  # as ``np.atleast_1d(x)``, in each run; not what may be x for some values
         result = self.wrap_result(value)
         value.shares = value.shares or shares
         if value.shares:  # a view after all: no array may be written into from here on
@@ -248,12 +247,11 @@ class Tape:
     def view_of_number(self, function: Callable[..., Any], x: Traced, args: Any, options: Any) -> Any:
         """The same of one of NumPy's numbers, which nothing can be written into: it is the number, or a new array."""
         sample = function(x.expr.sample, *args, **options)
-        if isinstance(sample, np.generic) and function in SAME_ORDER | PERMUTING:
-            return self.new_traced(x.expr)
+        if isinstance(sample, np.generic):
+            same = function in SAME_ORDER | PERMUTING
+            return self.new_traced(x.expr) if same else self.call(function, (x, *args), options)
         if function is np.broadcast_to and sample.shape:
             return self.new_traced(self.program.broadcast(x.expr, sample.shape))
-        if not isinstance(sample, np.ndarray) or sample.dtype != x.dtype or sample.size != 1:
-            return self.call(function, (x, *args), options)
         return self.new_traced(self.program.reshape(self.program.as_array(x.expr), sample.shape))
 
     def keep(self, value: Value) -> None:
@@ -276,28 +274,29 @@ class Tape:
         value, program = x.expr, self.program
         found: list[Any] = []
         strip((args, options), found)
-        if x.is_number and not found:
+        if found:
+            return self.call(function, (x, *args), options)
+        if x.is_number:
             return self.view_of_number(function, x, args, options)
 
         def take(a: Array) -> Any:
             return function(a, *args, **options)
 
         whole = np.asarray(value.sample)
-        sample: Any = function(whole, *args, **options) if not found else None
+        sample: Any = function(whole, *args, **options)
         if sample is whole:
             return x
-        if function is np.broadcast_to and not found:
+        if function is np.broadcast_to:
             return self.new_traced(program.broadcast(value, sample.shape), x, take)
         if type(sample) is not np.ndarray or not np.may_share_memory(sample, np.asarray(value.sample)):
-            return self.call(function, (x, *args), options, fixed=None if found else True)
-        if sample.dtype == value.dtype and not {*options} - {"shape", "axes", "axis", "order"}:
-            others = {v.upper() for v in (*args, options.get("order")) if isinstance(v, str)} - {"C"}
-            if others & {"A", "K"}:  # which element is where depends on the memory
-                return self.call(function, (x, *args), options, shares=True)
-            if function in SAME_ORDER and not others:
-                return self.new_traced(program.reshape(value, sample.shape), x, take)
-            if function in PERMUTING and "order" not in options:
-                axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
-                return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
+            return self.call(function, (x, *args), options, fixed=True)
+        orders = {v.upper() for v in (*args, *options.values()) if isinstance(v, str)} - {"C"}
+        if orders & {"A", "K"}:  # which element is where depends on the memory
+            return self.call(function, (x, *args), options)
+        if function in SAME_ORDER and not orders:
+            return self.new_traced(program.reshape(value, sample.shape), x, take)
+        if function in PERMUTING:
+            axes = function(np.empty(range(2, 2 + len(value.shape)), np.int8), *args, **options).shape
+            return self.new_traced(program.transpose(value, tuple([n - 2 for n in axes])), x, take)
         call = write_down(lambda a: function(a, *args, **options), function, (Nth(0), *args), options)
         return self.new_traced(program.view(value, function.__name__, repr((args, options)), call), x, take)

@@ -44,11 +44,10 @@ SCALAR_POWERS = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal, 1: np.positive}
 def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[Any, bool] | None:
     """The axis of a reduction, and keepdims; None if more is given."""
     axis, keep = given.get("axis", usual), given.get("keepdims")
-    known = {name for name, v in given.items() if is_given(v) and v is not ...}
     is_plain = axis is None or all(
         [isinstance(a, (int, np.integer)) for a in (axis if isinstance(axis, tuple) and axis else (axis,))]
     )
-    if not is_plain or dtype == np.float16 or not known <= {"axis", "keepdims"}:
+    if not is_plain or dtype == np.float16 or {name for name, v in given.items() if is_given(v)} - {"axis", "keepdims"}:
         return None
     return axis, is_given(keep) and bool(keep)
 
@@ -56,12 +55,7 @@ def plain_axes(given: dict[str, Any], dtype: Any, usual: Any = None) -> tuple[An
 def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """np.mean of float64 or float32: the sum over the count, as in NumPy."""
     total = np.sum(x, axis=axis, keepdims=keepdims)
-    return np.divide(total, x.size // max(total.size, 1))
-
-
-def square_of_number(x: Any) -> Any:
-    """``np.square`` of a complex number of NumPy's, which has other last bits than that of an array without axes."""
-    return np.square(x[()])
+    return np.divide(total, x.size // total.size)
 
 
 def power_of_arrays(x: Any, y: Any) -> Any:
@@ -83,15 +77,13 @@ class Traced(DuckArray):
     """An array with known shape and dtype, but no numbers yet. See the top of this file."""
 
     __slots__ = (
-        "__weakref__", "borrowed", "held", "memory", "now", "seen", "shared", "source", "tape", "time", "under",
-        "viewed",
+        "__weakref__", "borrowed", "held", "memory", "now", "shared", "source", "tape", "time", "under", "viewed",
     )  # fmt: skip
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: dummy_of
     now: Value  # what it was when it was last asked
-    seen: Value  # of a view: the value of its source when it was taken
     time: int  # how many writes there had been in the recording by then
     shared: bool  # does a call look into this memory in a way that we do not know? Then it is not written into.
     source: Traced | None  # of a view: the array that it looks into
@@ -176,15 +168,15 @@ class Traced(DuckArray):
         another shape, NumPy says whether it repeats the result or refuses it."""
         is_one = isinstance(out[0], Traced) and not isinstance(result, tuple)
         if is_one and describe_value(result) != describe_value(out[0]):
-            result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True, like=function)
+            result = self.tape.call(memory.compute_into, (function, out[0], *args), options, fixed=True)
         return store_results(out, result, assign)
 
     def _ufunc(self, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
         tape = self.tape
         if method == "__call__" and not options and ufunc.nout == 1:
             values = tuple([tape.value(x) for x in inputs])
-            if ufunc is np.square and self.is_number and self.dtype.kind == "c":
-                return tape.call(square_of_number, inputs, fixed=True)
+            if ufunc is np.square and self.is_number and self.dtype.kind == "c":  # other last bits than of a 0-d array
+                return tape.call(ufunc, inputs, fixed=True)
             if ufunc.signature is None:
                 value = tape.program.ufunc(ufunc, values)
                 if ufunc is np.power and value.dtype.kind in "iu":  # of a negative exponent
@@ -192,10 +184,9 @@ class Traced(DuckArray):
                 return tape.new_traced(value)
             if ufunc is np.matmul and len(values[0].shape) == 2 == len(values[1].shape):
                 return tape.new_traced(tape.program.product(*values))
-        if method == "reduce" and isinstance(inputs[0], Traced):
-            given = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | options
-            if (how := plain_axes(given, self.dtype, 0)) is not None:
-                return tape.new_traced(tape.program.reduce(ufunc, inputs[0].expr, *how))
+        how = plain_axes(options, self.dtype, 0) if method == "reduce" else None  # NumPy names all but the array
+        if how is not None:
+            return tape.new_traced(tape.program.reduce(ufunc, tape.value(inputs[0]), *how))
         if method == "at":
             target = inputs[0]
             if not isinstance(target, Traced):
@@ -211,12 +202,13 @@ class Traced(DuckArray):
         if (compute := getattr(function, "compute", function)) is not function:  # NumPy's functions in it ask us
             return compute(*args, **options)
         tape = self.tape
-        x = args[0] if args else None
+        args = args or tuple([options.pop(name) for name in positional(function)[:1] if name in options])
+        x: Any = args[0] if args else None
         if function in MEMORY:
             if not is_ours(f"np.{function.__name__}", 3):
                 raise layout_refused(f"np.{function.__name__}")
             return function(*[memory.dummy_of(a) if isinstance(a, Traced) else a for a in args])
-        if function is np.min_scalar_type and isinstance(x, Traced) and not x.shape:
+        if function is np.min_scalar_type and not x.shape:
             raise refuse_number("np.min_scalar_type of a number")
         if function in FACTS:
             return function(*_samples(args), **options)
@@ -236,13 +228,12 @@ class Traced(DuckArray):
         if function in LIKES:
             return self._filled(function, args, options)
         if isinstance(x, Traced):
-            how = None
-            if (function in REDUCTIONS or function is np.mean) and len(args) < 4:
+            if function in REDUCTIONS or function is np.mean:
                 how = plain_axes(dict(zip(("axis", "dtype"), args[1:], strict=False)) | options, x.dtype)
-            if how is not None and function in REDUCTIONS:
-                return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
-            if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
-                return mean(x, *how)
+                if how is not None and function in REDUCTIONS:
+                    return tape.new_traced(tape.program.reduce(REDUCTIONS[function], x.expr, *how))
+                if how is not None and x.size and x.shape and x.dtype in (np.float64, np.float32):
+                    return mean(x, *how)
             if function in VIEWS:
                 return tape.view(function, x, args[1:], options)
             if function in SLICING:
@@ -347,8 +338,7 @@ class Traced(DuckArray):
         kind = args[0] if args else options.get("type")
         if isinstance(kind, type) and issubclass(kind, Traced):
             x = object.__new__(kind)
-            x.now = x.seen = self.expr
-            x.time = self.time
+            x.now, x.time = self.expr, self.time
             x.held, x.tape, x.under, x.source, x.viewed = self.held, self.tape, True, self, memory.itself
             return x
         if not args and not options:
@@ -362,9 +352,7 @@ def by_operator(name: str, function: Any, order: int = 1) -> None:
 
     def method(self: Traced, *others: Any) -> Any:
         operands = (self, *others)
-        are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
-            [getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]
-        )
+        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
         if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
             return self.tape.call(function, operands[::order], fixed=True)
         return of_arrays(self, *others)
