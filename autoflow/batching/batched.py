@@ -345,7 +345,7 @@ class Batched(DuckArray):
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """As in NumPy."""
-        if not copy and not self.is_number and self.dtype == dtype and order in "KA":
+        if not copy and self.dtype == dtype and order in "KA":
             return self
         return cast(self, dtype, order, casting)
 
@@ -515,15 +515,14 @@ def strides_of(x: Array) -> tuple[int, ...]:
 def is_outermost(x: Array) -> bool:
     """Is the batch the outermost axis in memory?"""
     strides = x.strides if type(x) is np.ndarray else strides_of(x)
-    return not strides or abs(strides[0]) == max(map(abs, strides)) or not x.size
+    return not strides or abs(strides[0]) == max(map(abs, strides))
 
 
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
     strides = strides_of(x)
-    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k])))
-    return x if type(x) is np.ndarray and x.transpose(order).flags.c_contiguous else in_order(x, order)
+    return in_order(x, (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k]))))
 
 
 def in_order(x: Array, order: Any) -> Array:

@@ -63,15 +63,13 @@ def along(
         defaults = {name: p.default for name, p in parameters.items() if name in AXES and p.default is not p.empty}
     else:
         defaults = {"axis": axis}
-    axes = [name for name in AXES if name in names]
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         given = {**defaults, **dict(zip(names, args, strict=False)), **options}
         x, where, masked = given.pop(names[0]), None, False
         if "where" in given:
             where, masked = open_layer(given.pop("where"), layer)
-        has_weights = "weights" in given and is_given(given["weights"])
-        if has_weights or len(args) > len(names) or any_batched(*given.values()):
+        if any_batched(*given.values()):
             return NotImplemented
         inner = in_front(x, layer)
         n = inner.ndim - 1
@@ -84,12 +82,12 @@ def along(
             if restored or (n and keep is True):
                 z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
         else:
-            for name in axes:
+            for name in AXES:
                 if name in given:
                     v = given[name]
                     given[name] = shift_axes(v, n) if v is not None else tuple(range(1, n + 1)) if n > 1 else 1
             z = function(inner, **given)
-        if "q" in given and np.ndim(given["q"]):
+        if "q" in given:
             z = np.moveaxis(z, np.ndim(given["q"]), 0)
         return wrap_batched(z, layer, view_of=x if view else None)
 
@@ -144,7 +142,7 @@ def among(function: Any, place: int) -> Form:
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         others = [v for k, v in enumerate(args) if k != place] + list(options.values())
-        if place >= len(args) or any([open_layer(v, layer)[1] for v in others]):
+        if any([open_layer(v, layer)[1] for v in others]):
             return NotImplemented
         inner = [open_layer(v, layer)[0] for v in args]
         given = {name: open_layer(v, layer)[0] for name, v in options.items()}
@@ -274,7 +272,7 @@ FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
 @batched(pad_row)
 def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     """Nothing in front of the batch, and nothing behind it."""
-    if any_batched(constant_values) or not isinstance(mode, str) or np.ndim(constant_values):
+    if any_batched(constant_values) or np.ndim(constant_values):
         return NotImplemented
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     return wrap_batched(pad_row(x.inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
