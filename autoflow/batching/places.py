@@ -128,7 +128,7 @@ def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
     """``x += y``, in the memory of the batch. What all examples share meets one example, and no axis of the batch."""
     y_inner, mapped = open_layer(y, layer)
     check_shared(x, mapped, layer)
-    if ndim_of(y) > x.ndim:
+    if ndim_of(y_inner) - mapped > x.inner.ndim - x.mapped:
         raise ValueError("non-broadcastable output operand")
     if mapped and y_inner.ndim < x.inner.ndim:
         y_inner = align(layer, [x, y])[0][1]

@@ -97,7 +97,7 @@ class BatchFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """For all examples in these arguments."""
         batch = Batch(self.f, args, options, self.how["in_axes"])
-        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options)
+        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], *options.values())
         layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:

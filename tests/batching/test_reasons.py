@@ -5,6 +5,7 @@ Each program is there for the one check that gives this reason: without it the f
 
 import re
 import warnings
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -116,6 +117,7 @@ REASONS = [
     ("x.view(dtype)", lambda x: x.view(np.int64), X),
     ("x.view(dtype)", lambda x: x.view(dtype=np.int64), X),
     ("ValueError in add", after(lambda z, x: z.__iadd__(np.ones((2, 3)))), X),
+    ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(0), np.ones((2, 0)))), X),
     ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(None), np.ones((2, 3)))), X),
     ("backward()", lambda x: x.backward(), X),
 ]  # fmt: skip
@@ -244,7 +246,7 @@ def test_comparisons_are_not_heard(capsys, monkeypatch):
 
 
 def test_arrays_that_are_returned_share_no_memory():
-    first, second, third = af.vmap(lambda x: [z := x * 2.0, z, z[1:]], loop="refuse")(X)
+    first, second, third = af.vmap(lambda x: [z := x * 2.0, z, z.reshape(3, 1)], loop="refuse")(X)
     for a, b in (first, second), (first, third), (second, third):
         assert not np.shares_memory(a, b)
 
@@ -320,6 +322,92 @@ def test_a_form_that_gives_a_view_where_numpy_copies_is_mended(monkeypatch):
         return z
 
     np.testing.assert_array_equal(af.vmap(f, loop="refuse")(np.sort(X)), np.sort(X))
+
+
+HELD: ContextVar = ContextVar("held")
+
+
+@pytest.mark.parametrize("write", [
+    lambda z, x: z.__setitem__(0, x[0]), lambda z, x: z.__setitem__(np.argsort(x)[:1], 7.0), lambda z, x: z.__iadd__(x),
+])  # fmt: skip
+def test_an_array_of_the_batch_that_nothing_names_is_shared_by_the_examples_inside(write):
+    """At the first call, which is compared with one example, the numbers of the examples are equal."""
+
+    def inner(x):
+        write(HELD.get(), x)
+        return x * 1.0
+
+    def f(y, batch, mapped):
+        HELD.set(y * 1.0)
+        mapped(inner)(batch)
+        return HELD.get()
+
+    at_once = af.vmap(lambda y, batch: f(y, batch, lambda g: af.vmap(g, loop="allow")), (0, None), loop="allow")
+    for batch in (np.ones((2, 3)), X):
+        wanted = [f(y, batch, lambda g: lambda rows: [g(x) for x in rows]) for y in batch]
+        np.testing.assert_array_equal(at_once(batch, batch), wanted)
+
+
+@pytest.mark.parametrize("short", ["all examples", "one example", "a call"])
+def test_no_loop_begins_where_memory_is_short(short, monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+
+    def refuse(*_):
+        raise MemoryError
+
+    def f(x):
+        if short == "a call":
+            return np.cumsum(x)
+        if (type(x) is np.ndarray) == (short == "one example") and not HELD.get(None):
+            HELD.set("once")
+            refuse()
+        return x * 2.0
+
+    if short == "a call":
+        monkeypatch.setitem(forms.FORMS, np.cumsum, refuse)
+    before = HELD.set(None)
+    try:
+        with pytest.raises(MemoryError):
+            af.vmap(f, loop="allow")(X)
+    finally:
+        HELD.reset(before)
+
+
+def test_a_number_that_all_share_hinders_no_comparison():
+    found = af.vmap(lambda x, n: x * (n if type(x).__name__ == "ndarray" else 3), (0, None), loop="allow")(X, 2)
+    np.testing.assert_array_equal(found, X * 2)
+
+
+def test_a_form_that_does_not_raise_is_not_used(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setitem(forms.FORMS, np.linalg.inv, lambda layer, a: a)
+    with pytest.raises(BatchError, match="LinAlgError in inv"):
+        af.vmap(lambda m: np.linalg.inv(m), loop="refuse")(np.ones((2, 2, 2)))
+
+
+@af.primitive
+def doubled(x):
+    z = af.zeros(3)
+    z[...] = 2.0 * x
+    return z
+
+
+doubled.defvjp(x=lambda g: 2.0 * g if g[0] > 0 else g + g)
+
+
+def test_what_a_primitive_makes_is_an_array_that_can_be_written_into():
+    def f(x):
+        y = z = doubled(x)
+        z += 1.0
+        return y
+
+    np.testing.assert_array_equal(af.vmap(f, loop="refuse")(X), loop(f, X))
+
+
+def test_a_derivative_that_looks_at_numbers_is_named(monkeypatch):
+    slope = af.grad(lambda x: np.sum(doubled(x) ** 2))
+    with pytest.warns(LoopWarning, match="the derivative of doubled"):
+        np.testing.assert_array_equal(af.vmap(slope)(X), loop(slope, X))
 
 
 def test_an_empty_batch_may_get_another_shape():

@@ -207,6 +207,12 @@ def test_errors_are_those_of_a_loop(f):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_gradient_of_outside_is_not_added_to_a_plain_array():
+    v = af.Variable(W[0])
+    with pytest.raises(BatchError, match="a node written into an array of plain numbers"):
+        af.vmap(written(lambda z, x, _: np.add.at(z, [0], v)), (0, None), loop="refuse")(X, W)
+
+
 def test_a_gradient_of_outside_is_not_lost_in_a_plain_array():
     def g(v, x):
         z = x * 1.0
