@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends.duck_arrays import flat, map_leaves, tuple_like
-from ..base.modes import switched
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import RAISING, of_kind
@@ -193,7 +192,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
         return plain[id(x)][0] if id(x) in plain else x
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), layer.alone(), switched(recording=False):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), layer.alone():
             warnings.simplefilter("ignore")
             one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
         return compare(function, result, one, layer, [(x, put_in(x)) for x in arrays], is_known)

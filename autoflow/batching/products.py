@@ -112,7 +112,7 @@ FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)
 def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     """Matrices, vectors, stacks of them. With a matrix that all examples share it is one product."""
     nx, ny = ndim_of(x), ndim_of(y)
-    if options or not nx or not ny:
+    if options:
         return NotImplemented
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     if nx == 2 == ny:

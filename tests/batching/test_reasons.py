@@ -103,6 +103,8 @@ REASONS = [
     ("np.put into an array", writing_into_zeros(lambda z, x: np.put(z, [0], x[0])), X),
     ("np.put into an array", lambda x: (np.put(x.sum(), [0], 1.0), x)[1], X),
     ("a write into an array that all examples share", writing_into_zeros(lambda z, x: np.add.at(z, [0], x[0])), X),
+    ("Error in matmul", lambda x: np.matmul(x, x[0]), X),
+    ("Error in matmul", lambda x: np.matmul(x[0], x), X),
     ("ValueError in tensordot", lambda x: np.tensordot(x, x.T, 2), M),
     ("ValueError in transpose", lambda x: np.transpose(x, (0,)), M),
     ("ZeroDivisionError for one example", lambda x: x * (1 // (type(x).__name__ != "ndarray")), X),
