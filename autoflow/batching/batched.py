@@ -315,10 +315,6 @@ class Batched(DuckArray):
         """Refuse a number that differs between examples."""
         self.batch_layer.doubt(f"{what}, which differs between examples,")
 
-    def again(self, inner: Array) -> Any:
-        """Another array of the same examples."""
-        return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
-
     def without_history(self) -> Any:
         """The same memory, without the history that nodes of outer layers give its numbers."""
         inner = without_history(value_of(self.inner))
@@ -362,7 +358,9 @@ class Batched(DuckArray):
         if self.yields_to(other):
             return NotImplemented
         if type(other) in (int, float):
-            return self.batch_layer.run("power", lambda layer: self.again(self.inner**other))
+            return self.batch_layer.run(
+                "power", lambda layer: Batched(self.inner**other, layer, self.mapped, number=self.is_number)
+            )
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..base.modes import modes
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
 from ..rules.calculus import interpolate
@@ -320,7 +319,7 @@ def filled_like(function: Any) -> Form:
             open_layer(a, layer)[0], *args, shape=(layer.size, *whole(a.shape if shape is None else shape)), **options
         )
         # As a Constant inside: what may be written into it are nodes of an outer layer.
-        return wrap_batched(constant_from(z) if type(z) is np.ndarray and modes().recording else z, layer)
+        return wrap_batched(constant_from(z) if type(z) is np.ndarray else z, layer)
 
     return form
 
@@ -354,6 +353,4 @@ def spaced_between(function: Any) -> Form:
     return form
 
 
-FORMS[spaced] = spaced_between(spaced)
-FORMS[np.geomspace] = spaced_between(lambda x, y, num, endpoint, dtype, axis: np.geomspace(
-    x, y, num, endpoint, dtype, axis))  # fmt: skip
+FORMS[spaced], FORMS[np.geomspace] = spaced_between(spaced), spaced_between(np.geomspace)
