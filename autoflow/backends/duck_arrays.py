@@ -295,7 +295,7 @@ for _name in dir(np.ndarray):
 def run_masked(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any, out: tuple[Any, ...], **options: Any) -> Any:
     """``ufunc(*inputs, where=where, out=out)``, on copies of ``out``, which keep their numbers where the mask is
     False."""
-    shape = np.broadcast_shapes(*[np.shape(x) for x in (*inputs, where, *out) if x is not None])
+    shape = np.broadcast_shapes(*[np.shape(x) for x in (*inputs, where, *out)])
     copies = [None if x is None else np.broadcast_to(x, shape).copy() for x in out]
     return ufunc(*inputs, where=where, out=tuple(copies), **options)
 

@@ -315,10 +315,6 @@ class Batched(DuckArray):
         """Refuse a number that differs between examples."""
         self.batch_layer.doubt(f"{what}, which differs between examples,")
 
-    def again(self, inner: Array) -> Any:
-        """Another array of the same examples."""
-        return Batched(inner, self.batch_layer, self.mapped, None, self.is_number)
-
     def without_history(self) -> Any:
         """The same memory, without the history that nodes of outer layers give its numbers."""
         inner = without_history(value_of(self.inner))
@@ -345,7 +341,7 @@ class Batched(DuckArray):
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """As in NumPy."""
-        if not copy and not self.is_number and self.dtype == dtype and order in "KA":
+        if not copy and self.dtype == dtype and order in "KA":
             return self
         return cast(self, dtype, order, casting)
 
@@ -362,7 +358,9 @@ class Batched(DuckArray):
         if self.yields_to(other):
             return NotImplemented
         if type(other) in (int, float):
-            return self.batch_layer.run("power", lambda layer: self.again(self.inner**other))
+            return self.batch_layer.run(
+                "power", lambda layer: Batched(self.inner**other, layer, self.mapped, number=self.is_number)
+            )
         return NP.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -515,15 +513,14 @@ def strides_of(x: Array) -> tuple[int, ...]:
 def is_outermost(x: Array) -> bool:
     """Is the batch the outermost axis in memory?"""
     strides = x.strides if type(x) is np.ndarray else strides_of(x)
-    return not strides or abs(strides[0]) == max(map(abs, strides)) or not x.size
+    return not strides or abs(strides[0]) == max(map(abs, strides))
 
 
 def one_behind_another(x: Array) -> Array:
     """A new batch, with the numbers of each example side by side and its axes in the order that they have in memory:
     whether a ``reshape`` of it is a view is then as of one example alone."""
     strides = strides_of(x)
-    order = (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k])))
-    return x if type(x) is np.ndarray and x.transpose(order).flags.c_contiguous else in_order(x, order)
+    return in_order(x, (0, *sorted(range(1, x.ndim), key=lambda k: -abs(strides[k]))))
 
 
 def in_order(x: Array, order: Any) -> Array:

@@ -126,13 +126,17 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 f"the function returns {dtype} of shape {shape} for example 0, and {another} of shape {other} for "
                 f"example {k}: they cannot be one array"
             )
-        z: Any = np.stack(found)
-        if not -z.ndim <= axis < z.ndim:
-            raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {z.ndim - 1}")
-        return np.moveaxis(z, 0, axis) if axis else z
+        return with_examples_at(axis, np.stack(found))
 
     leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
     return pytree.tree_unflatten(first, leaves)
+
+
+def with_examples_at(axis: int, z: Any) -> Any:
+    """The array with its first axis, which numbers the examples, at the place that ``out_axes`` gives."""
+    if not -z.ndim <= axis < z.ndim:
+        raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {z.ndim - 1}")
+    return np.moveaxis(z, 0, axis) if axis else z
 
 
 def is_same(a: Any, b: Any) -> bool:

@@ -50,7 +50,7 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
     if function in ASKS:
         return function(*map(sample, args), **{k: sample(v) for k, v in options.items()})
     args, options = name_out(function, args, options)
-    if "out" in options and (out := options.pop("out")) is not None:
+    if (out := options.pop("out", None)) is not None:
         if options.get("where", True) is not True and function in RULES and RULES[function].elementwise:
             layer.doubt("what out= keeps where where= does not hold")
         return stored(layer, out, function(*args, **options), options)
@@ -98,7 +98,7 @@ def as_written(function: Any, layer: Layer, args: Any, options: Any) -> Any:
 def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a ufunc, or one of its methods, and store the results in ``out=`` if given."""
     function = ufunc if method == "__call__" else getattr(ufunc, method)
-    if options and (out := options.pop("out", None)) is not None:
+    if (out := options.pop("out", None)) is not None:
         is_masked = method == "__call__" and options.get("where", True) is not True
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
         return stored(layer, out, result, options, is_cast=method == "__call__")
@@ -138,7 +138,7 @@ def stored(layer: Layer, out: Any, result: Any, options: dict[str, Any], is_cast
 def run_row(layer: Layer, rule: Rule, values: list[Any], compute: Any = None) -> Any:
     """A row on values, in its order."""
     function = rule.function
-    if rule.variadic or not hasattr(function, "compute") or rule.names != RULES[function].names:
+    if not hasattr(function, "compute") or rule.names != RULES[function].names:
         return (compute or rule.compute)(*values)  # NumPy's function, which asks us
     return run_function(layer, function, tuple(values), {})
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends.duck_arrays import flat, map_leaves, tuple_like
-from ..base.modes import switched
 from ..nodes.nodes import NodeRole, value_of
 from ..nodes.versions import caller
 from ..table.facts import RAISING, of_kind
@@ -67,7 +66,7 @@ def one_of(x: Any, layer: Layer, k: int) -> Any:
         inner, mapped = open_layer(v, layer)
         if not mapped:
             return inner
-        return inner[k] if v.shape or v.is_number else inner[k, ...]
+        return inner[k] if v.is_number else inner[k, ...]
 
     return map_leaves(x, take)
 
@@ -106,7 +105,8 @@ KNOWN: dict[Any, Any] = {}  # kind of call -> a Manner, or a list of them for se
 LOOP: Any = "for each example"
 OWN = of_kind("likes", "writes")  # what they make, or are given, is written into
 UNSET = (np.empty_like, np.empty)  # whose numbers are anything
-FLOATS = (float, complex, np.float64)  # their value decides nothing that is learnt
+FLOATS = (float, complex)  # their value decides nothing that is learnt
+DECIDING = (type, np.integer, np.bool_, np.str_)  # dtype=, axis=, keepdims=, mode=: here it does
 
 
 class Manner(NamedTuple):
@@ -137,7 +137,7 @@ def settled(layer: Layer, function: Any, form: Callable[..., Any], args: Any, op
             if how is None and layer.size and result is not None:
                 how = remember(kind, learn(layer, function, args, options, result))
             if how is not LOOP:
-                return result if how is None else brought(result, how)
+                return brought(result, how)
     return loop_over_batch(layer, function, args, options)
 
 
@@ -149,7 +149,7 @@ def are_shared(x: Any, layer: Layer) -> bool:
 
 def remember(kind: Any, how: Any) -> Any:
     """Remember ``how`` for calls of this kind, and return it."""
-    if kind is not None and how is not None:
+    if how is not None:
         if len(KNOWN) >= MANY:
             KNOWN.clear()
         KNOWN[kind] = how
@@ -172,7 +172,7 @@ def part(x: Any, layer: Layer) -> Any:
         return tuple([(n, part(v, layer)) for n, v in x.items()])
     if kind is slice:
         return part((x.start, x.stop, x.step), layer)
-    if hasattr(x, "shape") and hasattr(x, "dtype") and kind is not np.dtype:
+    if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, DECIDING):
         return kind, x.shape, x.dtype, x.strides if kind is np.ndarray else None
     return kind if kind in FLOATS else (kind, x)
 
@@ -192,7 +192,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
         return plain[id(x)][0] if id(x) in plain else x
 
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), layer.alone(), switched(recording=False):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), layer.alone():
             warnings.simplefilter("ignore")
             one = function(*map_leaves(args, put_in), **map_leaves(options, put_in))
         return compare(function, result, one, layer, [(x, put_in(x)) for x in arrays], is_known)
@@ -207,7 +207,7 @@ def learn(layer: Layer, function: Any, args: Any, options: Any, result: Any) -> 
 def example(x: Any, layer: Layer) -> tuple[Any, bool]:
     """One example of the layer: plain, without nodes and outer layers; and whether it has the numbers. Those of a
     function that is recorded, or on a device, are not known: then places are 0, and other numbers 1."""
-    number = type(x) is Batched and x.batch_layer is layer and x.is_number
+    number = type(x) is Batched and x.is_number
     while True:
         if isinstance(x, NodeRole):
             x = value_of(x)
@@ -232,10 +232,8 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
             raise WrongFormError
         return [compare(function, r, v, layer, arrays, is_known) for r, v in zip(result, one, strict=True)]
     if type(result) is not Batched or result.batch_layer is not layer:
-        is_plain = type(result) is np.ndarray or isinstance(result, np.generic)
-        if np.shape(result) != np.shape(one) or (
-            is_plain and is_known and function not in UNSET and not close(result, one)
-        ):
+        is_set = type(result) is np.ndarray and is_known and function not in UNSET
+        if np.shape(result) != np.shape(one) or (is_set and not close(result, one)):
             raise WrongFormError
         return None
     if result.shape != np.shape(one) or result.dtype != (one.dtype if hasattr(one, "dtype") else np.result_type(one)):
@@ -249,18 +247,17 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
             raise WrongFormError
     if not isinstance(one, np.ndarray):
         return Manner(True, None, False, False)
-    is_view = any([np.may_share_memory(one, v) for _, v in arrays if isinstance(v, np.ndarray)])
-    places = [open_layer(x, layer)[0] for x, _ in arrays if type(x) is Batched and not x.is_number]
-    mine_is_view = any([shares_memory(inner, place) for place in places])
+    is_view = any([np.may_share_memory(one, v) for _, v in arrays])
+    mine_is_view = any([shares_memory(inner, open_layer(x, layer)[0]) for x, _ in arrays])
     if is_view and not mine_is_view and one.flags.writeable:
         raise WrongFormError
-    copy = mine_is_view and not is_view and one.size > 0
+    copy = mine_is_view and not is_view
     order = None
     strides = strides_of(inner)[result.mapped :]
     if strides and one.ndim > 1 and not is_view:
         wanted = in_memory(one.shape, one.strides)
         order = wanted if in_memory(one.shape, strides) != wanted or copy else None
-    locked = type(inner) is np.ndarray and inner.flags.writeable and not one.flags.writeable
+    locked = type(inner) is np.ndarray and not one.flags.writeable
     return Manner(False, order, copy, locked)
 
 
@@ -289,7 +286,7 @@ def brought(result: Any, how: Any) -> Any:
     """The result in that manner."""
     if type(how) is list:
         return tuple_like(result, [brought(r, h) for r, h in zip(result, how, strict=True)])
-    if how is None or type(result) is not Batched:
+    if how is None:
         return result
     result.is_number = how.number
     if how.copy or how.order:  # a copy, whose axes lie in this order in memory

@@ -16,7 +16,7 @@ from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
 from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
-from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front
+from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
 
@@ -31,9 +31,8 @@ def index_of_all(layer: Layer, index: Any, shape: tuple[int, ...], x_mapped: boo
     arrays = [open_layer(parts[k], layer) for k in places]
     axes = max([getattr(a, "ndim", 0) - mapped for a, mapped in arrays], default=0)
     apart = bool(places) and len(places) <= places[-1] - places[0]
-    if not any([mapped for _, mapped in arrays]) and not (apart and axes and x_mapped):
-        inside = [open_layer(part, layer)[0] for part in parts]
-        return (slice(None), *inside) if x_mapped else tuple(inside)
+    if not any([mapped for _, mapped in arrays]) and not (apart and axes):  # then x has a batch
+        return (slice(None), *[open_layer(part, layer)[0] for part in parts])
     # Slices in front become places, too: the axes of places then stand where they stand for one example.
     start = places[0] if not apart and (axes or not x_mapped) else 0
     lengths = iter(shape)
@@ -82,9 +81,8 @@ def read(layer: Layer, x: Any, i: Any) -> Any:
     if not mapped:
         return wrap_batched(inner[i], layer, False, x)
     parts = i if type(i) is tuple else (i,)
-    given = [part for part in parts if part is not None and part is not ...]
     found = inner[(slice(None), *parts)]
-    if found.ndim == 1 and len(given) == len(parts):  # one example's is a number, which no later write changes
+    if found.ndim == 1 and ... not in parts:  # one example's is a number, which no later write changes
         return wrap_batched(found.copy(), layer)
     return wrap_batched(found, layer, view_of=x)
 
@@ -130,8 +128,7 @@ def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
     """``x += y``, in the memory of the batch. What all examples share meets one example, and no axis of the batch."""
     y_inner, mapped = open_layer(y, layer)
     check_shared(x, mapped, layer)
-    shape = np.shape(y_inner)[mapped:]
-    if shape and shape != x.shape and np.broadcast_shapes(shape, x.shape) != x.shape:
+    if ndim_of(y_inner) - mapped > x.inner.ndim - x.mapped:
         raise ValueError("non-broadcastable output operand")
     if mapped and y_inner.ndim < x.inner.ndim:
         y_inner = align(layer, [x, y])[0][1]
@@ -161,7 +158,7 @@ def fit_values(inside: Any, x: Array, new: Any, new_mapped: bool, layer: Layer) 
     there = np.broadcast_to(np.zeros((), bool), x.shape)[inside].shape
     one = new.shape[1:] if new_mapped else new.shape
     extra = max(len(one) - len(there) + 1, 0)  # leading axes of length 1, which NumPy allows
-    if any([n != 1 for n in one[:extra]]) or np.broadcast_shapes(one[extra:], there[1:]) != there[1:]:
+    if any([n != 1 for n in one[:extra]]):
         raise ValueError(f"could not broadcast input array from shape {one} into shape {there[1:]}")
     if new_mapped:
         return new.reshape((layer.size, *(1,) * (len(there) - 1 - len(one[extra:])), *one[extra:]))

@@ -30,7 +30,7 @@ def product(a: Array, b: Array, a_mapped: bool, b_mapped: bool) -> Array:
         return (a.reshape((a.shape[0] * n, k)) @ b).reshape((a.shape[0], n, m))
     if a_mapped:
         return a * b if k == 1 == b.shape[-2] else a @ b
-    if m == 1 and b.shape[-2] == k:
+    if m == 1:
         return (b.reshape(b.shape[:2]) @ a.T).reshape((b.shape[0], n, 1))
     if n * k * m > SMALL:
         return a @ b
@@ -53,7 +53,7 @@ def stacked(function: Any, *cores: int) -> Form:
             if inner.ndim - mapped < core:
                 return NotImplemented  # it is NumPy's to say what that means
             found.append((inner, mapped))
-        arrays, mapped = align_loops(layer, found, cores) if n > 1 else ([inner], mapped)
+        arrays, mapped = align_loops(layer, found, cores)
         return wrap_batched(function(*arrays, *args[n:], **options), layer, mapped)
 
     return form
@@ -112,16 +112,14 @@ FORMS[np.vdot] = lambda layer, a, b: np.sum(np.multiply(np.conjugate(np.ravel(a)
 def matmul(layer: Layer, x: Any, y: Any, **options: Any) -> Any:
     """Matrices, vectors, stacks of them. With a matrix that all examples share it is one product."""
     nx, ny = ndim_of(x), ndim_of(y)
-    if options or not nx or not ny:
+    if options:
         return NotImplemented
     (a, a_mapped), (b, b_mapped) = open_layer(x, layer), open_layer(y, layer)
     if nx == 2 == ny:
         return wrap_batched(product(a, b, a_mapped, b_mapped), layer)
-    if ny <= 2 and (nx <= 2 or not b_mapped):
+    if ny <= 2:
         return contract(layer, x, y, (nx - 1,), (max(ny - 2, 0),))
-    if nx == 1:
-        return np.squeeze(np.matmul(x[None], y), -2)
-    return STACKS(layer, x, y) if ny > 1 else np.squeeze(np.matmul(x, y[:, None]), -1)
+    return np.squeeze(np.matmul(x[None], y), -2) if nx == 1 else STACKS(layer, x, y)
 
 
 @batched(np.einsum)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..base.modes import modes
 from ..nodes.nodes import constant_from
 from ..rules.building import spaced
 from ..rules.calculus import interpolate
@@ -63,15 +62,13 @@ def along(
         defaults = {name: p.default for name, p in parameters.items() if name in AXES and p.default is not p.empty}
     else:
         defaults = {"axis": axis}
-    axes = [name for name in AXES if name in names]
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         given = {**defaults, **dict(zip(names, args, strict=False)), **options}
         x, where, masked = given.pop(names[0]), None, False
         if "where" in given:
             where, masked = open_layer(given.pop("where"), layer)
-        has_weights = "weights" in given and is_given(given["weights"])
-        if has_weights or len(args) > len(names) or any_batched(*given.values()):
+        if any_batched(*given.values()):
             return NotImplemented
         inner = in_front(x, layer)
         n = inner.ndim - 1
@@ -84,12 +81,12 @@ def along(
             if restored or (n and keep is True):
                 z = z.reshape(inner.shape if restored else (layer.size, *(1,) * n))
         else:
-            for name in axes:
+            for name in AXES:
                 if name in given:
                     v = given[name]
                     given[name] = shift_axes(v, n) if v is not None else tuple(range(1, n + 1)) if n > 1 else 1
             z = function(inner, **given)
-        if "q" in given and np.ndim(given["q"]):
+        if "q" in given:
             z = np.moveaxis(z, np.ndim(given["q"]), 0)
         return wrap_batched(z, layer, view_of=x if view else None)
 
@@ -144,7 +141,7 @@ def among(function: Any, place: int) -> Form:
 
     def form(layer: Layer, *args: Any, **options: Any) -> Any:
         others = [v for k, v in enumerate(args) if k != place] + list(options.values())
-        if place >= len(args) or any([open_layer(v, layer)[1] for v in others]):
+        if any([open_layer(v, layer)[1] for v in others]):
             return NotImplemented
         inner = [open_layer(v, layer)[0] for v in args]
         given = {name: open_layer(v, layer)[0] for name, v in options.items()}
@@ -274,7 +271,7 @@ FORMS[np.linalg.matrix_transpose] = FORMS[np.matrix_transpose]
 @batched(pad_row)
 def pad(layer: Layer, x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     """Nothing in front of the batch, and nothing behind it."""
-    if any_batched(constant_values) or not isinstance(mode, str) or np.ndim(constant_values):
+    if any_batched(constant_values) or np.ndim(constant_values):
         return NotImplemented
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     return wrap_batched(pad_row(x.inner, ((0, 0), *[tuple(w) for w in widths]), mode, constant_values), layer)
@@ -322,7 +319,7 @@ def filled_like(function: Any) -> Form:
             open_layer(a, layer)[0], *args, shape=(layer.size, *whole(a.shape if shape is None else shape)), **options
         )
         # As a Constant inside: what may be written into it are nodes of an outer layer.
-        return wrap_batched(constant_from(z) if type(z) is np.ndarray and modes().recording else z, layer)
+        return wrap_batched(constant_from(z) if type(z) is np.ndarray else z, layer)
 
     return form
 
@@ -356,6 +353,4 @@ def spaced_between(function: Any) -> Form:
     return form
 
 
-FORMS[spaced] = spaced_between(spaced)
-FORMS[np.geomspace] = spaced_between(lambda x, y, num, endpoint, dtype, axis: np.geomspace(
-    x, y, num, endpoint, dtype, axis))  # fmt: skip
+FORMS[spaced], FORMS[np.geomspace] = spaced_between(spaced), spaced_between(np.geomspace)

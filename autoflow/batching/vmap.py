@@ -26,7 +26,7 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_same, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes
+from .definition import Axes, is_same, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes, with_examples_at
 from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -97,7 +97,7 @@ class BatchFunction(FunctionOfFunction):
     def __call__(self, *args: Any, **options: Any) -> Any:
         """For all examples in these arguments."""
         batch = Batch(self.f, args, options, self.how["in_axes"])
-        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], options or None)
+        before = Trial(self.f, *[x for x, axis in batch.given if axis is None], *options.values())
         layer = Layer(batch.size, self.how["loop"] != "refuse")
         result = batch.run_at_once(layer, self.how["out_axes"], before)
         if layer.reason is None:
@@ -295,11 +295,9 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         )
     inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
-    if not -inner.ndim <= axis < inner.ndim:
-        raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {inner.ndim - 1}")
     if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)
-    inner = np.moveaxis(inner, 0, axis) if axis else inner
+    inner = with_examples_at(axis, inner)
     if type(inner) is not np.ndarray:
         return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:

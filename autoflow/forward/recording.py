@@ -441,4 +441,4 @@ def apply_batched(
     if not is_held:
         return result
     mutable = [k for k in mutable if not hasattr(values[k], "batch_layer") or values[k].flags.writeable]  # no arguments
-    return make_node(rule, result, inputs, values, parents, constants, mutable)
+    return make_node(rule, value_of(result), inputs, values, parents, constants, mutable)

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+import autoflow as af
 from autoflow.backends import NODE_TYPES
 from autoflow.backends.duck_arrays import (
     OPERATORS,
@@ -15,6 +16,7 @@ from autoflow.backends.duck_arrays import (
     Registration,
     store_results,
 )
+from autoflow.backends.registry import NodeClass
 
 ALONE = """
     all any argmax argmin argsort cumprod cumsum diagonal max min nonzero prod ravel round squeeze std trace var
@@ -105,6 +107,7 @@ def test_results_are_stored_where_out_names_an_array():
     stored = []
     assert store_results((None, "b"), (1, 2), lambda x, r: stored.append((x, r))) == (1, "b")
     assert stored == [("b", 2)]
+    assert store_results((..., "b"), (1, 2), lambda x, r: None) == (1, "b")
     assert store_results(("a",), 5, lambda x, r: None) == "a"
 
 
@@ -112,13 +115,17 @@ def test_a_class_is_registered_while_somebody_needs_it():
     class Array(np.ndarray):
         pass
 
-    registration = Registration(Array, [], from_numpy=np.asarray, to_numpy=np.asarray)
+    alone = "__instancecheck__" not in vars(NodeClass)
+    registration = Registration(Array, [], from_numpy=np.asarray, to_numpy=np.asarray, call=lambda f, x: "called")
     with registration.needed_by("one"):
         with registration.needed_by("two"):
             types = NODE_TYPES[Array]
             assert registration.users == ["one", "two"]
+            assert (types.call(np.sin, 1.0), types.has_numbers) == ("called", False)
         assert NODE_TYPES[Array] is types
     assert Array not in NODE_TYPES
     with registration.needed_by("three"):
         assert NODE_TYPES[Array] is types
+        assert isinstance(af.Variable(np.zeros(2).view(Array)), af.Variable)
     assert Array not in NODE_TYPES
+    assert alone == ("__instancecheck__" not in vars(NodeClass))

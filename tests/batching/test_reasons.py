@@ -5,17 +5,19 @@ Each program is there for the one check that gives this reason: without it the f
 
 import re
 import warnings
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
 
 import autoflow as af
-from autoflow.batching import looping
-from autoflow.errors import BatchError, LoopWarning
+from autoflow.batching import batched, forms, looping
+from autoflow.errors import BatchError, InputError, LoopWarning
 
 X = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, 6.0]])
 M = np.arange(12.0).reshape(2, 2, 3)
 KEPT = []
+BUFFER = np.zeros(3)
 
 
 def after(change):
@@ -41,6 +43,17 @@ def listening(x):
             return 1.0 / x
         finally:
             np.seterrcall(before)
+
+
+def after_matrix(change):
+    """The same of a matrix."""
+
+    def f(x):
+        z = np.outer(x, x)
+        change(z)
+        return z
+
+    return f
 
 
 def writing_into_zeros(write):
@@ -84,11 +97,14 @@ REASONS = [
     ("TypeError in setitem", lambda x: x.sum().__setitem__(..., 1.0), X),
     ("x[mask] = y with several numbers", after(lambda z, x: z.__setitem__(x > 0, np.array([7.0, 8.0]))), X),
     ("IndexError in setitem", after(lambda z, x: z.__setitem__((x > 0)[:1], 1.0)), X),
+    ("IndexError in setitem", after(lambda z, x: z.__setitem__(np.array([0.0]), 1.0)), X),
     ("np.copyto into an array", writing_into_zeros(np.copyto), X),
     ("np.copyto into an array", lambda x: np.copyto(x.astype(int), x), X),
     ("np.put into an array", writing_into_zeros(lambda z, x: np.put(z, [0], x[0])), X),
     ("np.put into an array", lambda x: (np.put(x.sum(), [0], 1.0), x)[1], X),
     ("a write into an array that all examples share", writing_into_zeros(lambda z, x: np.add.at(z, [0], x[0])), X),
+    ("Error in matmul", lambda x: np.matmul(x, x[0]), X),
+    ("Error in matmul", lambda x: np.matmul(x[0], x), X),
     ("ValueError in tensordot", lambda x: np.tensordot(x, x.T, 2), M),
     ("ValueError in transpose", lambda x: np.transpose(x, (0,)), M),
     ("ZeroDivisionError for one example", lambda x: x * (1 // (type(x).__name__ != "ndarray")), X),
@@ -101,6 +117,10 @@ REASONS = [
     ("sliding_window_view(writeable=True)",
      lambda x: np.lib.stride_tricks.sliding_window_view(x * 1, 2, writeable=True) * 1, X),
     ("x.view(dtype)", lambda x: x.view(np.int64), X),
+    ("x.view(dtype)", lambda x: x.view(dtype=np.int64), X),
+    ("ValueError in add", after(lambda z, x: z.__iadd__(np.ones((2, 3)))), X),
+    ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(0), np.ones((2, 0)))), X),
+    ("ValueError in setitem", after(lambda z, x: z.__setitem__(slice(None), np.ones((2, 3)))), X),
     ("backward()", lambda x: x.backward(), X),
 ]  # fmt: skip
 
@@ -139,11 +159,18 @@ def test_a_reason_is_given_and_the_loop_decides(reason, f, batch):
 @pytest.mark.parametrize(("reason", "f"), [
     ("texts from np.array2string that differ", lambda x: x * len(np.array2string(x))),
     ("results of np.nonzero with different shapes or dtypes", lambda x: x * np.sum(np.nonzero(x > -3)[0])),
+    ("np.asarray at", lambda x: np.asarray(np.asarray(x, np.float64, like=x), np.float32, like=x)),
+    ("np.apply_along_axis at", lambda x: np.apply_along_axis(lambda v: filled(af.zeros(3), v), 0, x)),
 ])  # fmt: skip
 def test_results_of_the_examples_that_do_not_fit_together_are_a_reason_too(reason, f, monkeypatch):
     monkeypatch.setattr(looping, "SAID", set())
     with pytest.warns(LoopWarning, match=re.escape(reason)):
-        np.testing.assert_array_equal(af.vmap(f)(X), loop(f, X))
+        np.testing.assert_array_equal(af.vmap(f)(X), loop(f, X), strict=True)
+
+
+def filled(z, v):
+    z[...] = v
+    return np.asarray(z)
 
 
 def test_an_array_of_the_batch_outside_is_shared_by_the_examples_inside():
@@ -171,6 +198,12 @@ def test_the_kinds_of_calls_that_are_remembered_are_not_too_many(monkeypatch):
     for n in range(1, 9):
         np.testing.assert_array_equal(af.vmap(np.sum)(np.ones((2, n))), [n, n])
         assert len(looping.KNOWN) <= 3
+        assert True in looping.KNOWN.values()
+
+
+def test_calls_with_other_dtypes_or_places_are_of_another_kind():
+    values = np.float32, np.float64, np.int64(0), np.int64(1), np.True_, np.False_, np.str_("wrap"), np.str_("clip")
+    assert len({looping.part(x, None) for x in values}) == len(values)
 
 
 def test_what_the_comparison_changes_is_put_back():
@@ -183,9 +216,206 @@ def test_what_the_comparison_changes_is_put_back():
     assert KEPT == []
 
 
-def test_one_array_that_is_returned_twice_becomes_two():
-    first, second = af.vmap(lambda x: [z := x * 2.0, z], loop="refuse")(X)
-    assert not np.shares_memory(first, second)
+def test_what_the_comparison_writes_into_memory_is_what_the_loop_writes():
+    def f(x):
+        if type(x) is np.ndarray:
+            BUFFER[:] = x
+        return x * 2.0
+
+    np.testing.assert_array_equal(af.vmap(f, loop="allow")(X), X * 2.0)
+    np.testing.assert_array_equal(BUFFER, X[-1])
+
+
+def test_comparisons_are_not_heard(capsys, monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    heard = []
+
+    def f(x):
+        print("once")
+        return np.cumprod(np.nanmean(np.full_like(x, np.nan)) + x)
+
+    before = np.seterrcall(lambda kind, flag: heard.append(kind))
+    try:
+        with warnings.catch_warnings(record=True) as said, np.errstate(all="call"):
+            warnings.simplefilter("always")
+            af.vmap(f, loop="refuse")(X)
+            af.vmap(np.cumprod, loop="refuse")(1e200 * (X > -9))
+    finally:
+        np.seterrcall(before)
+    assert capsys.readouterr().out == "once\n"
+    assert [str(w.message) for w in said] == ["Mean of empty slice"] * 2
+    assert heard == ["overflow"] * 2
+
+
+def test_arrays_that_are_returned_share_no_memory():
+    first, second, third = af.vmap(lambda x: [z := x * 2.0, z, z.reshape(3, 1)], loop="refuse")(X)
+    for a, b in (first, second), (first, third), (second, third):
+        assert not np.shares_memory(a, b)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize(("f", "out_axes"), [
+    (lambda x: x, 0), (lambda x: x, None), (lambda x: BUFFER, None), (lambda x: BUFFER, 0),
+])  # fmt: skip
+def test_results_are_new_memory(f, out_axes, looks):
+    batch = np.ones((2, 3))
+    z = af.vmap(lambda x: (looks and bool(x[0] > 0), f(x))[1], out_axes=out_axes, loop="allow")(batch)
+    assert z.flags.writeable
+    assert not np.shares_memory(z, batch)
+    assert not np.shares_memory(z, BUFFER)
+
+
+def test_a_node_that_is_returned_is_another_one():
+    v = af.Variable(X)
+    assert not np.shares_memory(af.vmap(lambda x: x)(v).value, v.value)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("out_axes", [2, -3, "x", True])
+def test_an_axis_of_results_that_does_not_exist(out_axes, looks):
+    with pytest.raises(InputError, match="out_axes"):
+        af.vmap(lambda x: (looks and bool(x[0] > 0), x)[1], out_axes=out_axes, loop="allow")(X)
+
+
+def test_a_node_of_outside_that_is_returned_keeps_its_gradient():
+    np.testing.assert_array_equal(af.grad(lambda w: np.sum(af.vmap(lambda x: w, loop="refuse")(X)))(X[0]), [2.0] * 3)
+
+
+def inside(layer, x):
+    return batched.open_layer(x, layer)[0]
+
+
+# A form that is wrong in one thing, of a function that has another one in NumPy.
+WRONG = {
+    "shape": lambda layer, x: np.add.accumulate(x)[None],
+    "dtype": lambda layer, x: np.add.accumulate(x).astype(np.float32),
+    "numbers": lambda layer, x: np.add.accumulate(x) + 1.0,
+    "plain numbers": lambda layer, x: np.zeros(3),
+    "plain shape": lambda layer, x: np.zeros(1),
+    "length": lambda layer, x: batched.wrap_batched(np.cumsum(inside(layer, x), 1)[:1], layer),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_form_that_is_wrong_is_not_used(name, monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setitem(forms.FORMS, np.cumsum, WRONG[name])
+    for _ in range(2):
+        np.testing.assert_array_equal(af.vmap(lambda x: np.cumsum(x) * 2.0, loop="allow")(X), np.cumsum(X, 1) * 2)
+    with pytest.raises(BatchError, match=r"np\.cumsum, which has no batched form"):
+        af.vmap(lambda x: np.cumsum(x) * 2.0, loop="refuse")(X)
+
+
+@pytest.mark.parametrize("form", [lambda layer, a: (a, a), lambda layer, a: a, lambda layer, a: (a[0, 0],) * 3])
+def test_a_form_of_another_number_of_results_is_not_used(form, monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setitem(forms.FORMS, np.linalg.slogdet, form)
+    found = af.vmap(lambda m: [*np.linalg.slogdet(m[:, :2])], loop="allow")(M)
+    np.testing.assert_allclose(found, np.linalg.slogdet(M[:, :, :2]))
+
+
+def test_a_form_that_gives_a_view_where_numpy_copies_is_mended(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setitem(forms.FORMS, np.sort, lambda layer, x: x[...])
+
+    def f(x):
+        z = x * 1.0
+        np.sort(z)[0] = 7.0
+        return z
+
+    np.testing.assert_array_equal(af.vmap(f, loop="refuse")(np.sort(X)), np.sort(X))
+
+
+HELD: ContextVar = ContextVar("held")
+
+
+@pytest.mark.parametrize("write", [
+    lambda z, x: z.__setitem__(0, x[0]), lambda z, x: z.__setitem__(np.argsort(x)[:1], 7.0), lambda z, x: z.__iadd__(x),
+])  # fmt: skip
+def test_an_array_of_the_batch_that_nothing_names_is_shared_by_the_examples_inside(write):
+    """At the first call, which is compared with one example, the numbers of the examples are equal."""
+
+    def inner(x):
+        write(HELD.get(), x)
+        return x * 1.0
+
+    def f(y, batch, mapped):
+        HELD.set(y * 1.0)
+        mapped(inner)(batch)
+        return HELD.get()
+
+    at_once = af.vmap(lambda y, batch: f(y, batch, lambda g: af.vmap(g, loop="allow")), (0, None), loop="allow")
+    for batch in (np.ones((2, 3)), X):
+        wanted = [f(y, batch, lambda g: lambda rows: [g(x) for x in rows]) for y in batch]
+        np.testing.assert_array_equal(at_once(batch, batch), wanted)
+
+
+@pytest.mark.parametrize("short", ["all examples", "one example", "a call"])
+def test_no_loop_begins_where_memory_is_short(short, monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+
+    def refuse(*_):
+        raise MemoryError
+
+    def f(x):
+        if short == "a call":
+            return np.cumsum(x)
+        if (type(x) is np.ndarray) == (short == "one example") and not HELD.get(None):
+            HELD.set("once")
+            refuse()
+        return x * 2.0
+
+    if short == "a call":
+        monkeypatch.setitem(forms.FORMS, np.cumsum, refuse)
+    before = HELD.set(None)
+    try:
+        with pytest.raises(MemoryError):
+            af.vmap(f, loop="allow")(X)
+    finally:
+        HELD.reset(before)
+
+
+def test_a_number_that_all_share_hinders_no_comparison():
+    found = af.vmap(lambda x, n: x * (n if type(x).__name__ == "ndarray" else 3), (0, None), loop="allow")(X, 2)
+    np.testing.assert_array_equal(found, X * 2)
+
+
+def test_a_form_that_does_not_raise_is_not_used(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+    monkeypatch.setitem(forms.FORMS, np.linalg.inv, lambda layer, a: a)
+    with pytest.raises(BatchError, match="LinAlgError in inv"):
+        af.vmap(lambda m: np.linalg.inv(m), loop="refuse")(np.ones((2, 2, 2)))
+
+
+def test_a_primitive_that_fills_an_array_and_looks_at_numbers_in_its_derivative(monkeypatch):
+    monkeypatch.setattr(looping, "KNOWN", {})
+
+    @af.primitive
+    def doubled(x):
+        z = af.zeros(3)
+        z[...] = 2.0 * x
+        return z
+
+    doubled.defvjp(x=lambda g: 2.0 * g if g[0] > 0 else g + g)
+
+    def f(x):
+        y = z = doubled(x)
+        z += 1.0
+        return y
+
+    np.testing.assert_array_equal(af.vmap(f, loop="refuse")(X), loop(f, X))
+    slope = af.grad(lambda x: np.sum(doubled(x) ** 2))
+    with pytest.warns(LoopWarning, match="the derivative of doubled"):
+        np.testing.assert_array_equal(af.vmap(slope)(X), loop(slope, X))
+
+
+def test_an_empty_batch_may_get_another_shape():
+    assert af.vmap(lambda x: x.reshape(3, -1), loop="refuse")(X[:0]).shape == (0, 3, 1)
+
+
+def test_an_empty_batch_hides_no_shapes_that_do_not_fit():
+    with pytest.raises(BatchError, match="ValueError in tensordot"):
+        af.vmap(lambda x: np.tensordot(x, x.T, 2))(M[:0])
 
 
 # Programs in which a check must say yes: they need no loop.
@@ -203,7 +433,33 @@ AT_ONCE = {
     "a power of an array": lambda x: x ** np.arange(3),
     "a power by an array": lambda x: 2.0**x,
     "own truth": lambda x: x * bool(np.shape(x)),
+    "astype copies": after(lambda z, x: z.astype(float).fill(7.0)),
+    "astype copies for another order": after_matrix(lambda z: z.astype(float, order="F", copy=False).fill(7.0)),
+    "astype to another dtype": lambda x: x.astype(np.float32, copy=False),
+    "a number in an array of its own": lambda x: (s := np.sum(x), np.reshape(s, 1).fill(7.0), s + x)[2],
+    "an array without axes": after(lambda z, x: np.squeeze(z[:1].reshape(())).fill(7.0)),
+    "zeros like": lambda x: (z := np.zeros(3, like=x), z.__setitem__(0, x[1]), z)[2],
+    "a number dot an array": lambda x: np.dot(x[0], x) + np.inner(x[1], x),
+    "stacks of matrices": lambda x: np.multiply.outer(x, np.outer(x, x)) @ np.multiply.outer(x, np.outer(x, x)),
+    "a stack times a matrix": lambda x: np.multiply.outer(np.outer(x, x), x) @ np.outer(x, x),
+    "out= of clip": after(lambda z, x: np.clip(x, 0.0, 2.0, out=z)),
+    "infinite numbers": lambda x: np.cumsum(x + np.inf),
+    "an index with None between places": lambda x: np.outer(x, x)[np.argsort(x), None, np.arange(3)],
+    "an index of True": lambda x: x[np.array(True)],
+    "a stack of matrices times a vector": lambda x: np.multiply.outer(np.outer(x, x), x) @ x,
+    "eigenvalues that are all complex": lambda x: np.linalg.eigvals(TURN * x[0]),
+    "another byte order": lambda x: x.astype(">f8"),
+    "dtype= of a ufunc": lambda x: np.add(x, 1.0, dtype=np.float32, casting="same_kind"),
+    "weights": lambda x: np.quantile(np.outer(x, x), 0.3, axis=0, weights=np.abs(X[0]), method="inverted_cdf"),
+    "a write that is differentiated": lambda x: af.grad(lambda v: np.sum(two_first(v, x) ** 2))(x),
 }
+TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+
+def two_first(v, x):
+    z = v * 1.0
+    z[np.argsort(x)[:2]] = v[:2] * v[0]
+    return z
 
 
 def silent(x):

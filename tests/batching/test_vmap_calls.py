@@ -117,8 +117,12 @@ CALLS = {
     "sort": written(lambda z, x, w: z.sort(0)),
     "partition": written(lambda z, x, w: z.partition(1, axis=1)),
     "copyto": written(lambda z, x, w: np.copyto(z, w)),
+    "copyto of itself turned round": written(lambda z, x, w: np.copyto(z, z[::-1])),
     "copyto where": written(lambda z, x, w: np.copyto(z, w, where=x > 0)),
     "out=": written(lambda z, x, w: np.exp(x, out=z)),
+    "sum, where=, out=": written(lambda z, x, w: np.sum(x, 0, where=x > 0, out=z[0])),
+    "nansum, where=, out=": written(lambda z, x, w: np.nansum(x, 0, where=x > 0, out=z[0])),
+    "add.reduce, where=, out=": written(lambda z, x, w: np.add.reduce(x, 0, where=x > 0, out=z[0])),
     "mean, out=": written(lambda z, x, w: np.mean(x, axis=0, out=z[0])),
     "concatenate, out=": written(lambda z, x, w: np.concatenate([x[:2], w[2:]], out=z)),
     "matmul, out=": written(lambda z, x, w: np.matmul(x, w, out=z)),
@@ -201,6 +205,12 @@ def test_errors_are_those_of_a_loop(f):
         assert ours == theirs
     else:
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_gradient_of_outside_is_not_added_to_a_plain_array():
+    v = af.Variable(W[0])
+    with pytest.raises(BatchError, match="a node written into an array of plain numbers"):
+        af.vmap(written(lambda z, x, _: np.add.at(z, [0], v)), (0, None), loop="refuse")(X, W)
 
 
 def test_a_gradient_of_outside_is_not_lost_in_a_plain_array():

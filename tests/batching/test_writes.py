@@ -162,6 +162,7 @@ VIEWS = {
     "einsum ii->i": lambda z: np.einsum("ii->i", z), "einsum ij->ji": lambda z: np.einsum("ij->ji", z),
     "einsum ...": lambda z: np.einsum("...", z), "einsum lists": lambda z: np.einsum(z, [0, 0], [0]),
     "diagonal": lambda z: np.einsum("ii->i", z)[1:], "T": lambda z: z.T, "reshape": lambda z: z.reshape(-1)[::2],
+    "ravel of steps": lambda z: np.ravel(z[:, ::2]), "ravel of a column": lambda z: z[:, :1].ravel("F"),
     "ravel": lambda z: np.ravel(z), "ravel K": lambda z: z.ravel("K"), "flip": lambda z: np.flip(z, 0),
     "rot90": lambda z: np.rot90(z), "swapaxes": lambda z: np.swapaxes(z, 0, 1), "real": lambda z: np.real(z),
     "squeeze": lambda z: np.squeeze(z[:, :1]), "expanded": lambda z: np.expand_dims(z[1], 0),
