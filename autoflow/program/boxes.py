@@ -24,12 +24,13 @@ Path = tuple[Key, ...]
 class Box:
     """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
 
-    __slots__ = ("before", "content", "continued", "kind", "path", "run", "seen", "title")
+    __slots__ = ("before", "content", "continued", "is_inner", "kind", "path", "run", "seen", "title")
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
         self.kind, self.title = kind, title  # kind: call, loop, turn, scope
         self.run: Any = None  # of a loop and a turn, where it was watched
+        self.is_inner = False  # is it a loop in another one, so that its turns are those of several runs?
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
         self.seen: Counter[Run] = Counter()  # instructions directly in it -> how often each was run
@@ -52,6 +53,7 @@ class Boxes:
     def __init__(self, program: Naming, records: Sequence[Any]) -> None:
         self.program, self.turns, self.ended = program, Turns(), set[Any]()
         self.boxes: dict[Key, Box] = {}
+        self.times = Counter(program.names.values())  # how many nodes have a name
         self.calls: dict[int, Path] = {}
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int, bool], Path] = {}
@@ -71,6 +73,7 @@ class Boxes:
         """The note about a box."""
         box = self.boxes[key]
         told = f"{'' if box.run in self.ended else 'at least '}{box.turns} turns" if box.has_turns else ""
+        told += " in all" if told and box.is_inner else ""
         return "continued under a debugger" if box.continued else told
 
     # -- which boxes there are
@@ -101,11 +104,13 @@ class Boxes:
         found = self.known.get((id(place), last, same))
         if found is None:
             source: Any = source_of(place.code)
-            path, turn = self.call(place.whole), None
+            outside, turn = self.call(place.whole), None
+            path = outside
             known = known_loops(place, last) if same else []
             for loop in own_loops(place, last):
                 key: Key = ("loop", id(place.whole), id(loop), len(path), turn)
                 box = self.boxes.setdefault(key, Box("loop", loop_text(loop, source)))
+                box.is_inner = turn is None and path[len(outside) :] != ()
                 path = (*path, key)
                 if known:
                     box.run, n = place.turns[loop]
@@ -206,8 +211,8 @@ class Boxes:
             return False
         (only,) = box.content
         inner = self.boxes[only] if type(only) is tuple else None
-        if inner is None:
-            return True
+        if inner is None:  # a call tells which of several values of one name it is
+            return box.kind != "call" or self.times[self.program.names.get(only, "")] < 2
         if box.has_turns or box.continued:
             return False
         if inner.kind == "scope":

@@ -13,12 +13,12 @@ import dis
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from inspect import CO_VARARGS
+from inspect import CO_OPTIMIZED, CO_VARARGS
 from itertools import groupby, pairwise
 from types import CodeType
 from typing import Any
 
-from .places import LATER, Activation
+from .places import LATER, Activation, is_cell
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
@@ -45,13 +45,13 @@ class Naming:
         self.leaves = [x for x in found if not hasattr(x, "last") and x._place[0] is not None]
         self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
-        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
+        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
         self.parts: set[int] = set()  # of those that go on with the execution that another began,
         self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
-        self.given: dict[tuple[Any, str], list[Any]] = {}  # (the call, a name) -> the records that it was given to
-        self.numbered: dict[tuple[int, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
+        self.given: dict[tuple[Any, str], list[Any]] = {}  # (its space, a name) -> the records that it was given to
+        self.numbered: dict[tuple[Any, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
         self.name_leaves()
@@ -176,7 +176,7 @@ class Naming:
             if text is not None:
                 paths[id(x)] = text
         numbers = {id(x): x._place[2] for x in self.leaves}
-        calls = {id(x): id(function_of(x._place[0])) for x in self.leaves}
+        calls = {id(x): function_of(x._place[0]) for x in self.leaves}
         by_last = sorted(paths, key=lambda key: ending(paths[key], 1))
         for _, keys in groupby(by_last, key=lambda key: ending(paths[key], 1)):
             alike = list(keys)
@@ -190,7 +190,7 @@ class Naming:
                 is_told = len({numbers[k] for k in same}) == len(same)
                 number = (numbers[key] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
                 self.names[key] = text + str(number or "").translate(SUBSCRIPTS)
-                place = calls[key], text
+                place = space_of(calls[key], text), text
                 self.numbered[place] = max(number, self.numbered.get(place, 0))
 
     @cached_property
@@ -267,8 +267,8 @@ class Naming:
 
     def give(self, r: Any, call: Any, text: str) -> None:
         """A record gets a name in a call."""
-        self.keys[id(r)] = id(call), text
-        self.given.setdefault((id(call), text), []).append(r)
+        self.keys[id(r)] = key = space_of(call, text), text
+        self.given.setdefault(key, []).append(r)
 
     def give_target(self, r: Any, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
@@ -354,10 +354,12 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        named = {(id(function_of(x._place[0])), getattr(x, "_name", None)) for x in self.leaves}
-        for (call, text), records in self.given.items():
-            alone = len(records) == 1 and (call, text) not in self.numbered.keys() | named
-            for k, r in enumerate(records, 1 + self.numbered.get((call, text), 0)):
+        own = {(x, x._name) for x in self.leaves if getattr(x, "_name", None)}
+        taken = self.numbered.keys() | {(space_of(function_of(x._place[0]), name), name) for x, name in own}
+        for (space, text), records in self.given.items():
+            alone = len(records) == 1 and (space, text) not in taken
+            in_order = sorted(records, key=lambda r: int(r.number))
+            for k, r in enumerate(in_order, 1 + self.numbered.get((space, text), 0)):
                 own = self.with_object(text, r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
 
@@ -370,6 +372,20 @@ def whole(place: Any) -> Any:
 def function_of(place: Any) -> Any:
     """The call of a function that a place is in."""
     return function_around(place) if type(place) is Activation else place
+
+
+def space_of(call: Any, text: str) -> Any:
+    """What a name that is used in a call belongs to: an attribute of ``self`` to the object, a global variable to its
+    module (to all cells of a notebook), any other to the call."""
+    if type(call) is not Activation:
+        return call
+    name, code = re.split(r"\W", text)[0], call.code
+    if name == "self" and call.owner is not None:
+        return call.owner
+    is_local = name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    if code.co_name != "<module>" and (is_local or not code.co_flags & CO_OPTIMIZED):
+        return call
+    return "" if is_cell(code.co_filename) else code.co_filename
 
 
 def is_one(record: Any, found: Expression | None) -> bool:

@@ -116,3 +116,15 @@ def test_turns_are_not_counted_from_calls_within_one_run():
     boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
     told = {boxes.note(key) for r in records for title, key in boxes.around(r) if "for f in filters" in title}
     assert told == {"at least 2 turns"}
+
+
+def test_turns_of_a_loop_in_a_loop_are_those_of_all_its_runs():
+    x = af.Variable(1.0)
+    for _ in range(3):
+        for _ in range(2):
+            y = x * 2.0
+            x = y + 1.0
+    z = x * 1.5
+    records = [r for r in ancestors(z.grad_fn) if r.parents]
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
+    assert boxes.note(boxes.around(y.grad_fn)[-1][1]) == "at least 6 turns in all"

@@ -59,7 +59,15 @@ def start_of(name: str, spec: Any) -> Any:
     if isinstance(spec, tuple):
         low, high, start = limits(name, spec)
         return (low + high) / 2 if start is None else start
+    if not np.shape(spec) and not may_start(spec):
+        raise ValueError(f"{name}={spec!r}: a slider starts at a finite number, and so do its ends")
     return spec
+
+
+def may_start(value: Any) -> bool:
+    """Can sliders begin at these numbers, and go twice as far to both sides?"""
+    with np.errstate(over="ignore"):
+        return bool(np.all(np.isfinite(5.0 * np.asarray(value))))
 
 
 def slider(name: str, spec: Any, value: Any) -> Slider:
@@ -77,7 +85,7 @@ def slider(name: str, spec: Any, value: Any) -> Slider:
 def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None]:
     """``(low, high)`` or ``(low, high, start)``, checked."""
     numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
-    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not numbers[0] < numbers[1]:
+    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not 0 < numbers[1] - numbers[0] < math.inf:
         raise ValueError(f"{name}={spec!r}: a range is (low, high) or (low, high, start), with low < high")
     if len(numbers) == 3 and not numbers[0] <= numbers[2] <= numbers[1]:
         raise ValueError(f"{name}={spec!r}: the start is not between {numbers[0]:g} and {numbers[1]:g}")
