@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
@@ -104,13 +105,12 @@ class Boxes:
         found = self.known.get((id(place), last, same))
         if found is None:
             source: Any = source_of(place.code)
-            outside, turn = self.call(place.whole), None
-            path = outside
+            path, turn = self.call(place.whole), None
             known = known_loops(place, last) if same else []
-            for loop in own_loops(place, last):
+            for deep, loop in enumerate(own_loops(place, last)):
                 key: Key = ("loop", id(place.whole), id(loop), len(path), turn)
                 box = self.boxes.setdefault(key, Box("loop", loop_text(loop, source)))
-                box.is_inner = turn is None and path[len(outside) :] != ()
+                box.is_inner = deep > 0 and turn is None
                 path = (*path, key)
                 if known:
                     box.run, n = place.turns[loop]
@@ -185,9 +185,21 @@ class Boxes:
                     box.title = box.title.replace(box.path, box.path[len(around) + 1 :], 1)
                 done.add(key)
                 around = box.path or around
-        self.leave_out(lambda box: box.kind == "turn" and self.says_nothing(box))
+        torn = [self.boxes[key] for key in self.torn()]
+        self.leave_out(lambda box: box in torn or (box.kind == "turn" and self.says_nothing(box)))
         self.leave_out(self.is_its_calls)
         self.leave_out(self.says_nothing)
+
+    def torn(self) -> set[Key]:
+        """The loops in loops that are no box, since the outer loop has computed something between their runs."""
+        now, ended, torn = dict[Any, Any](), set[Any](), set[Key]()
+        for r, path in self.paths.items():
+            for outer, inner in pairwise(((), *path, r)):
+                if now.get(outer) != inner:
+                    ended.add(now.get(outer))
+                    now[outer] = inner
+                    torn |= {inner} if inner in ended and self.boxes[inner].is_inner else set()
+        return torn
 
     def leave_out(self, test: Callable[[Box], bool]) -> None:
         """Leave out the boxes that pass a test of what is directly in them."""
