@@ -66,10 +66,6 @@ class Boxes:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
-    def object(self, key: Key) -> str:
-        """The object that a box is a call of: its path, or an empty text."""
-        return self.boxes[key].path
-
     def note(self, key: Key) -> str:
         """The note about a box."""
         box = self.boxes[key]
@@ -174,8 +170,6 @@ class Boxes:
                 break
             shared += 1
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
-        if not any(self.paths.values()):
-            return
         done: set[Key] = set()
         for path in self.paths.values():
             around = ""

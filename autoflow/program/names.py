@@ -70,9 +70,7 @@ class Naming:
         """The name of a record or a leaf in the program; None if it has no name there."""
         is_known = id(x) in self.names or id(x) in self.expressions
         if not is_known and hasattr(x, "_place"):  # a Constant: nothing flows to it
-            place, last, index = x._place
-            found = self.expression(x)
-            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
+            text = self.stored(self.expression(x), *x._place)
             if text is not None:
                 self.names[id(x)] = ending(text, 1)
         return self.names.get(id(x))
@@ -133,8 +131,7 @@ class Naming:
         made = self.objects.get(owner)
         if made is None or made.parent is None or depth > DEEPEST:
             return None
-        found = caller_of(made)
-        return None if found is None else self.stored(found, made.parent, made.call, made.index, depth + 1)
+        return self.stored(caller_of(made), made.parent, made.call, made.index, depth + 1)
 
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
         """The text with ``self`` replaced by the object's own path."""
@@ -146,15 +143,18 @@ class Naming:
 
     # -- leaves
 
-    def stored(self, found: Expression, activation: Any, last: int, index: int | None, depth: int = 0) -> str | None:
+    def stored(
+        self, found: Expression | None, activation: Any, last: int, index: int | None, depth: int = 0
+    ) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
+        if found is None or type(activation) is not Activation:
+            return None
         target = found.target
         if target is RETURNED:
             outer = function_around(activation, COMPREHENSIONS)
-            above = caller_of(outer)
-            if not above or depth > DEEPEST or outer.code.co_name == "__init__":
+            if depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
-            return self.stored(above, outer.parent, outer.call, None, depth + 1)
+            return self.stored(caller_of(outer), outer.parent, outer.call, None, depth + 1)
         text = target_text(target, index)
         counts = [x for x in target if not isinstance(x, str)] if isinstance(target, list) else []
         inlined = activation.code.co_name not in FRAMES and counts
@@ -166,17 +166,11 @@ class Naming:
         """Where they were made, else where they are used first; the shortest ending that tells them apart."""
         paths: dict[int, str] = {}
         for x in self.leaves:
-            place, last, index = x._place
-            found = self.expressions[id(x)]
             if getattr(x, "_name", None):
                 self.names[id(x)] = x._name
-                continue
-            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
-            text = text or self.first_use(x)
-            if text is not None:
+            elif (text := self.stored(self.expressions[id(x)], *x._place) or self.first_use(x)) is not None:
                 paths[id(x)] = text
-        numbers = {id(x): x._place[2] for x in self.leaves}
-        calls = {id(x): function_of(x._place[0]) for x in self.leaves}
+        places = {id(x): x._place for x in self.leaves}
         by_last = sorted(paths, key=lambda key: ending(paths[key], 1))
         for _, keys in groupby(by_last, key=lambda key: ending(paths[key], 1)):
             alike = list(keys)
@@ -187,11 +181,11 @@ class Naming:
                     break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
-                is_told = len({numbers[k] for k in same}) == len(same)
-                number = (numbers[key] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
+                is_told = len({places[k][2] for k in same}) == len(same)
+                number = (places[key][2] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
                 self.names[key] = text + str(number or "").translate(SUBSCRIPTS)
-                place = space_of(calls[key], text), text
-                self.numbered[place] = max(number, self.numbered.get(place, 0))
+                named = space_of(places[key][0], text), text
+                self.numbered[named] = max(number, self.numbered.get(named, 0))
 
     @cached_property
     def users(self) -> dict[int, list[tuple[Any, int]]]:
@@ -258,7 +252,7 @@ class Naming:
             self.unpack(list(group))
         for r in waiting:
             if id(r) not in self.calls and id(r) not in self.keys and (text := self.used_as(r)) is not None:
-                self.give(r, function_of(r.place), text)
+                self.give(r, r.place, text)
         for r in self.records if self.calls else ():
             if id(r) in self.calls and (used := self.used_by_caller(r)) is not None:
                 del self.calls[id(r)]
@@ -325,7 +319,7 @@ class Naming:
                 results.setdefault(made_of[id(r)], []).append(r)
         for records in results.values():
             for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
-                self.give(r, function_of(r.place), written(part))
+                self.give(r, r.place, written(part))
 
     def used_as(self, r: Any) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
@@ -354,8 +348,8 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        own = {(x, x._name) for x in self.leaves if getattr(x, "_name", None)}
-        taken = self.numbered.keys() | {(space_of(function_of(x._place[0]), name), name) for x, name in own}
+        own = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
+        taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in own}
         for (space, text), records in self.given.items():
             alone = len(records) == 1 and (space, text) not in taken
             in_order = sorted(records, key=lambda r: int(r.number))
@@ -374,9 +368,10 @@ def function_of(place: Any) -> Any:
     return function_around(place) if type(place) is Activation else place
 
 
-def space_of(call: Any, text: str) -> Any:
-    """What a name that is used in a call belongs to: an attribute of ``self`` to the object, a global variable to its
-    module (to all cells of a notebook), any other to the call."""
+def space_of(place: Any, text: str) -> Any:
+    """What a name belongs to: an attribute of ``self`` to the object, a global variable to its module (to all cells of
+    a notebook), any other to the call of a function that it is used in."""
+    call = function_of(place)
     if type(call) is not Activation:
         return call
     name, code = re.split(r"\W", text)[0], call.code
@@ -395,11 +390,9 @@ def is_one(record: Any, found: Expression | None) -> bool:
 
 def is_of(found: Expression, operation: str) -> bool:
     """Does the expression do nothing but this operation?"""
-    node = found.node
-    if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return bool(name == operation or name == SYNONYMS.get(operation))
-    return isinstance(node, ONE)
+    if found.is_call:
+        return found.called in (operation, SYNONYMS.get(operation))
+    return isinstance(found.node, ONE)
 
 
 BASES = ("setitem", "put_view")  # what a write into a view is for its base

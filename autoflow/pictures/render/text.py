@@ -53,16 +53,12 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     for row in rows:
         line = padded(row.text, wide[0] + 2) + padded(row.gradient, wide[1] + 2) + padded(row.local, wide[2] + 1)
         lines.append((line + row.parts).rstrip())
-    lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
-    text = "\n".join(lines)
-    return to_ascii(text) if ascii else text
-
-
-def invitation(graph: GraphData) -> list[str]:
-    """A hint below shown gradients: how to see where they come from."""
     titles = [graph.nodes[k].title for k in graph.outputs]
     can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
-    return [f"{titles[0]}.step() walks through the backward pass"] if can else []
+    invitation = f" · {titles[0]}.step() walks through the backward pass" if can else ""
+    lines += [counts(graph) + invitation, *graph.notes]
+    text = "\n".join(lines)
+    return to_ascii(text) if ascii else text
 
 
 def circled_number(number: int) -> str:
@@ -194,21 +190,18 @@ class Tree:
 
 def to_json(graph: GraphData) -> str:
     """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it is safe inside HTML."""
-    data = {
+    data: dict[str, Any] = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
-        "notes": graph.notes, "nodes": [without_place(v) for v in graph.nodes],
+        "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes],
         "edges": [asdict(e) for e in graph.edges],
         "several": [asdict(s) for s in graph.several],
     }  # fmt: skip
+    for v in data["nodes"]:
+        del v["place"], v["kept"]  # where the program lies on this computer is nobody else's business
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
     for c in "<>&":
         text = text.replace(c, f"\\u{ord(c):04x}")
     return text + "\n"
-
-
-def without_place(v: Vertex) -> dict[str, Any]:
-    """A node as JSON has it: where the program lies on this computer is nobody else's business."""
-    return {key: x for key, x in asdict(v).items() if key not in ("place", "kept")}
 
 
 def _plain(x: Any) -> Any:

@@ -61,9 +61,7 @@ class Explorer(MovingPage):
 
     def fragment(self) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
-        if self.reason is not None:
-            return self.without_program(self.advice())
-        return fragment(self)
+        return fragment(self) if self.reason is None else self.without_program(self.advice())
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
