@@ -188,7 +188,8 @@ class Boxes:
         """The loops in loops that are no box, since the outer loop has computed something between their runs."""
         now, ended, torn = dict[Any, Any](), set[Any](), set[Key]()
         for r, path in self.paths.items():
-            for outer, inner in pairwise(((), *path, r)):
+            way: tuple[Any, ...] = (), *path, r
+            for outer, inner in pairwise(way):
                 if now.get(outer) != inner:
                     ended.add(now.get(outer))
                     now[outer] = inner

@@ -143,24 +143,22 @@ class Naming:
 
     # -- leaves
 
-    def stored(
-        self, found: Expression | None, activation: Any, last: int, index: int | None, depth: int = 0
-    ) -> str | None:
+    def stored(self, found: Expression | None, place: Any, last: int, index: int | None, depth: int = 0) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
-        if found is None or type(activation) is not Activation:
+        if found is None or type(place) is not Activation:
             return None
         target = found.target
         if target is RETURNED:
-            outer = function_around(activation, COMPREHENSIONS)
+            outer = function_around(place, COMPREHENSIONS)
             if depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
             return self.stored(caller_of(outer), outer.parent, outer.call, None, depth + 1)
         text = target_text(target, index)
         counts = [x for x in target if not isinstance(x, str)] if isinstance(target, list) else []
-        inlined = activation.code.co_name not in FRAMES and counts
+        inlined = place.code.co_name not in FRAMES and counts
         if text is None or len(counts) > 1 or (inlined and len(list(found.loops())) > 1):
             return None  # one running count says nothing of two indices
-        return self.with_object(text, activation, depth)
+        return self.with_object(text, place, depth)
 
     def name_leaves(self) -> None:
         """Where they were made, else where they are used first; the shortest ending that tells them apart."""
@@ -348,8 +346,8 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        own = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
-        taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in own}
+        said = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
+        taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in said}
         for (space, text), records in self.given.items():
             alone = len(records) == 1 and (space, text) not in taken
             in_order = sorted(records, key=lambda r: int(r.number))

@@ -309,15 +309,12 @@ class Walk:
         around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
         drawn = [*given[:ROWS], *[(slot, y) for slot, y in given[ROWS:] if id(y) in self.ids]]
-        operands = [self.operand(x, slot, y) for slot, y in drawn]
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
             gradient=flow.gradient if flow else self.left.get(x),
-            parts=flow.parts if flow else (),
-            of_parts=flow.of_parts if flow else 0,
-            operands=tuple(operands),
-            more_operands=len(given[ROWS:]),
+            parts=flow.parts if flow else (), of_parts=flow.of_parts if flow else 0,
+            operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(given[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,

@@ -61,11 +61,6 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     return to_ascii(text) if ascii else text
 
 
-def circled_number(number: int) -> str:
-    """The number of an operand: a circled digit as far as there are any."""
-    return chr(0x245F + number) if number <= 20 else f"({number})"
-
-
 class Tree:
     """The walk that writes the lines. Iterative: a graph may be deeper than Python's stack."""
 
@@ -120,14 +115,15 @@ class Tree:
         """The entries of the operands. Operands that are all known leaves share a line."""
         operands = node.rows
         several = len(operands) > 1 and not node.more_operands and not self.lesson()
-        if several and all([self.known_leaf(row) for row in operands]):
-            names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
+        sources = [self.graph.nodes[r.source] for r in operands if r.source is not None and r.source in self.seen]
+        if several and len(sources) == len(operands) and not any([v.operands for v in sources]):  # known leaves
+            names = ", ".join(map(self.title, sources))
             yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
             return
         for place, row in enumerate(operands):
             last = place == len(operands) - 1 and not node.more_operands
-            number = circled_number(row.slot + 1) if len(operands) > 1 else ""
-            lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
+            number = chr(0x2460 + row.slot) if row.slot < 20 else f"({row.slot + 1})"  # circled as far as there are any
+            lead = below + ("└─" if last else "├─") + number * (len(operands) > 1) + " "
             source = None if row.source is None else self.graph.nodes[row.source]
             yield source, row, lead, below + ("    " if last else "│   ")
         if node.left_out:
@@ -136,10 +132,6 @@ class Tree:
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
         return self.graph.look.detail == "lesson" and self.graph.gradients
-
-    def known_leaf(self, row: Operand) -> bool:
-        """Has the operand been shown, and is there nothing behind it?"""
-        return row.source is not None and row.source in self.seen and not self.graph.nodes[row.source].operands
 
     def leaf(self, row: Operand | None) -> str:
         """An operand that is not a node of the picture."""
