@@ -2,7 +2,7 @@
 
 A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one, and so is each of its
 turns where the run was watched. Else nothing tells where a turn ends, but the same instruction again in one call is a
-later turn: "at least 3 turns".
+later turn: "at least 3 turns"; of a loop in a loop, "in all" its runs.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ class Boxes:
 
     def prune(self) -> None:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
-        that says the same. Then objects are called as the box around them calls them."""
+        that says the same, but for calls that tell values of one name apart. Then objects are called as the box around
+        them calls them."""
         known = [path for r, path in self.paths.items() if r not in self.unknown]
         shared = 0
         for keys in zip(*known, strict=False):
