@@ -41,9 +41,7 @@ class LivePage(MovingPage):
         self.study, self.title, self.picture = study, title, draw(study)
         self.params = {name: p.copy() for name, p in study.params.items()}
         self.settings = {"lr": lr, "momentum": momentum or 0.9, "rule": rule}
-        self.reason = None
-        self.program = ""
-        self.about: dict[str, Any] = {}
+        self.reason, self.program, self.about = None, "", dict[str, Any]()
         try:
             self.program, self.about = self.build()
         except CompileError as error:
@@ -64,10 +62,7 @@ class LivePage(MovingPage):
         study = self.study
         if len(study.records) > LARGEST:
             raise CompileError(f"the loss has {len(study.records)} operations, and a page shows at most {LARGEST}")
-        shape: tuple[int, ...] = ()
-        prediction = NO_PREDICTION
-        if study.predict is not None:
-            prediction, shape = study.record_prediction()
+        prediction, shape = study.record_prediction() if study.predict is not None else (NO_PREDICTION, ())
         cards, wanted, layouts = describe(study, self.picture)
         first, last = next(iter(study.data), None), next(reversed(study.data), None)
         about = {
@@ -126,8 +121,7 @@ class LivePage(MovingPage):
         """The content of a cell, and the program in it."""
         if self.reason is not None:
             return self.without_program(self.reason)
-        about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False)
-        about = about.replace("<", "\\u003c")
+        about = json.dumps({**self.about, "full": full, "css": self.style}, ensure_ascii=False).replace("<", "\\u003c")
         key = key_of(self.program + about)
         start = f'for (const host of document.querySelectorAll("[data-key={key!r}]:not([data-live])")) {{'
         start += f'host.dataset.live = "";host.live = live(host, {about}, makeStep, makePrediction);}}'

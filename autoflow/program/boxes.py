@@ -2,13 +2,14 @@
 
 A box is exact, or it is not there. A call is a box, by its activation. The body of a loop is one, and so is each of its
 turns where the run was watched. Else nothing tells where a turn ends, but the same instruction again in one call is a
-later turn: "at least 3 turns".
+later turn: "at least 3 turns"; of a loop in a loop, "in all" its runs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .names import FRAMES, Naming, caller_of
@@ -24,12 +25,13 @@ Path = tuple[Key, ...]
 class Box:
     """A box: what it is, its title, the lines of the program that it stands for, and what is in it."""
 
-    __slots__ = ("before", "content", "continued", "kind", "path", "run", "seen", "title")
+    __slots__ = ("before", "content", "continued", "is_inner", "kind", "path", "run", "seen", "title")
 
     def __init__(self, kind: str, title: str, path: str = "", continued: bool = False) -> None:
         self.continued = continued
         self.kind, self.title = kind, title  # kind: call, loop, turn, scope
         self.run: Any = None  # of a loop and a turn, where it was watched
+        self.is_inner = False  # is it a loop in another one, so that its turns are those of several runs?
         self.path = path  # of a call: the object
         self.before = ""  # the titles of boxes that have nothing but this one in them
         self.seen: Counter[Run] = Counter()  # instructions directly in it -> how often each was run
@@ -52,6 +54,7 @@ class Boxes:
     def __init__(self, program: Naming, records: Sequence[Any]) -> None:
         self.program, self.turns, self.ended = program, Turns(), set[Any]()
         self.boxes: dict[Key, Box] = {}
+        self.times = Counter(program.names.values())  # how many nodes have a name
         self.calls: dict[int, Path] = {}
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int, bool], Path] = {}
@@ -63,14 +66,11 @@ class Boxes:
         """The boxes around a record, the outermost first: title and what identifies each."""
         return tuple([(self.boxes[key].before + self.boxes[key].title, key) for key in self.paths[id(record)]])
 
-    def object(self, key: Key) -> str:
-        """The object that a box is a call of: its path, or an empty text."""
-        return self.boxes[key].path
-
     def note(self, key: Key) -> str:
         """The note about a box."""
         box = self.boxes[key]
         told = f"{'' if box.run in self.ended else 'at least '}{box.turns} turns" if box.has_turns else ""
+        told += " in all" if told and box.is_inner else ""
         return "continued under a debugger" if box.continued else told
 
     # -- which boxes there are
@@ -103,9 +103,10 @@ class Boxes:
             source: Any = source_of(place.code)
             path, turn = self.call(place.whole), None
             known = known_loops(place, last) if same else []
-            for loop in own_loops(place, last):
+            for deep, loop in enumerate(own_loops(place, last)):
                 key: Key = ("loop", id(place.whole), id(loop), len(path), turn)
                 box = self.boxes.setdefault(key, Box("loop", loop_text(loop, source)))
+                box.is_inner = deep > 0 and turn is None
                 path = (*path, key)
                 if known:
                     box.run, n = place.turns[loop]
@@ -160,7 +161,8 @@ class Boxes:
 
     def prune(self) -> None:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
-        that says the same. Then objects are called as the box around them calls them."""
+        that says the same, but for calls that tell values of one name apart. Then objects are called as the box around
+        them calls them."""
         known = [path for r, path in self.paths.items() if r not in self.unknown]
         shared = 0
         for keys in zip(*known, strict=False):
@@ -169,8 +171,6 @@ class Boxes:
                 break
             shared += 1
         self.paths = {r: path[shared:] for r, path in self.paths.items()}
-        if not any(self.paths.values()):
-            return
         done: set[Key] = set()
         for path in self.paths.values():
             around = ""
@@ -180,9 +180,22 @@ class Boxes:
                     box.title = box.title.replace(box.path, box.path[len(around) + 1 :], 1)
                 done.add(key)
                 around = box.path or around
-        self.leave_out(lambda box: box.kind == "turn" and self.says_nothing(box))
+        torn = [self.boxes[key] for key in self.torn()]
+        self.leave_out(lambda box: box in torn or (box.kind == "turn" and self.says_nothing(box)))
         self.leave_out(self.is_its_calls)
         self.leave_out(self.says_nothing)
+
+    def torn(self) -> set[Key]:
+        """The loops in loops that are no box, since the outer loop has computed something between their runs."""
+        now, ended, torn = dict[Any, Any](), set[Any](), set[Key]()
+        for r, path in self.paths.items():
+            way: tuple[Any, ...] = (), *path, r
+            for outer, inner in pairwise(way):
+                if now.get(outer) != inner:
+                    ended.add(now.get(outer))
+                    now[outer] = inner
+                    torn |= {inner} if inner in ended and self.boxes[inner].is_inner else set()
+        return torn
 
     def leave_out(self, test: Callable[[Box], bool]) -> None:
         """Leave out the boxes that pass a test of what is directly in them."""
@@ -206,8 +219,8 @@ class Boxes:
             return False
         (only,) = box.content
         inner = self.boxes[only] if type(only) is tuple else None
-        if inner is None:
-            return True
+        if inner is None:  # a call tells which of several values of one name it is
+            return box.kind != "call" or self.times[self.program.names.get(only, "")] < 2
         if box.has_turns or box.continued:
             return False
         if inner.kind == "scope":

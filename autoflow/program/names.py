@@ -13,12 +13,12 @@ import dis
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from inspect import CO_VARARGS
+from inspect import CO_OPTIMIZED, CO_VARARGS
 from itertools import groupby, pairwise
 from types import CodeType
 from typing import Any
 
-from .places import LATER, Activation
+from .places import LATER, Activation, is_cell
 from .source import COMPREHENSIONS, COUNT, RETURNED, Expression, Place, Target, expression_of, find, is_path, written
 
 FRAMES = COMPREHENSIONS | {"<lambda>"}
@@ -45,13 +45,13 @@ class Naming:
         self.leaves = [x for x in found if not hasattr(x, "last") and x._place[0] is not None]
         self.expressions = {id(x): expression_of(x) for x in found}
         self.names: dict[int, str] = {}
-        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the call and the name that each has in it
+        self.keys: dict[int, tuple[Any, str]] = {}  # records (ids) -> the name that each has, and its space
         self.whole: set[int] = set()  # ids of records that are the value of their expression,
         self.parts: set[int] = set()  # of those that go on with the execution that another began,
         self.based: set[int] = set()  # and of writes into a view, which another one writes into its base
         self.calls: dict[int, str] = {}  # what calls return that are part of an expression
-        self.given: dict[tuple[Any, str], list[Any]] = {}  # (the call, a name) -> the records that it was given to
-        self.numbered: dict[tuple[int, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
+        self.given: dict[tuple[Any, str], list[Any]] = {}  # (its space, a name) -> the records that it was given to
+        self.numbered: dict[tuple[Any, str], int] = {}  # the same -> the last number that a leaf of that name has, or 0
         self.latest = {(whole(r.place), r.last): r.number for r in self.records}  # of each instruction of a call
         self.find_wholes()
         self.name_leaves()
@@ -70,9 +70,7 @@ class Naming:
         """The name of a record or a leaf in the program; None if it has no name there."""
         is_known = id(x) in self.names or id(x) in self.expressions
         if not is_known and hasattr(x, "_place"):  # a Constant: nothing flows to it
-            place, last, index = x._place
-            found = self.expression(x)
-            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
+            text = self.stored(self.expression(x), *x._place)
             if text is not None:
                 self.names[id(x)] = ending(text, 1)
         return self.names.get(id(x))
@@ -133,8 +131,7 @@ class Naming:
         made = self.objects.get(owner)
         if made is None or made.parent is None or depth > DEEPEST:
             return None
-        found = caller_of(made)
-        return None if found is None else self.stored(found, made.parent, made.call, made.index, depth + 1)
+        return self.stored(caller_of(made), made.parent, made.call, made.index, depth + 1)
 
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
         """The text with ``self`` replaced by the object's own path."""
@@ -146,37 +143,32 @@ class Naming:
 
     # -- leaves
 
-    def stored(self, found: Expression, activation: Any, last: int, index: int | None, depth: int = 0) -> str | None:
+    def stored(self, found: Expression | None, place: Any, last: int, index: int | None, depth: int = 0) -> str | None:
         """What the value of an expression, the ``index``-th that it had in this call, is stored in."""
+        if found is None or type(place) is not Activation:
+            return None
         target = found.target
         if target is RETURNED:
-            outer = function_around(activation, COMPREHENSIONS)
-            above = caller_of(outer)
-            if not above or depth > DEEPEST or outer.code.co_name == "__init__":
+            outer = function_around(place, COMPREHENSIONS)
+            if depth > DEEPEST or outer.code.co_name == "__init__":
                 return None
-            return self.stored(above, outer.parent, outer.call, None, depth + 1)
+            return self.stored(caller_of(outer), outer.parent, outer.call, None, depth + 1)
         text = target_text(target, index)
         counts = [x for x in target if not isinstance(x, str)] if isinstance(target, list) else []
-        inlined = activation.code.co_name not in FRAMES and counts
+        inlined = place.code.co_name not in FRAMES and counts
         if text is None or len(counts) > 1 or (inlined and len(list(found.loops())) > 1):
             return None  # one running count says nothing of two indices
-        return self.with_object(text, activation, depth)
+        return self.with_object(text, place, depth)
 
     def name_leaves(self) -> None:
         """Where they were made, else where they are used first; the shortest ending that tells them apart."""
         paths: dict[int, str] = {}
         for x in self.leaves:
-            place, last, index = x._place
-            found = self.expressions[id(x)]
             if getattr(x, "_name", None):
                 self.names[id(x)] = x._name
-                continue
-            text = self.stored(found, place, last, index) if found and type(place) is Activation else None
-            text = text or self.first_use(x)
-            if text is not None:
+            elif (text := self.stored(self.expressions[id(x)], *x._place) or self.first_use(x)) is not None:
                 paths[id(x)] = text
-        numbers = {id(x): x._place[2] for x in self.leaves}
-        calls = {id(x): id(function_of(x._place[0])) for x in self.leaves}
+        places = {id(x): x._place for x in self.leaves}
         by_last = sorted(paths, key=lambda key: ending(paths[key], 1))
         for _, keys in groupby(by_last, key=lambda key: ending(paths[key], 1)):
             alike = list(keys)
@@ -187,11 +179,11 @@ class Naming:
                     break
             for key, text in brief.items():
                 same = [k for k in alike if brief[k] == text]
-                is_told = len({numbers[k] for k in same}) == len(same)
-                number = (numbers[key] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
+                is_told = len({places[k][2] for k in same}) == len(same)
+                number = (places[key][2] if is_told else same.index(key)) + 1 if len(same) > 1 else 0
                 self.names[key] = text + str(number or "").translate(SUBSCRIPTS)
-                place = calls[key], text
-                self.numbered[place] = max(number, self.numbered.get(place, 0))
+                named = space_of(places[key][0], text), text
+                self.numbered[named] = max(number, self.numbered.get(named, 0))
 
     @cached_property
     def users(self) -> dict[int, list[tuple[Any, int]]]:
@@ -258,7 +250,7 @@ class Naming:
             self.unpack(list(group))
         for r in waiting:
             if id(r) not in self.calls and id(r) not in self.keys and (text := self.used_as(r)) is not None:
-                self.give(r, function_of(r.place), text)
+                self.give(r, r.place, text)
         for r in self.records if self.calls else ():
             if id(r) in self.calls and (used := self.used_by_caller(r)) is not None:
                 del self.calls[id(r)]
@@ -267,8 +259,8 @@ class Naming:
 
     def give(self, r: Any, call: Any, text: str) -> None:
         """A record gets a name in a call."""
-        self.keys[id(r)] = id(call), text
-        self.given.setdefault((id(call), text), []).append(r)
+        self.keys[id(r)] = key = space_of(call, text), text
+        self.given.setdefault(key, []).append(r)
 
     def give_target(self, r: Any, found: Expression) -> bool:
         """Name a record by the target of its expression, if it has one."""
@@ -325,7 +317,7 @@ class Naming:
                 results.setdefault(made_of[id(r)], []).append(r)
         for records in results.values():
             for part, r in zip(node.elts if len(records) == len(node.elts) else (), records, strict=False):
-                self.give(r, function_of(r.place), written(part))
+                self.give(r, r.place, written(part))
 
     def used_as(self, r: Any) -> str | None:
         """The variable that it is in wherever the call that made it uses it."""
@@ -354,10 +346,12 @@ class Naming:
 
     def number(self) -> None:
         """``f``; or ``f₁``, ``f₂`` where it is assigned or written again."""
-        named = {(id(function_of(x._place[0])), getattr(x, "_name", None)) for x in self.leaves}
-        for (call, text), records in self.given.items():
-            alone = len(records) == 1 and (call, text) not in self.numbered.keys() | named
-            for k, r in enumerate(records, 1 + self.numbered.get((call, text), 0)):
+        said = [(x._place[0], x._name) for x in self.leaves if getattr(x, "_name", None)]
+        taken = self.numbered.keys() | {(space_of(place, name), name) for place, name in said}
+        for (space, text), records in self.given.items():
+            alone = len(records) == 1 and (space, text) not in taken
+            in_order = sorted(records, key=lambda r: int(r.number))
+            for k, r in enumerate(in_order, 1 + self.numbered.get((space, text), 0)):
                 own = self.with_object(text, r.place)
                 self.names[id(r)] = own if alone else own + str(k).translate(SUBSCRIPTS)
 
@@ -372,6 +366,21 @@ def function_of(place: Any) -> Any:
     return function_around(place) if type(place) is Activation else place
 
 
+def space_of(place: Any, text: str) -> Any:
+    """What a name belongs to: an attribute of ``self`` to the object, a global variable to its module (to all cells of
+    a notebook), any other to the call of a function that it is used in."""
+    call = function_of(place)
+    if type(call) is not Activation:
+        return call
+    name, code = re.split(r"\W", text)[0], call.code
+    if name == "self" and call.owner is not None:
+        return call.owner
+    is_local = name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    if code.co_name != "<module>" and (is_local or not code.co_flags & CO_OPTIMIZED):
+        return call
+    return "" if is_cell(code.co_filename) else code.co_filename
+
+
 def is_one(record: Any, found: Expression | None) -> bool:
     """Does each execution of the expression make one record?"""
     return found is not None and is_of(found, record.rule.name)
@@ -379,11 +388,9 @@ def is_one(record: Any, found: Expression | None) -> bool:
 
 def is_of(found: Expression, operation: str) -> bool:
     """Does the expression do nothing but this operation?"""
-    node = found.node
-    if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return bool(name == operation or name == SYNONYMS.get(operation))
-    return isinstance(node, ONE)
+    if found.is_call:
+        return found.called in (operation, SYNONYMS.get(operation))
+    return isinstance(found.node, ONE)
 
 
 BASES = ("setitem", "put_view")  # what a write into a view is for its base

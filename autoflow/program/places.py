@@ -227,6 +227,11 @@ def is_passed(frame: FrameType) -> bool:
     return passed
 
 
+def is_cell(file: str) -> bool:
+    """Is it a cell of a notebook, or was it typed at a prompt? Those are compiled statement by statement."""
+    return "<" in file or "ipykernel" in file
+
+
 def is_packages(file: str) -> bool:
     """Is this file one of autoflow's, of Python's library or of an installed package?"""
     return file.startswith(OWN) or is_library(file)

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .places import is_packages, variables_of
+from .places import is_cell, is_packages, variables_of
 
 FUTURES = 0x1FE0000  # flags of code: what ``from __future__`` has changed
 AWAIT = 0x2000  # notebooks await at the top level
-CELLS = ("<", "ipykernel")  # what the names of files that are compiled statement by statement begin with, or contain
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # a text that Python does not parse, or not here
 INNER = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 PARTS = ("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars")  # of a code, what is compared as it is
@@ -52,8 +51,7 @@ class Place(NamedTuple):
     @property
     def where(self) -> str:
         """``line 3 of FILE``; in a notebook ``line 3``."""
-        is_cell = any([sign in self.file for sign in CELLS])
-        return f"line {self.line}{'' if is_cell else f' of {os.path.basename(self.file)}'}"
+        return f"line {self.line}{'' if is_cell(self.file) else f' of {os.path.basename(self.file)}'}"
 
 
 def written(node: Any) -> str:
@@ -112,7 +110,7 @@ class Source:
         self.imported.update({x: "numpy" for x, used in uses.items() if used <= NUMPYS and used & NUMPYS_OWN})
         self.whiles = [node for node in self.above if isinstance(node, ast.While)]
         self.collect(self.tree, "exec")
-        if any([sign in file for sign in CELLS]):
+        if is_cell(file):
             for statement in self.tree.body:
                 self.collect(ast.Module([statement], []), "exec")
                 self.collect(ast.Interactive([statement]), "single")

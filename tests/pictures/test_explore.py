@@ -871,3 +871,43 @@ def test_what_was_decided_when_the_graph_was_made_is_told(form, told):
 def test_sliders_of_entries_have_the_array_s_name():
     weights = af.Variable([1.0, 2.0])
     assert [s.title for *_, s in af.explore(np.sum(weights * weights)).places] == ["weights[0]", "weights[1]"]
+
+
+def of_positive(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x * 2.0
+
+
+STARTS = {  # a function, its sliders -> why Python has to compute, and what cannot be
+    "a function that fails": (of_positive, {"x": (-1, 3, 1)}, "the function raises ValueError for other inputs"),
+    "one that returns no number there": (lambda x: x * 2.0 if x > 0 else None, {"x": (-1, 3, 1)}, "takes other ways"),
+    "a number of turns": (lambda n, x: sum([x * k for k in range(int(n))]), {"n": 3.0, "x": 1.0}, "takes other ways"),
+    "an input that is not used": (lambda x, y: x * 2.0, {"x": 1.0, "y": 2.0}, None),
+    "infinity": (lambda x: x * 2.0, {"x": np.inf}, ValueError),
+    "NaN": (lambda x: x * 2.0, {"x": np.nan}, ValueError),
+    "ends that are infinite": (lambda x: x * 2.0, {"x": -1e308}, ValueError),
+    "a range that is infinite": (lambda x: x * 2.0, {"x": (-1e308, 1e308)}, ValueError),
+    "a small number": (lambda x: x * 2.0, {"x": 5e-324}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STARTS)
+def test_sliders_begin_wherever_they_can_move(what):
+    f, ranges, expected = STARTS[what]
+    if expected is ValueError:
+        with pytest.raises(ValueError, match=r"a slider starts at a finite|with low < high"):
+            af.explore(f, **ranges)
+        return
+    page = af.explore(f, **ranges)
+    assert (page.reason is None) if expected is None else expected in page.reason
+    assert page.to_html()
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e308])
+def test_a_variable_that_is_not_finite_stays_as_it_is(value):
+    fixed, x, array = af.Variable(value, name="fixed"), af.Variable(0.5, name="x"), af.Variable([1.0, value])
+    page = af.explore(x * fixed)
+    assert [s.title for s in page.inputs.values()] == ["x"]
+    assert page.to_html()
+    assert [s.title for *_, s in af.explore(x * np.sum(array)).places] == ["x"]

@@ -406,3 +406,17 @@ def test_arrows_that_end_at_a_folded_card_are_beside_each_other(direction):
     assert max(map(len, ends.values())) == 14
     for places in ends.values():
         assert all([b - a >= 10.4 for a, b in pairwise(sorted(places))])
+
+
+def test_what_stands_between_equal_parts_uses_no_variables_of_theirs():
+    def layer(h, w):
+        z = h * w
+        return np.tanh(z)
+
+    w = af.Variable(0.5, name="w")
+    h = af.Variable(1.0, name="x")
+    for k in range(10):
+        h = layer(h, w)
+        h = h * 2.0 if k == 4 else h
+    (told,) = [v.fold.told for v in h.graph().drawn.nodes if v.fold and v.fold.told]
+    assert told[1:] == ("all with the same w",)

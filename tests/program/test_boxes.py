@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pytest
 
 import autoflow as af
 from autoflow.nodes.records import ancestors
@@ -116,3 +117,33 @@ def test_turns_are_not_counted_from_calls_within_one_run():
     boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
     told = {boxes.note(key) for r in records for title, key in boxes.around(r) if "for f in filters" in title}
     assert told == {"at least 2 turns"}
+
+
+def test_turns_of_a_loop_in_a_loop_are_those_of_all_its_runs():
+    x = af.Variable(1.0)
+    for _ in range(3):
+        for _ in range(2):
+            y = x * 2.0
+            x = y + 1.0
+    z = x * 1.5
+    records = [r for r in ancestors(z.grad_fn) if r.parents]
+    boxes = Boxes(Naming(ancestors(z.grad_fn)), records)
+    assert boxes.note(boxes.around(y.grad_fn)[-1][1]) == "at least 6 turns in all"
+
+
+@pytest.mark.parametrize("between", [(), (0,), (1,), (0, 1), (0, 1, 2)])
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_no_loop_holds_what_the_loop_around_it_computes(runs, between):
+    """Nothing tells where the inner loop ended; if the outer one has computed something in between, it is no box."""
+    x = af.Variable(1.0)
+    for i in range(runs):
+        for _ in range(2):
+            y = x * 2.0
+            x = y + 1.0
+        if i in between:
+            c = np.sin(x)
+            x = c * 0.5
+    for v in (x * 1.5).graph(fold=False).drawn.nodes:
+        is_between = v.word == "sin" or "0.5" in v.title
+        assert not (is_between and "for _ in range(2)" in v.scope)
+        assert "for _ in range(2)" in v.scope or v.word != "add" or {*range(runs - 1)} & {*between}

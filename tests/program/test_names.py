@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import linecache
 import os
 import sys
 from pathlib import Path
@@ -713,3 +714,41 @@ def test_what_a_package_makes_of_a_function_does_not_name_its_value():
     page = af.explore(square, w=2.0)
     drawn = af.draw(square, af.Variable(3.0, name="w"))
     assert page.picture.title == drawn.title == "w*w"
+
+
+SETS = {  # what sets a name again in its next call, given ``x`` -> the name, and the value of the last call
+    "global": ("total = x * 0.5", "def add(v):\n    global total\n    total = total + v * x", "add(2.0)", "total"),
+    "attribute": ("class Sum:\n    def add(self, v):\n        self.total = self.total + v * x\nsums = Sum()",
+                  "sums.total = x * 0.5\nadd = sums.add", "add(2.0)", "self.total"),
+    "cell": ("total = x * 0.5", "", "total = total + 2.0 * x", "total"),
+    "local": ("def add(v):\n    total = v * x\n    return total", "", "every.append(add(2.0))", "total"),
+    "operation": ("def add(v):\n    total = v * v\n    return total", "", "every.append(add(x))", "total"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+@pytest.mark.parametrize("kind", SETS)
+def test_values_of_one_name_are_told_apart_in_every_box(kind, calls, monkeypatch):
+    """A global variable has the numbers of its module, in a notebook of all cells; an attribute those of its object. A
+    variable of a function is in the box of its call, also if it is all that is in it."""
+    *before, again, name = SETS[kind]
+    names = {"x": af.Variable(2.0, name="x"), "every": []}
+    for k, text in enumerate([*before, *[again] * calls, "out = sum(every, x * 1.5) + globals().get('total', 0.0)"]):
+        file = f"<ipython-input-{kind}-{calls}-{k}>"
+        monkeypatch.setitem(linecache.cache, file, (len(text), None, text.splitlines(True), file))
+        exec(compile(text, file, "exec"), names)
+    out = names["out"] * (names["sums"].total if "sums" in names else 1.0)
+    found = [(v.title, v.entered) for v in out.graph(merge=False, fold=False).nodes if v.named]
+    assert len(set(found)) == len(found) > calls
+    if kind in ("global", "cell") or (kind == "attribute" and calls > 1):
+        numbers = [f"{name}{'₀₁₂₃₄'[k]}" for k in range(1, calls + 1)]
+        assert {*numbers} <= {title for title, _ in found}
+
+
+def test_numbers_are_in_the_order_of_the_program():
+    x = af.Variable(np.arange(4.0))
+    a, b = np.split(x, 2)
+    a = a * b
+    records = sorted([r for r in ancestors(a.grad_fn) if r.parents], key=lambda r: r.number)
+    program = Naming(records)
+    assert [program.name(r) for r in records] == ["a₁", "b", "a₂"]

@@ -252,7 +252,7 @@ class Contraction:
         parts: dict[Path, set[int]] = {}
         for k in self.members[card] if self.gathered else ():
             path, used = self.skeleton.paths[k], [a for a in self.skeleton.sources[k] if self.skeleton.variables[a]]
-            if self.skeleton.words[k]:
+            if self.skeleton.words[k] and path[-1] != card[1]:  # what untangle has put there is no part
                 parts.setdefault(path[: path.index(card[1]) + 2], set()).update(used)
         return tuple(repeat.words([*parts.values()], lambda a: self.vertex(a).title))
 

@@ -176,11 +176,12 @@ class Walk:
     """The records behind some nodes, and what a picture shows of each."""
 
     def __init__(self, roots: Sequence[Any], literals: bool, limit: int, memory: bool = False) -> None:
-        self.literals, self.memory = literals, memory
+        self.literals = literals
         sources = [(x, identity_of(x)) for x in roots]
         self.records = [r for _, r in sources if r is not None]
         self.lonely = [x for x, r in sources if r is None]  # Constants
         self.everything = everything = topological(Outputs(self.records))[1:]
+        self.kept = kept_bytes(everything) if memory else {}  # by each record
         self.taken_out = taken_out(everything)
         self.order = everything[: max(1, limit)]
         self.shown: Sequence[Any] = self.order
@@ -285,7 +286,7 @@ class Walk:
             for _, box in self.boxes.around(x) if hasattr(x, "node_name") else ():
                 self.entered.setdefault(box, len(self.entered) + 1)
         self.told = {k: self.boxes.note(box) for box, k in self.entered.items() if box[0] != "scope"}
-        self.objects = {k: self.boxes.object(box) for box, k in self.entered.items()}
+        self.objects = {k: self.boxes.boxes[box].path for box, k in self.entered.items()}
 
     def operand_key(self, record: Any, slot: int, x: Any) -> tuple[tuple[int, int], Any]:
         """The key of a plain operand, and its value. Equal arrays of one name are one card."""
@@ -308,15 +309,12 @@ class Walk:
         around = self.boxes.around(x) if record else ()
         given = [(k, y) for k, y in enumerate(x.operands) if y is not None] if record else []
         drawn = [*given[:ROWS], *[(slot, y) for slot, y in given[ROWS:] if id(y) in self.ids]]
-        operands = [self.operand(x, slot, y) for slot, y in drawn]
         return Vertex(
             self.ids[id(x)], kind, self.titles.of(x), clip(clean(x.node_name if record else x.name), NAME),
             word(x) if record else kind, value,
             gradient=flow.gradient if flow else self.left.get(x),
-            parts=flow.parts if flow else (),
-            of_parts=flow.of_parts if flow else 0,
-            operands=tuple(operands),
-            more_operands=len(given[ROWS:]),
+            parts=flow.parts if flow else (), of_parts=flow.of_parts if flow else 0,
+            operands=tuple([self.operand(x, slot, y) for slot, y in drawn]), more_operands=len(given[ROWS:]),
             output=any([x is y for y in (*self.records, *self.lonely)]),
             notes=tuple(self.notes(x, kind, value, flow)),
             named=self.titles.name(x) is not None,
@@ -326,18 +324,12 @@ class Walk:
             equals=self.equals(x) if record else None, turns=self.boxes.turns.of(x) if record else (),
             goes_on=record and id(x) in self.titles.program.parts,
             write=clip(clean(self.titles.program.write(x)), TITLE) if record and x.rule.name in BASES else "",
-            kept=self.kept.get(id(x), 0) if self.memory else 0,
+            kept=self.kept.get(id(x), 0),
         )  # fmt: skip
-
-    @cached_property
-    def kept(self) -> dict[int, int]:
-        """The bytes that each record keeps."""
-        return kept_bytes(self.everything)
 
     def with_image(self, value: Numbers, x: Any) -> Numbers:
         """The numbers of a value with its image, in pictures that may have room for one."""
-        image = image_of(x) if len(self.shown) <= FEW else None
-        return value if image is None else replace(value, image=image)
+        return replace(value, image=image_of(x)) if len(self.shown) <= FEW else value
 
     def equals(self, record: Any) -> int | None:
         """The id of the node that a record is 1 times of."""
@@ -360,9 +352,7 @@ class Walk:
     def notes(self, x: Any, kind: str, value: Numbers, flow: Flow | None) -> list[str]:
         """The notes about a node."""
         words = ["no gradient"] if kind == "Constant" else []
-        for record, text in self.taken_out:
-            if record is x:
-                words.append(f"no gradient through {clip(text, 30)}")
+        words += [f"no gradient through {clip(text, 30)}" for record, text in self.taken_out if record is x]
         if kind == "Variable" and not x.requires_grad:
             words.append("frozen: no gradient")
         if kind == "Variable" and (where := writer_since(x.value, self.first_use.get(id(x), sys.maxsize))):

@@ -220,11 +220,6 @@ def end(graph: GraphData) -> Step:
     return Step(0, "end", (", ".join(found[:NAMED]) or none) + more)
 
 
-def seeded_results(v: Vertex) -> list[int | None]:
-    """Which of its results are outputs; None if it has just one."""
-    return [j for j, r in enumerate(v.results) if r.output] if v.results else [None]
-
-
 Receiver = tuple[int | None, int | None]  # a node, and which of its results if it has several
 
 
@@ -237,7 +232,8 @@ class Sums:
         if any([v.fold for v in graph.nodes]):
             self.arrows.update([(r.source, r.result) for v in graph.nodes for r in v.operands if r.flows])
         seeds = [k for k in graph.outputs if graph.nodes[k].gradient]
-        places = [(k, j) for k in seeds for j in seeded_results(graph.nodes[k])]
+        places: list[tuple[int, int | None]] = [(k, None) for k in seeds if not graph.nodes[k].results]
+        places += [(k, j) for k in seeds for j, r in enumerate(graph.nodes[k].results) if r.output]
         self.arrived: dict[Receiver, int] = dict.fromkeys(places, 1)
         self.arrows.update(places if self.arrows else ())
         self.total: dict[Receiver, Any] = {(k, j): np.ones(graph.nodes[k].carried(j).value.shape) for k, j in places}

@@ -154,8 +154,7 @@ def film(graph: GraphData, form: str, seconds: float) -> bytes:
     """
     if not 0.02 <= seconds <= 600:
         raise ValueError(f"seconds={seconds}: a step lasts from 0.02 to 600 seconds")
-    writers = {"gif": to_gif, "mp4": to_mp4}
-    return writers[form](images(graph, form), seconds)
+    return {"gif": to_gif, "mp4": to_mp4}[form](images(graph, form), seconds)
 
 
 def images(graph: GraphData, form: str) -> Iterator[Array]:

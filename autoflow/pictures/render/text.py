@@ -53,21 +53,12 @@ def to_text(graph: GraphData, ascii: bool | None = None) -> str:
     for row in rows:
         line = padded(row.text, wide[0] + 2) + padded(row.gradient, wide[1] + 2) + padded(row.local, wide[2] + 1)
         lines.append((line + row.parts).rstrip())
-    lines += [" · ".join([counts(graph), *invitation(graph)]), *graph.notes]
-    text = "\n".join(lines)
-    return to_ascii(text) if ascii else text
-
-
-def invitation(graph: GraphData) -> list[str]:
-    """A hint below shown gradients: how to see where they come from."""
     titles = [graph.nodes[k].title for k in graph.outputs]
     can = graph.gradients and len(titles) == 1 and titles[0].isidentifier()
-    return [f"{titles[0]}.step() walks through the backward pass"] if can else []
-
-
-def circled_number(number: int) -> str:
-    """The number of an operand: a circled digit as far as there are any."""
-    return chr(0x245F + number) if number <= 20 else f"({number})"
+    invitation = f" · {titles[0]}.step() walks through the backward pass" if can else ""
+    lines += [counts(graph) + invitation, *graph.notes]
+    text = "\n".join(lines)
+    return to_ascii(text) if ascii else text
 
 
 class Tree:
@@ -124,14 +115,15 @@ class Tree:
         """The entries of the operands. Operands that are all known leaves share a line."""
         operands = node.rows
         several = len(operands) > 1 and not node.more_operands and not self.lesson()
-        if several and all([self.known_leaf(row) for row in operands]):
-            names = ", ".join([self.title(self.graph.nodes[row.source]) for row in operands if row.source is not None])
+        sources = [self.graph.nodes[r.source] for r in operands if r.source is not None and r.source in self.seen]
+        if several and len(sources) == len(operands) and not any([v.operands for v in sources]):  # known leaves
+            names = ", ".join(map(self.title, sources))
             yield None, Operand(0, names, note="shown above"), f"{below}└─ ", ""
             return
         for place, row in enumerate(operands):
             last = place == len(operands) - 1 and not node.more_operands
-            number = circled_number(row.slot + 1) if len(operands) > 1 else ""
-            lead = below + ("└─" if last else "├─") + (number + " " if number else " ")
+            number = chr(0x2460 + row.slot) if row.slot < 20 else f"({row.slot + 1})"  # circled as far as there are any
+            lead = below + ("└─" if last else "├─") + number * (len(operands) > 1) + " "
             source = None if row.source is None else self.graph.nodes[row.source]
             yield source, row, lead, below + ("    " if last else "│   ")
         if node.left_out:
@@ -140,10 +132,6 @@ class Tree:
     def lesson(self) -> bool:
         """Is there a number to show on every arrow?"""
         return self.graph.look.detail == "lesson" and self.graph.gradients
-
-    def known_leaf(self, row: Operand) -> bool:
-        """Has the operand been shown, and is there nothing behind it?"""
-        return row.source is not None and row.source in self.seen and not self.graph.nodes[row.source].operands
 
     def leaf(self, row: Operand | None) -> str:
         """An operand that is not a node of the picture."""
@@ -194,21 +182,18 @@ class Tree:
 
 def to_json(graph: GraphData) -> str:
     """The graph as JSON. ``<``, ``>`` and ``&`` are written as escapes, so it is safe inside HTML."""
-    data = {
+    data: dict[str, Any] = {
         "format": "autoflow graph 1", "title": graph.title, "outputs": graph.outputs, "gradients": graph.gradients,
-        "notes": graph.notes, "nodes": [without_place(v) for v in graph.nodes],
+        "notes": graph.notes, "nodes": [asdict(v) for v in graph.nodes],
         "edges": [asdict(e) for e in graph.edges],
         "several": [asdict(s) for s in graph.several],
     }  # fmt: skip
+    for v in data["nodes"]:
+        del v["place"], v["kept"]  # where the program lies on this computer is nobody else's business
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, indent=1)
     for c in "<>&":
         text = text.replace(c, f"\\u{ord(c):04x}")
     return text + "\n"
-
-
-def without_place(v: Vertex) -> dict[str, Any]:
-    """A node as JSON has it: where the program lies on this computer is nobody else's business."""
-    return {key: x for key, x in asdict(v).items() if key not in ("place", "kept")}
 
 
 def _plain(x: Any) -> Any:

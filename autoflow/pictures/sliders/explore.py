@@ -35,7 +35,7 @@ from ..pages.html import BODY, document, ground
 from ..pages.stepper import MovingPage, show, widget_class
 from ..render.svg import properties
 from ..walk import Graph, graph
-from .live import Slider, find_row, fragment, script, slider, start_of, variables_of
+from .live import Slider, find_row, fragment, may_start, script, slider, start_of, variables_of
 
 LARGEST = 2000  # operations that a page computes
 TRIES = 8  # inputs between the ends for which the recorded graph must agree with the function
@@ -61,9 +61,7 @@ class Explorer(MovingPage):
 
     def fragment(self) -> tuple[str, str]:
         """The content of a cell, and the program in it."""
-        if self.reason is not None:
-            return self.without_program(self.advice())
-        return fragment(self)
+        return fragment(self) if self.reason is None else self.without_program(self.advice())
 
     def advice(self) -> str:
         """One line: how to get sliders when the browser alone cannot compute."""
@@ -91,7 +89,7 @@ class Explorer(MovingPage):
         for v in variables:
             if v in self.inputs:
                 places.append((v, 0, self.inputs[v]))
-            elif v.size <= FEW_NUMBERS and v.dtype.kind == "f":
+            elif v.size <= FEW_NUMBERS and v.dtype.kind == "f" and may_start(v.value):
                 names = [f"{titles.of(v)}[{', '.join(map(str, np.unravel_index(k, v.shape)))}]" for k in range(v.size)]
                 places += [(v, k, slider(name, None, v.value.reshape(-1)[k])) for k, name in enumerate(names)]
         return places
@@ -114,7 +112,8 @@ def explore(f: Any, /, **ranges: Any) -> Explorer:
 
     f : a function of NumPy expressions, called with the names in ``ranges``; or a node, whose Variables move.
     **ranges : for each input ``(low, high)``, ``(low, high, start)``, or only the start: then the slider goes twice as
-        far to both sides. The elements of an array with at most 6 elements get a slider each; larger arrays stay fixed.
+        far to both sides. The elements of an array with at most 6 elements get a slider each; larger arrays stay fixed,
+        and so do Variables of a graph that are not finite.
 
     Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``: its plot is drawn
     from numbers that Python computes on a grid.
@@ -139,7 +138,8 @@ def of_node(root: Any, ranges: dict[str, Any]) -> Explorer:
     named = {titles.of(v): v for v in variables}
     if unknown := [name for name in ranges if name not in named]:
         raise ValueError(f"{', '.join(unknown)}: no Variable of the graph is called that; it has {', '.join(named)}")
-    inputs = {v: slider(titles.of(v), ranges.get(titles.of(v)), v.value) for v in variables if not v.shape}
+    inputs = {v: slider(titles.of(v), ranges.get(titles.of(v)), v.value) for v in variables
+              if not v.shape and may_start(v.value)}  # fmt: skip
     return Explorer(root, inputs, why_unsuited(root))
 
 
@@ -182,14 +182,18 @@ def why_unsuited(root: Any) -> str | None:
 
 
 def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[str, Any]) -> str | None:
-    """Does the function compute something else for other inputs (an ``if``, a comparison)? Tried at the ends of each
-    slider, and at a few others."""
-    rng, start = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}
+    """Does the function compute something else for other inputs (an ``if``, a comparison), or fail? Tried at the ends
+    of each slider, and at a few others."""
+    rng, start, known = np.random.default_rng(0), {v: s.start for v, s in inputs.items()}, variables_of(root)
     places = [{**start, v: end} for v, s in inputs.items() for end in (s.low, s.high)]
     for at in [*places, *[{v: rng.uniform(s.low, s.high) for v, s in inputs.items()} for _ in range(TRIES)]]:
-        with np.errstate(all="ignore"):
-            theirs = np.asarray(f(**{name: Variable(at.get(v, v.value), name) for name, v in variables.items()}))
-        ours = replay_node(root, at)
+        try:
+            with np.errstate(all="ignore"):
+                given = {name: Variable(at.get(v, v.value), name) for name, v in variables.items()}
+                theirs = np.asarray(f(**given), float)
+        except Exception as error:
+            return f"the function raises {type(error).__name__} for other inputs"
+        ours = replay_node(root, {v: x for v, x in at.items() if v in known})  # an n may be in range(int(n)) only
         if theirs.shape != ours.shape or not np.allclose(theirs, ours, rtol=1e-9, atol=1e-300, equal_nan=True):
             return "the function takes other ways for other inputs (an if, or a comparison)"
     return None

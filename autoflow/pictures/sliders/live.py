@@ -29,7 +29,7 @@ from ...program.source import taken_out
 from ...rules.arithmetic import i0_derivative
 from ...table.shapes import CLIP, functions
 from ...table.table import RULES
-from ..model.data import Operand, Placeholder, Vertex, pythons
+from ..model.data import Placeholder, Vertex, pythons
 from ..model.names import Titles, titles_of
 from ..pages.html import PLAIN, attribute, html_table, image, instead, key_of, pack_file, safe_json, wrap_script
 from ..render.cards import table_rows
@@ -57,31 +57,35 @@ def variables_of(root: Any) -> list[Any]:
 def start_of(name: str, spec: Any) -> Any:
     """The first value of an argument."""
     if isinstance(spec, tuple):
-        low, high, start = limits(name, spec)
-        return (low + high) / 2 if start is None else start
+        return limits(name, spec)[2]
+    if not np.shape(spec) and not may_start(spec):
+        raise ValueError(f"{name}={spec!r}: a slider starts at a finite number, and so do its ends")
     return spec
+
+
+def may_start(value: Any) -> bool:
+    """Can sliders begin at these numbers, and go twice as far to both sides?"""
+    return bool(np.all(np.abs(value) < np.finfo(float).max / 5))
 
 
 def slider(name: str, spec: Any, value: Any) -> Slider:
     """The slider of an input whose value is ``value``."""
-    start = float(value)
+    start = float(value if spec is None or isinstance(spec, tuple) else spec)
     if isinstance(spec, tuple):
         low, high, _ = limits(name, spec)
         return Slider(name, min(low, start), max(high, start), start)
-    if spec is not None:
-        start = float(spec)
     room = 2 * abs(start) or 1.0
     return Slider(name, start - room, start + room, start)
 
 
-def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float | None]:
-    """``(low, high)`` or ``(low, high, start)``, checked."""
+def limits(name: str, spec: tuple[Any, ...]) -> tuple[float, float, float]:
+    """``(low, high)`` or ``(low, high, start)``, checked; the start is in the middle if none is given."""
     numbers = [float(v) for v in spec if isinstance(v, (int, float, np.number)) and math.isfinite(v)]
-    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not numbers[0] < numbers[1]:
+    if len(numbers) != len(spec) or len(spec) not in (2, 3) or not 0 < numbers[1] - numbers[0] < math.inf:
         raise ValueError(f"{name}={spec!r}: a range is (low, high) or (low, high, start), with low < high")
     if len(numbers) == 3 and not numbers[0] <= numbers[2] <= numbers[1]:
         raise ValueError(f"{name}={spec!r}: the start is not between {numbers[0]:g} and {numbers[1]:g}")
-    return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None
+    return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else (numbers[0] + numbers[1]) / 2
 
 
 # ---------------------------------------------------------------- the page: tape, script, picture
@@ -203,16 +207,13 @@ def live_svg(page: Any, place: dict[Any, int]) -> str:
 
 def mark_card(v: Vertex, k: int) -> Vertex:
     """A card whose numbers are places. The parts of a sum are one place."""
-    operands = tuple([marked_row(row, k) for row in v.operands])
+    operands = tuple([
+        replace(row, local=row.local and mark(f"l{k}.{row.slot}"), sent=row.sent and mark(f"s{k}.{row.slot}"))
+        for row in v.operands
+    ])  # fmt: skip
     parts = (mark(f"p{k}", 17),) if v.parts else ()
     gradient = mark(f"g{k}") if v.gradient else None
     return replace(v, value=mark(f"v{k}"), gradient=gradient, parts=parts, of_parts=1, operands=operands)
-
-
-def marked_row(row: Operand, k: int) -> Operand:
-    """The same for an operand's row."""
-    local = mark(f"l{k}.{row.slot}") if row.local else None
-    return replace(row, local=local, sent=mark(f"s{k}.{row.slot}") if row.sent else None)
 
 
 FEW = 5  # operands that elementwise rows have at most
