@@ -257,27 +257,29 @@ def share_of_max(g: Array, reached: Reached) -> Array:
     the maximum, and 0 / 0 says so."""
     mask, count, axis, keepdims = reached
     g = restore_axes(g, mask.shape, axis, keepdims)
-    if count is None and type(g) in PLAIN and is_one_each(mask, axis, g):  # no ties, most often: nothing to divide
-        in_order = axis is None or axes_of(axis, mask.ndim) == (mask.ndim - 1,)
-        return scatter_at_mask(g, mask) if in_order else np.where(mask, g, 0)
+    if count is None and type(g) in PLAIN and (sent := sent_to_one_each(g, mask, axis)) is not None:
+        return sent
     count = (how_many(mask, axis) if count is None else count).astype(np.result_type(g.dtype, np.float32))
     return np.where(mask, g / count, 0 / count)
 
 
-def is_one_each(mask: Array, axis: Axis, g: Array) -> bool:
-    """Is there exactly one maximum for each element of g? (A row with a NaN has no maximum.)"""
-    return np.count_nonzero(mask) == g.size and (g.size == 1 or bool(mask.any(axis=axis).all()))
+def sent_to_one_each(g: Array, mask: Array, axis: Axis) -> Array | None:
+    """Each element of ``g`` at the place of its maximum, zeros elsewhere: most often there are no ties, and nothing to
+    divide. None if there are, or if a row has no maximum, because of a NaN.
 
-
-def scatter_at_mask(values: Array, mask: Array) -> Array:
-    """Zeros, except for ``values`` where ``mask`` is true, in the order of the elements; quicker than ``np.where``.
-
-    >>> scatter_at_mask(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]))
+    >>> sent_to_one_each(np.array([5.0, 7.0]), np.array([[False, True], [True, False]]), 1)
     array([[0., 5.],
            [7., 0.]])
     """
-    z = np.zeros(mask.shape, values.dtype)
-    z.reshape(-1)[np.flatnonzero(mask)] = values.reshape(-1)
+    if np.count_nonzero(mask) != g.size:
+        return None
+    if axis is not None and axes_of(axis, mask.ndim) != (mask.ndim - 1,):
+        return np.where(mask, g, 0) if mask.any(axis=axis).all() else None
+    places = np.flatnonzero(mask)  # in the order of g: quicker than np.where
+    if g.size > 1 and (places // mask.shape[-1] != np.arange(g.size)).any():
+        return None
+    z = np.zeros(mask.shape, g.dtype)
+    z.reshape(-1)[places] = g.reshape(-1)
     return z
 
 
