@@ -65,6 +65,12 @@ def counted(x):
     return h
 
 
+@af.primitive
+def doubled(x):
+    return 2.0 * x
+
+
+doubled.defvjp(x=lambda g: g * (2.0 if np.any(g) else 3.0))
 OBJECTS = np.array([1.0, 2.0], object)
 # The message, and what makes the function.
 REFUSED = [
@@ -107,6 +113,11 @@ REFUSED = [
     ("writes into an argument of a compiled function", lambda: lambda x: np.sin(x, out=x)),
     ("writes into an argument of a compiled function", lambda: lambda x: x[:1].fill(3.0)),
     ("changes np.seterr or the filters of warnings", lambda: lambda x: (np.seterr(divide="ignore"), x)[1]),
+    ("changes np.seterr or the filters of warnings", lambda: lambda x: (np.seterrcall(print), x)[1]),
+    ("asks the system for random numbers",
+     with_outside(lambda: types.SimpleNamespace(chance=random.SystemRandom()), lambda o, x: o.chance.random())),
+    ("changes np.seterr or the filters of warnings",
+     lambda: lambda x: (warnings.filters.insert(0, ("ignore", None, FutureWarning, None, 0)), x)[1]),
     ("whose axes do not lie in memory in their order", lambda: counted),
     ("keeps 1 of the arrays", with_outside(types.SimpleNamespace, lambda o, x: vars(o).update(z=x * 3.0))),
 ]  # fmt: skip
@@ -153,6 +164,24 @@ def divided_silently(x):
         return x / np.zeros(2)
 
 
+def warned_as_before(x):
+    with warnings.catch_warnings():
+        return x * 2.0
+
+
+class Lists:
+    def __getattr__(self, name):
+        return [2.0]
+
+    def __call__(self):
+        return self.rate[0]
+
+
+class Entries(dict):
+    __getattr__ = dict.__getitem__
+
+
+LISTS, ENTRIES = Lists(), Entries(rate=2.0)
 CONFIG = types.ModuleType("config")
 CONFIG.itself, CONFIG.rate = CONFIG, 2.0
 # Near what is refused; and what they get.
@@ -192,8 +221,13 @@ ACCEPTED = {
     "a write in another order": (lambda x: in_columns(x, np.arange(6.0).reshape(3, 2)), np.ones((2, 3))),
     "the slope of a maximum": (af.grad(np.max), X),
     "slopes of maxima": (af.vmap(af.grad(np.max), loop="allow"), np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.0]])),
+    "slopes that look at numbers": (af.vmap(af.grad(doubled), loop="allow"), X),
+    "a slope that looks at numbers": (af.grad(lambda x: np.sum(doubled(x) * x)), X),
     "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
     "a product of numbers": (lambda x: np.multiply.outer(x[0], x), X),
+    "filters that are put back": (warned_as_before, X),
+    "an object with lists for names": (lambda x: x * LISTS(), X),
+    "entries as attributes": (lambda x: x * ENTRIES.rate, X),
     "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
     "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
 }
@@ -259,15 +293,20 @@ def test_a_handler_of_errors_that_the_caller_has_set_is_no_reason():
 
 
 def test_what_is_equal_again_is_no_reason_to_record_again():
-    """A number that is made anew; parameters in whose place others are put, under another name of functional_call."""
-    scope, model, call = {"K": 2.0}, nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call
-    exec("def f(x): return x * K", scope)
+    """Numbers that are made anew; arrays that nobody has written into; flags, gradients and names that nobody reads;
+    parameters in whose place others are put, under another name of functional_call."""
+    model, call, w = nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call, af.Variable(X)
+    scope = {"K": 2.0, "L": [model, 2.0], "A": np.ones(2), "B": np.ones(5000), "O": np.array([None, 1.0]), "w": w}
+    exec("def f(x): return x * K * L[1] * A * B[0] * O[1] / 2.0 + (w.grad is w.name)", scope)
     scaled, stepped = af.compile(scope["f"]), af.compile(lambda p, x: call(model, p, x))
     values = {path: p.value.copy() for path, p in model.named_parameters().items()}
     for k in range(3):
-        scope["K"] = float("2.0")
+        scope["K"] = scope["L"][1] = float("2.0")
+        scope["A"].flags.writeable = k % 2 == 0
+        given = af.Variable(X, name=f"x{k}")
+        given.grad = X
         model.weight.assign(np.full(model.weight.shape, float(k)))
-        np.testing.assert_array_equal(scaled(X), X * 2.0)
+        np.testing.assert_array_equal(scaled(given), X * 2.0)
         stepped(values, X[None])
     assert (scaled.renewed, stepped.renewed) == (0, 0)
 
@@ -354,6 +393,7 @@ def raises(ask):
 
 @pytest.mark.parametrize("change", [
     "warnings.simplefilter('always')", "warnings.filterwarnings('always')", "warnings.resetwarnings()",
+    "with warnings.catch_warnings(): warnings.filters[:] = [w for w in warnings.filters if w[0] != 'ignore']; x += 0",
     "with warnings.catch_warnings(): warnings.filters.insert(0, ('always', None, Warning, None, 0)); x = x * 1.0",
 ])  # fmt: skip
 def test_filters_that_the_function_names_are_its_own_beside_other_threads_too(change):
@@ -362,8 +402,10 @@ def test_filters_that_the_function_names_are_its_own_beside_other_threads_too(ch
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        with warnings.catch_warnings(), pytest.raises(CompileError, match="the filters of warnings"):
-            af.compile(scope["f"])(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            with pytest.raises(CompileError, match="the filters of warnings"):
+                af.compile(scope["f"])(X)
     finally:
         stop.set()
         other.join()

@@ -70,8 +70,8 @@ class Reporting:
 
     def check_restored(self) -> None:
         """Raise CompileError if the function leaves them changed."""
-        changed = [*warnings.filters] != self.listed and not self.are_anothers()
-        if changed or np.geterr() != self.errors:
+        changed = warnings.filters != self.listed and not self.are_anothers()
+        if changed or np.geterr() != self.errors or np.geterrcall() is not self.handler:
             raise CompileError(
                 "a compiled function changes np.seterr or the filters of warnings, which would happen in the first "
                 "call only: do that outside, or say af.compile(f, fallback=True)."
@@ -97,7 +97,7 @@ def guard_methods(cls: type) -> None:
             if isinstance(member, types.FunctionType) and name not in KNOWN:
                 setattr(cls, name, guarded(member))
             elif isinstance(member, property) and name != "__class__":
-                getter = member.fget if name in KNOWN else member.fget and guarded(member.fget)
+                getter = member.fget if name in KNOWN else guarded(member.fget)
                 setattr(cls, name, property(getter, member.fset and guarded(member.fset)))
 
 
@@ -112,8 +112,6 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             if callers_state() is not settings.state or warnings.filters is not settings.filters:
                 settings.check()
             return method(self, *args, **options)
-        except MemoryError:
-            raise
         except Exception as error:
             raise tape.doubt(error) from error
 

@@ -53,7 +53,7 @@ SEARCHED = {  # parts of Python that hold the user's
 MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 # Of one object, which ``follow`` asks them for.
-HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, *DICT_VIEWS)
+HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
@@ -68,7 +68,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x, "__self__"
     elif isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
-        yield from ((x.how, name) for name, option in x.how.items() if callable(option))
+        yield from ((x.how, name) for name, option in x.how.items() if not is_number(option))
     elif isinstance(x, types.FunctionType):
         module = str(x.__globals__.get("__name__")).partition(".")[0]
         ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
@@ -112,7 +112,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x, "fget"
     else:
         yield from edges_of_object(x)
-    if isinstance(x, (*COLLECTIONS, tuple)) and hasattr(x, "__dict__"):
+    if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
         yield from edges_of_object(x)
 
 
@@ -125,13 +125,13 @@ def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
         for name, v in vars(cls).items():
             if name.startswith("__") and (name in MAKING or not isinstance(v, types.FunctionType)):
                 continue
-            if isinstance(v, (types.FunctionType, staticmethod, property)) or not hasattr(v, "__get__"):
+            if isinstance(v, types.MemberDescriptorType) and "__slots__" in vars(cls):
+                yield v, x
+            elif isinstance(v, (types.FunctionType, staticmethod, property)) or not hasattr(v, "__get__"):
                 if users or isinstance(v, (*NUMBERS, np.ndarray)):
                     yield cls, name
             elif users and not is_foreign(type(v).__module__):
                 yield vars(cls), name  # a descriptor, which an attribute of the class would ask
-        slots = getattr(cls, "__slots__", ())
-        yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
 
 
 def attributes_of(x: Any) -> dict[str, Any]:
@@ -208,6 +208,8 @@ def follow(container: Any, key: Any) -> Any:
     try:
         if isinstance(container, DICT_VIEWS):
             return gc.get_referents(container)[0]
+        if isinstance(container, types.MemberDescriptorType):
+            return container.__get__(key)
         if isinstance(container, HOLDERS):
             return container.get() if isinstance(container, contextvars.ContextVar) else container()
         if isinstance(key, str) and not isinstance(container, MAPPINGS):
@@ -272,7 +274,9 @@ def is_equal(now: Any, before: Any) -> bool:
 
 
 def is_number(x: Any) -> bool:
-    """A number, a text, ... that has no attributes of the user's?"""
+    """A number, a text, ... that has no attributes of the user's, or a tuple of such?"""
+    if type(x) is tuple:
+        return all(map(is_number, x))
     return isinstance(x, NUMBERS) and not hasattr(x, "__dict__")
 
 
@@ -353,8 +357,10 @@ def door_to(x: Any, attributes: frozenset[str]) -> str:
             return ""
         inside = [vars(x)[name] for name in attributes & vars(x).keys()]
         return next(filter(None, [door_to(v, attributes) for v in inside if not isinstance(v, types.ModuleType)]), "")
-    if isinstance(getattr(x, "__self__", x), random.SystemRandom):
+    if isinstance(getattr(x, "__self__", x) if callable(x) else x, random.SystemRandom):
         return SYSTEM
+    if not callable(x):
+        return ""
     where, name = getattr(x, "__module__", None), getattr(x, "__name__", None)
     if where == "datetime" and isinstance(x, type) and not DATES.isdisjoint(attributes):
         return "reads the clock"
