@@ -296,12 +296,20 @@ def test_what_is_equal_again_is_no_reason_to_record_again():
     """Numbers that are made anew; arrays that nobody has written into; flags, gradients and names that nobody reads;
     parameters in whose place others are put, under another name of functional_call."""
     model, call, w = nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call, af.Variable(X)
-    scope = {"K": 2.0, "L": [model, 2.0], "A": np.ones(2), "B": np.ones(5000), "O": np.array([None, 1.0]), "w": w}
+    scope = {
+        "K": 2.0,
+        "L": [model, 2.0, (2.0,)],
+        "A": np.ones(2),
+        "B": np.ones(5000),
+        "O": np.array([None, 1.0]),
+        "w": w,
+    }
     exec("def f(x): return x * K * L[1] * A * B[0] * O[1] / 2.0 + (w.grad is w.name)", scope)
     scaled, stepped = af.compile(scope["f"]), af.compile(lambda p, x: call(model, p, x))
     values = {path: p.value.copy() for path, p in model.named_parameters().items()}
     for k in range(3):
         scope["K"] = scope["L"][1] = float("2.0")
+        scope["L"][2], scope["O"][1] = (float("2.0"),), float("1.0")
         scope["A"].flags.writeable = k % 2 == 0
         given = af.Variable(X, name=f"x{k}")
         given.grad = X
@@ -319,6 +327,7 @@ DOORS = {
         time.perf_counter_ns() | time.process_time() | time.process_time_ns() | time.thread_time() | time.ctime()
         time.thread_time_ns() | time.localtime() | time.gmtime() | time.strftime('%H') | datetime.datetime.now()
         datetime.datetime.utcnow() | datetime.date.today() | datetime.datetime.today() | date.today() | now()
+        DAY.today()
     """,
     "asks the system for random numbers": """
         secrets.token_bytes(1) | secrets.token_hex(1) | secrets.token_urlsafe(1) | secrets.randbelow(9) | uuid.uuid1()
@@ -332,6 +341,7 @@ IMPORTS = """
 import datetime, importlib, os, random, secrets, sys, time, uuid
 from datetime import date
 from time import time as now
+DAY = date(2020, 1, 2)
 CHANCE = random.SystemRandom()
 draw = random.SystemRandom().random
 """
@@ -350,9 +360,10 @@ def test_a_door_is_refused_by_its_name(what, expression, where):
 
 
 @pytest.mark.parametrize("text", ["os.path.join('a', 'b')", "time.sleep(0)", "uuid.UUID(int=3)", "random.Random(3)",
-                                  "datetime.date(2020, 1, 2)", "sys.maxsize", "np.random.default_rng(3)"])  # fmt: skip
+                                  "Own.now()", "datetime.date(2020, 1, 2)", "sys.maxsize",
+                                  "np.random.default_rng(3)"])  # fmt: skip
 def test_the_rest_of_such_a_module_is_no_door(text):
-    scope = {"np": np}
+    scope = {"np": np, "Own": types.SimpleNamespace(now=lambda: 2.0)}
     exec(f"import datetime, os, random, sys, time, uuid\ndef f(x): return x * bool(({text}, 1)[1])", scope)
     np.testing.assert_array_equal(af.compile(scope["f"])(X), X)
 

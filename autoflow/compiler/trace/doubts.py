@@ -97,7 +97,7 @@ def guard_methods(cls: type) -> None:
             if isinstance(member, types.FunctionType) and name not in KNOWN:
                 setattr(cls, name, guarded(member))
             elif isinstance(member, property) and name != "__class__":
-                getter = member.fget if name in KNOWN else guarded(member.fget)
+                getter = member.fget if name in KNOWN else member.fget and guarded(member.fget)
                 setattr(cls, name, property(getter, member.fset and guarded(member.fset)))
 
 

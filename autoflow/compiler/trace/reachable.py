@@ -55,6 +55,7 @@ DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items
 # Of one object, which ``follow`` asks them for.
 HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
+METHODS = (types.FunctionType, staticmethod, property, classmethod)
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 
@@ -108,8 +109,8 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, key) for key in x)
     elif isinstance(x, partial):
         yield from ((x, name) for name in ("func", "args", "keywords"))
-    elif isinstance(x, property):
-        yield x, "fget"
+    elif isinstance(x, (property, classmethod)):
+        yield x, "fget" if isinstance(x, property) else "__func__"
     else:
         yield from edges_of_object(x)
     if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
@@ -118,19 +119,19 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
 
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
-    attributes = attributes_of(x)
+    attributes, past = attributes_of(x), () if isinstance(x, type) else MAKING  # a class may make others
     yield from ((attributes, name) for name in attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():
-            if name.startswith("__") and (name in MAKING or not isinstance(v, types.FunctionType)):
+            if name.startswith("__") and (name in past or not isinstance(v, METHODS)):
                 continue
             if isinstance(v, types.MemberDescriptorType) and "__slots__" in vars(cls):
                 yield v, x
-            elif isinstance(v, (types.FunctionType, staticmethod, property)) or not hasattr(v, "__get__"):
+            elif not isinstance(v, classmethod) and (isinstance(v, METHODS) or not hasattr(v, "__get__")):
                 if users or isinstance(v, (*NUMBERS, np.ndarray)):
                     yield cls, name
-            elif users and not is_foreign(type(v).__module__):
+            elif users:
                 yield vars(cls), name  # a descriptor, which an attribute of the class would ask
 
 
@@ -222,7 +223,7 @@ def follow(container: Any, key: Any) -> Any:
 def foreign(x: Any) -> bool:
     """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
-        module = str(getattr(x, "__module__", None) or "")
+        module = str(getattr(x, "__module__", ""))
         libraries = ("numpy", "scipy", "functools", "itertools")
         return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
@@ -359,10 +360,9 @@ def door_to(x: Any, attributes: frozenset[str]) -> str:
         return next(filter(None, [door_to(v, attributes) for v in inside if not isinstance(v, types.ModuleType)]), "")
     if isinstance(getattr(x, "__self__", x) if callable(x) else x, random.SystemRandom):
         return SYSTEM
-    if not callable(x):
-        return ""
-    where, name = getattr(x, "__module__", None), getattr(x, "__name__", None)
-    if where == "datetime" and isinstance(x, type) and not DATES.isdisjoint(attributes):
+    code = x if callable(x) else type(x)
+    where, name = getattr(code, "__module__", None), getattr(code, "__name__", None)
+    if where == "datetime" and not DATES.isdisjoint(attributes):
         return "reads the clock"
     return DOORS.get((where, name), "") if isinstance(where, str) and isinstance(name, str) else ""
 
