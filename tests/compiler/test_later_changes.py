@@ -465,6 +465,7 @@ def is_stale(body, setup, change, given=()):
             np.testing.assert_array_equal(compiled(X), f(X))
     except CompileError:
         return None
+    assert program.renewed == ("cached_property" in setup)  # nothing else has changed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(change, scope)

@@ -19,7 +19,6 @@ import abc
 import gc
 import os
 import sys
-import threading
 import types
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +30,6 @@ import numpy as np
 from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
 from ...backprop.snapshots import is_iterator, position_of
 from ...base.errors import CompileError
-from ...base.transformed import FunctionOfFunction
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
 from ...program.places import Activation
@@ -136,16 +134,13 @@ class Guards:
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
-            if not is_ours(x):
-                parts = ("__code__", "__defaults__", "__kwdefaults__")
-                self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
-                if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
-                    self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
-                self.note_names(x)
-        elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
-            getattr(x, "__dict__", None), dict
-        ):
+            parts = ("__code__", "__defaults__", "__kwdefaults__")
+            self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+            # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
+            if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
+                self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
+            self.note_names(x)
+        elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
 
@@ -267,11 +262,6 @@ def behind_a_door(what: str, where: str) -> CompileError:
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
         f"argument, or say af.compile(f, fallback=True)."
     )
-
-
-def is_ours(f: types.FunctionType) -> bool:
-    """Is it a function of this package, such as af.grad(f)? Only f matters in it."""
-    return str(f.__globals__.get("__name__")).startswith("autoflow.")
 
 
 def read_by(program: Program) -> set[int]:
