@@ -221,6 +221,12 @@ PROGRAMS = {
     "try function attr": ("try: k=g.b\nexcept AttributeError: k=2\nreturn x*k", "def g(): pass", "g.b=3"),
     "hasattr of a function": ("return x*(3 if hasattr(g,'b') else 2)", "def g(): pass", "g.b=3"),
     "array dtype in place": ("return x*(2 if O.dtype==float else 3)", "O=np.ones(2)", "O.dtype='i8'"),
+    "derivative of a primitive": (
+        "return g(x)",
+        "import autoflow as af\nK=[2.]\np=af.primitive(lambda x: x*2.)\np.defvjp(x=lambda g: g*K[0])\n"
+        "g=af.grad(lambda x: np.sum(p(x)))",
+        "K[0]=3.",
+    ),
     "axes of a vmap": (
         "return g(x,x)",
         "import autoflow as af\nA=[0,None]\ng=af.vmap(lambda x,k:x*k,in_axes=A)",

@@ -42,6 +42,7 @@ import numpy as np
 from ...backprop.second_runs import OWN, is_foreign, same_bytes
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
+from ...table.table import RULES
 
 # ---------------------------------------------------------------- reachable objects, edge by edge
 
@@ -78,6 +79,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield cell, "cell_contents"
         yield from ((x.__dict__, name) for name in x.__dict__)
         if ours:
+            yield from ((rule.derivatives, name) for rule in [RULES.get(x)] if rule for name in rule.derivatives)
             return
         names = names_of(x.__code__)
         wanted = None if BY_TEXT & names.all else names.all
