@@ -271,7 +271,7 @@ class Entry:
         self.recorded, self.how = recorded, how
         self.program = recorded.program
         self.modes, self.switches = modes(), key_of_modes()
-        self.guards_hold = recorded.guards.hold if recorded.guards.watches() else None
+        self.guards_hold = recorded.guards.hold
         self.matches = None if options else matcher(args)
         self.outside = recorded.outside
         self.inside: tuple[int, ...] = ()  # which arguments are arrays that the function finds outside, too
@@ -297,7 +297,7 @@ class Entry:
             return ANOTHER
         if modes() is not self.modes and key_of_modes() != self.switches:
             return ANOTHER
-        if self.guards_hold is not None and not self.guards_hold():
+        if not self.guards_hold():
             return ANOTHER
         return self.run(arrays)
 

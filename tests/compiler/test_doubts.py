@@ -81,7 +81,27 @@ def suppressed(x):
     return x * 5.0
 
 
+@af.primitive
+def doubled(x):
+    return 2.0 * x
+
+
+doubled.defvjp(x=lambda g: g * (2.0 if np.any(g) else 3.0))  # which looks at numbers
+
+
+def before_a_slope(x):
+    try:
+        sign = 2.0 if x[0] > 0 else 3.0
+    except BaseException:
+        sign = 5.0
+    try:
+        return sign * af.grad(lambda x: np.sum(doubled(x)))(x)
+    except BaseException:
+        return x * 5.0
+
+
 SWALLOWING = {
+    "a slope": before_a_slope,
     "Exception": swallow(Exception),
     "BaseException": swallow(BaseException),
     "several": swallow(ValueError, TypeError, CompileError, BaseException),

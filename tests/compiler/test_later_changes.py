@@ -4,6 +4,7 @@ Each program is three texts: the body of a function of x, what is there before, 
 stands in a closed list; docs/guarantees.md names it.
 """
 
+import argparse
 import decimal
 import gc
 import os
@@ -18,8 +19,8 @@ from autoflow.errors import CompileError
 
 X = np.array([1.0, -2.0, 3.0])
 IMPORTS = """
-import abc, array, collections, contextvars, dataclasses, datetime, decimal, enum, fractions, functools, inspect
-import itertools, operator, os, re, sys, threading, types, typing, weakref
+import abc, argparse, array, collections, contextvars, dataclasses, datetime, decimal, enum, fractions, functools
+import inspect, itertools, operator, os, re, sys, threading, types, typing, weakref
 import numpy as np
 __name__ = "program"
 """
@@ -132,7 +133,7 @@ PROGRAMS = {
     "contextvar": ("return x*V.get()", "V=contextvars.ContextVar('v',default=2.)", "V.set(3.)"),
     "threadlocal": ("return x*L.a", "L=threading.local();L.a=2.", "L.a=3."),
     "namespace": ("return x*N.a", "N=types.SimpleNamespace(a=2.)", "N.a=3."),
-    "argparse": ("return x*N.a", "import argparse\nN=argparse.Namespace(a=2.)", "N.a=3."),
+    "argparse": ("return x*N.a", "N=argparse.Namespace(a=2.)", "N.a=3."),
     "optparse": ("return x*N.a", "import optparse\nN=optparse.Values({'a':2.})", "N.a=3."),
     "configparser": (
         "return x*N.getfloat('a','b')",
@@ -151,6 +152,91 @@ PROGRAMS = {
     "class hasattr add": ("return x*(3 if hasattr(N,'a') else 2)", "class C: pass\nN=C()", "C.a=3."),
     "global add": ("return x*(3 if 'ZZ' in globals() else 2)", "pass", "ZZ=3."),
     "try global": ("try: k=ZZ\nexcept NameError: k=2\nreturn x*k", "pass", "ZZ=3."),
+    "a classmethod's global": (
+        "return x*C.g()",
+        "class C:\n @classmethod\n def g(cls): return K[0]\nK=[2.]",
+        "K[0]=3.",
+    ),
+    "another classmethod": (
+        "return x*C.g()",
+        "class C:\n @classmethod\n def g(cls): return 2.",
+        "C.g=classmethod(lambda cls:3.)",
+    ),
+    "partialmethod": (
+        "return x*N.g()",
+        "K=[2.]\nclass C:\n def h(self,k): return k[0]\n g=functools.partialmethod(h,K)\nN=C()",
+        "K[0]=3.",
+    ),
+    "made inside": ("return x*C().a", "class C:\n def __init__(self): self.a=K[0]\nK=[2.]", "K[0]=3."),
+    "new inside": (
+        "return x*C().a",
+        "class C:\n def __new__(cls):\n  o=object.__new__(cls);o.a=K[0]\n  return o\nK=[2.]",
+        "K[0]=3.",
+    ),
+    "a dataclass made inside": (
+        "return x*C(2.).b",
+        "@dataclasses.dataclass\nclass C:\n a: float\n def __post_init__(self): self.b=self.a*K[0]\nK=[1.]",
+        "K[0]=3.",
+    ),
+    "a default of what makes it": (
+        "return x*C().a",
+        "class C:\n def __init__(self,a=2.): self.a=a",
+        "C.__init__.__defaults__=(3.,)",
+    ),
+    "a class made inside": (
+        "class D(C): pass\nreturn x*D.b[0]",
+        "class C:\n def __init_subclass__(cls): cls.b=K\nK=[2.]",
+        "K[0]=3.",
+    ),
+    "another function": ("return g(x)", "def g(x): return x*2", "def g(x): return x*3"),
+    "another class": ("return x*C.a", "class C: a=2.", "class C: a=3."),
+    "hidden global": ("return x*__rate", "__rate=2.", "__rate=3."),
+    "hidden in a module": (
+        "return x*getattr(M,'__aa',3.)",
+        "M=types.ModuleType('mm');setattr(M,'__aa',2.)",
+        "setattr(M,'__aa',4.)",
+    ),
+    "another object": (
+        "return x*N.c.g()",
+        "class C:\n def g(self): return 2.\nclass D:\n def g(self): return 3.\nN=types.SimpleNamespace(c=C())",
+        "N.c=D()",
+    ),
+    "an object by two ways": ("return x*N.p.a+0*P.a", "class C: pass\nP=C();P.a=2.;N=C();N.p=P", "N.p=C();N.p.a=3."),
+    "a slot as text": ("return x*N.rate", "class C: __slots__='rate'\nN=C();N.rate=2.", "N.rate=3."),
+    "a slot of its own": (
+        "return x*N.get()",
+        "class C:\n __slots__=('__k',)\n def get(self): return self.__k\n def put(self,k): self.__k=k\nN=C();N.put(2.)",
+        "N.put(3.)",
+    ),
+    **{
+        f"a slot of a {kind}": ("return x*N.rate", f"class C({kind}): __slots__='rate'\nN=C();N.rate=2.", "N.rate=3.")
+        for kind in ("list", "dict")
+    },
+    "a slot later": ("try: k=N.o\nexcept AttributeError: k=2\nreturn x*k", "class C: __slots__='o'\nN=C()", "N.o=3"),
+    "a method of a named tuple": (
+        "return x*N.g()",
+        "class T(typing.NamedTuple):\n a: list\n def g(self): return K\nN,K=T([2.]),2.",
+        "K=3.",
+    ),
+    "try function attr": ("try: k=g.b\nexcept AttributeError: k=2\nreturn x*k", "def g(): pass", "g.b=3"),
+    "hasattr of a function": ("return x*(3 if hasattr(g,'b') else 2)", "def g(): pass", "g.b=3"),
+    "array dtype in place": ("return x*(2 if O.dtype==float else 3)", "O=np.ones(2)", "O.dtype='i8'"),
+    "derivative of a primitive": (
+        "return g(x)",
+        "import autoflow as af\nK=[2.]\np=af.primitive(lambda x: x*2.)\np.defvjp(x=lambda g: g*K[0])\n"
+        "g=af.grad(lambda x: np.sum(p(x)))",
+        "K[0]=3.",
+    ),
+    "axes of a vmap": (
+        "return g(x,x)",
+        "import autoflow as af\nA=[0,None]\ng=af.vmap(lambda x,k:x*k,in_axes=A)",
+        "A[1]=0",
+    ),
+    "number of a library's class": (
+        "return x*N.rate",
+        "argparse.Namespace.rate=2.;N=argparse.Namespace()",
+        "argparse.Namespace.rate=3.",
+    ),
     "try attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "N.zz=3"),
     "try class attr": ("try: k=N.zz\nexcept AttributeError: k=2\nreturn x*k", "class C: pass\nN=C()", "C.zz=3"),
     "dict get": ("return x*D.get('b',2)", "D={}", "D['b']=3"),
@@ -162,6 +248,8 @@ PROGRAMS = {
     ),
     "object array": ("return x*O[0]", "O=np.array([2.],object)", "O[0]=3."),
     "object array inner": ("return x*O[0][0]", "O=np.array([None],object);O[0]=[2.]", "O[0][0]=3."),
+    "object matrix": ("return x*O[0,0][0]", "O=np.empty((1,1),object);O[0,0]=[2.]", "O[0,0][0]=3."),
+    "a longer tuple": ("return x*sum(L[0])", "L=[(1,1)]", "L[0]=(1,1,1)"),
     "structured": ("return x*O['a'][0]", "O=np.zeros(1,[('a',float)]);O['a']=2.", "O['a']=3."),
     "0-d": ("return x*float(O)", "O=np.array(2.)", "O[()]=3."),
     "masked": ("return x*O.filled(2.)[0]", "O=np.ma.array([5.],mask=[True])", "O.mask=[False]"),
@@ -336,10 +424,10 @@ SETTINGS = {  # what reads a setting of the process, and what changes it
 for read, change in SETTINGS.items():
     PROGRAMS[read] = (f"return x*(2 + hash(repr({read}())) % 97)", "import gc", change)
     PROGRAMS[f"{read}, renamed"] = ("return x*(2 + hash(repr(read_it())) % 97)", f"import gc\nread_it = {read}", change)
-# Not seen: what replaces methods and classes of objects, state of libraries, what describes a function.
+# Not seen: what replaces classes of objects, state of libraries, what describes a function.
 UNSEEN = {
-    "staticmethod", "method swap", "super", "bases", "class swap", "class hasattr add", "subclasses", "exception attr",
-    "annotations", "doc", "name", "decimal ctx", "fraction", "printoptions", "argv", "weakkey",
+    "bases", "class swap", "class hasattr add", "subclasses", "exception attr", "annotations", "doc", "name",
+    "decimal ctx", "fraction", "printoptions", "argv", "weakkey",
 }  # fmt: skip
 
 
@@ -360,6 +448,7 @@ def put_back():
     gc.enable()
     sys.argv = argv
     os.environ.pop("AUTOFLOW_TEST_TWO", None)
+    vars(argparse.Namespace).get("rate") and delattr(argparse.Namespace, "rate")
     sys.modules.pop("af_test_module", None)
 
 
@@ -382,6 +471,7 @@ def is_stale(body, setup, change, given=()):
             np.testing.assert_array_equal(compiled(X), f(X))
     except CompileError:
         return None
+    assert program.renewed == ("cached_property" in setup)  # nothing else has changed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(change, scope)
@@ -429,6 +519,8 @@ HELD = {
     "gradient": ("O=af.Variable(1.);O.grad=2.", "{}.grad", "O.grad=3."),
     "gradient of a pass": ("O=af.Variable(1.);(O*2).backward()", "{}.grad", "O.zero_grad();(O*3).backward()"),
     "a gradient's number": ("O=af.Variable([1.]);O.grad=[2.]", "float({}.grad[0])", "O.grad[0]=3."),
+    "gradient of an operation": ("O=af.Variable(1.)*2;O.backward()", "{}.grad", "(O*3).backward(keep_grads=True)"),
+    "shape of a node": ("O=af.Constant(np.ones((2,3)))", "len({})", "O.shape=3,2"),
     "no gradient": ("O=af.Variable(1.)", "(2 if {}.grad is None else 3)", "O.grad=3."),
     "a gradient by text": ("O=af.Variable(1.);O.grad=2.", "getattr({}, 'grad')", "O.grad=3."),
     "name": ("O=af.Variable(1.,name='a')", "len({}.name)", "O.name='ab'"),

@@ -1,5 +1,6 @@
 """State outside of a compiled function: whatever it reads there is an input, a guard, or a refusal with the line."""
 
+import _thread
 import array
 import collections
 import contextvars
@@ -119,6 +120,9 @@ def test_without_watching_the_program_reads_the_whole_array_anew():
     assert c(x) == 7.0
     a[0] = 1
     assert c(x) == 8.0  # eager code gives 9: what the docstring says that it gives up
+    c = af.compile(lambda x: x[:5] * a[:5] + (a[9] > 0), watch=False)
+    for a[9] in (0.0, 1.0):  # which is not read as a whole
+        equal(c(x), a[:5] + (a[9] > 0))
 
 
 def test_a_function_that_writes_into_an_array_from_outside_is_refused():
@@ -352,6 +356,8 @@ def test_more_objects_than_can_be_watched(monkeypatch):
     many = [SimpleNamespace(rate=1.0) for _ in range(1001)]
     with pytest.raises(CompileError, match="more than 1000 objects"):
         af.compile(lambda x: x * many[-1].rate)(np.ones(1))
+    numbers = {*range(1001)}
+    assert af.compile(lambda x: x * len(numbers))(np.ones(1)) == 1001.0
 
 
 def test_another_thread_has_its_own_locals():
@@ -530,6 +536,9 @@ DRAWS = {
     "random": lambda x: x * gauss(),
     "a method in a closure": (lambda draw: lambda x: x * draw())(np.random.normal),
     "a method as a default": lambda x, draw=random.random: x * draw(),
+    "a module by another name": (lambda m: lambda x: x * m.power(2.0))(np.random),
+    "a method by another name": (lambda draw: lambda x: x * draw(2.0))(np.random.power),
+    "a generator of its own": (lambda own: lambda x: x * own.integers(1 << 40))(np.random.default_rng(0)),
     "a library": lambda x: x * scipy_draw(),
     "an import inside": lambda x: x * draw_by_import(),
 }
@@ -583,3 +592,12 @@ def test_what_the_function_draws_is_refused_beside_other_threads_too(f, beside):
     compiled = af.compile(f)
     with beside(), pytest.raises(CompileError, match=r"draws random numbers|differs from call to call"):
         [compiled(np.ones(3)) for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_that_no_result_shows_are_refused_too(name, monkeypatch):
+    """Beside other threads those that are named."""
+    if name == "a library":
+        monkeypatch.setattr(_thread, "_count", lambda: 0)
+    with nullcontext() if name == "a library" else drawing_thread(), pytest.raises(CompileError, match="draws random"):
+        af.compile(lambda x: x + 0.0 * DRAWS[name](x))(np.ones(3))

@@ -94,6 +94,12 @@ def looked_into(x):
     return pairs * 1.0
 
 
+@af.primitive
+def doubled(x):
+    return 2.0 * x
+
+
+doubled.defvjp(x=lambda g: g * (2.0 if np.any(g) else 3.0))
 OBJECTS = np.array([1.0, 2.0], object)
 # The message, and what makes the function.
 REFUSED = [
@@ -137,6 +143,11 @@ REFUSED = [
     ("writes into an argument of a compiled function", lambda: lambda x: np.sin(x, out=x)),
     ("writes into an argument of a compiled function", lambda: lambda x: x[:1].fill(3.0)),
     ("changes np.seterr or the filters of warnings", lambda: lambda x: (np.seterr(divide="ignore"), x)[1]),
+    ("changes np.seterr or the filters of warnings", lambda: lambda x: (np.seterrcall(print), x)[1]),
+    ("asks the system for random numbers",
+     with_outside(lambda: types.SimpleNamespace(chance=random.SystemRandom()), lambda o, x: o.chance.random())),
+    ("changes np.seterr or the filters of warnings",
+     lambda: lambda x: (warnings.filters.insert(0, ("ignore", None, FutureWarning, None, 0)), x)[1]),
     ("whose axes do not lie in memory in their order", lambda: counted),
     ("into an array whose memory a call may still look into", lambda: looked_into),
     ("ended in ZeroDivisionError", lambda: lambda x: x * (1 / 0 if hasattr(x, "tape") else 2.0)),
@@ -186,6 +197,26 @@ def divided_silently(x):
 
 
 W = np.array([3.0, -1.0, 2.0])
+
+
+def warned_as_before(x):
+    with warnings.catch_warnings():
+        return x * 2.0
+
+
+class Lists:
+    def __getattr__(self, name):
+        return [2.0]
+
+    def __call__(self):
+        return self.rate[0]
+
+
+class Entries(dict):
+    __getattr__ = dict.__getitem__
+
+
+LISTS, ENTRIES = Lists(), Entries(rate=2.0)
 CONFIG = types.ModuleType("config")
 CONFIG.itself, CONFIG.rate = CONFIG, 2.0
 # Near what is refused; and what they get.
@@ -250,8 +281,13 @@ ACCEPTED = {
     "such a node after an array": (lambda x: af.grad(lambda w: np.sum(np.multiply(x[0], w) ** 2))(W), X),
     "a number times such a node": (lambda x: af.grad(lambda w: np.sum(np.real(x[0] * w)))(W), X + 1j),
     "beside the rows of an array": (lambda x: af.vmap(lambda w: np.concatenate([x, w]))(W[:, None]), X),
+    "slopes that look at numbers": (af.vmap(af.grad(doubled), loop="allow"), X),
+    "a slope that looks at numbers": (af.grad(lambda x: np.sum(doubled(x) * x)), X),
     "products of rows": (lambda x: np.vecdot(x, x + 1.0), np.arange(4.0).reshape(2, 2)),
     "a product of numbers": (lambda x: np.multiply.outer(x[0], x), X),
+    "filters that are put back": (warned_as_before, X),
+    "an object with lists for names": (lambda x: x * LISTS(), X),
+    "entries as attributes": (lambda x: x * ENTRIES.rate, X),
     "a module in itself": (lambda x: x * CONFIG.itself.rate, X),
     "by a mask of an argument": (lambda x, m: np.where(m, x, 0.0), X, np.array([True, False])),
 }
@@ -340,9 +376,18 @@ def test_a_handler_of_errors_that_the_caller_has_set_is_no_reason():
 
 
 def test_what_is_equal_again_is_no_reason_to_record_again():
-    """A number that is made anew; parameters in whose place others are put, under other names of functional_call."""
-    scope, model, call = {"K": 2.0}, nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call
-    exec("def f(x): return x * K", scope)
+    """Numbers that are made anew; arrays that nobody has written into; flags that nobody reads;
+    parameters in whose place others are put, under other names of functional_call."""
+    model, call, w = nn.Linear(2, 1, rng=np.random.default_rng(0)), nn.functional_call, af.Variable(X)
+    scope = {
+        "K": 2.0,
+        "L": [w, 2.0, (2.0,)],
+        "A": np.ones(2),
+        "B": np.ones(5000),
+        "O": np.array([None, 1.0]),
+        "w": w,
+    }
+    exec("def f(x): return x * K * L[1] * A * B[0] * O[1] / 2.0 + (w.grad is w.name)", scope)
 
     def by_a_name_of_its_own(p, x):
         from autoflow.nn import functional_call
@@ -354,7 +399,9 @@ def test_what_is_equal_again_is_no_reason_to_record_again():
     ]
     values = {path: p.value.copy() for path, p in model.named_parameters().items()}
     for k in range(3):
-        scope["K"] = float("2.0")
+        scope["K"] = scope["L"][1] = float("2.0")
+        scope["L"][2], scope["O"][1] = (float("2.0"),), float("1.0")
+        scope["A"].flags.writeable = k % 2 == 0
         model.weight.assign(np.full(model.weight.shape, float(k)))
         np.testing.assert_array_equal(scaled(X), X * 2.0)
         for step in steps:
@@ -370,6 +417,7 @@ DOORS = {
         time.perf_counter_ns() | time.process_time() | time.process_time_ns() | time.thread_time() | time.ctime()
         time.thread_time_ns() | time.localtime() | time.gmtime() | time.strftime('%H') | datetime.datetime.now()
         datetime.datetime.utcnow() | datetime.date.today() | datetime.datetime.today() | date.today() | now()
+        DAY.today()
     """,
     "asks the system for random numbers": """
         secrets.token_bytes(1) | secrets.token_hex(1) | secrets.token_urlsafe(1) | secrets.randbelow(9) | uuid.uuid1()
@@ -383,6 +431,7 @@ IMPORTS = """
 import datetime, importlib, os, random, secrets, sys, time, uuid
 from datetime import date
 from time import time as now
+DAY = date(2020, 1, 2)
 CHANCE = random.SystemRandom()
 draw = random.SystemRandom().random
 """
@@ -401,9 +450,10 @@ def test_a_door_is_refused_by_its_name(what, expression, where):
 
 
 @pytest.mark.parametrize("text", ["os.path.join('a', 'b')", "time.sleep(0)", "uuid.UUID(int=3)", "random.Random(3)",
-                                  "datetime.date(2020, 1, 2)", "sys.maxsize", "np.random.default_rng(3)"])  # fmt: skip
+                                  "Own.now()", "datetime.date(2020, 1, 2)", "sys.maxsize",
+                                  "np.random.default_rng(3)"])  # fmt: skip
 def test_the_rest_of_such_a_module_is_no_door(text):
-    scope = {"np": np}
+    scope = {"np": np, "Own": types.SimpleNamespace(now=lambda: 2.0)}
     exec(f"import datetime, os, random, sys, time, uuid\ndef f(x): return x * bool(({text}, 1)[1])", scope)
     np.testing.assert_array_equal(af.compile(scope["f"])(X), X)
 
@@ -444,6 +494,7 @@ def raises(ask):
 
 @pytest.mark.parametrize("change", [
     "warnings.simplefilter('always')", "warnings.filterwarnings('always')", "warnings.resetwarnings()",
+    "with warnings.catch_warnings(): warnings.filters[:] = [w for w in warnings.filters if w[0] != 'ignore']; x += 0",
     "with warnings.catch_warnings(): warnings.filters.insert(0, ('always', None, Warning, None, 0)); x = x * 1.0",
 ])  # fmt: skip
 def test_filters_that_the_function_names_are_its_own_beside_other_threads_too(change):
@@ -452,8 +503,10 @@ def test_filters_that_the_function_names_are_its_own_beside_other_threads_too(ch
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        with warnings.catch_warnings(), pytest.raises(CompileError, match="the filters of warnings"):
-            af.compile(scope["f"])(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            with pytest.raises(CompileError, match="the filters of warnings"):
+                af.compile(scope["f"])(X)
     finally:
         stop.set()
         other.join()

@@ -70,8 +70,8 @@ class Reporting:
 
     def check_restored(self) -> None:
         """Raise CompileError if the function leaves them changed."""
-        changed = [*warnings.filters] != self.listed and not self.are_anothers()
-        if changed or np.geterr() != self.errors:
+        changed = warnings.filters != self.listed and not self.are_anothers()
+        if changed or np.geterr() != self.errors or np.geterrcall() is not self.handler:
             raise CompileError(
                 "a compiled function changes np.seterr or the filters of warnings, which would happen in the first "
                 "call only: do that outside, or say af.compile(f, fallback=True)."
@@ -112,8 +112,6 @@ def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
             if callers_state() is not settings.state or warnings.filters is not settings.filters:
                 settings.check()
             return method(self, *args, **options)
-        except MemoryError:
-            raise
         except Exception as error:
             raise tape.doubt(error) from error
 

@@ -6,8 +6,8 @@ Afterwards
 
 * no edge may have changed, no array, no iterator, and no random generator: a function that counts its calls, or draws a
   mask, would do so in the first call only, and is refused;
-* the edges that lead to arrays, functions and numbers are watched, and arrays and collections in full: if one of them
-  is not what it was at a later call, the function is recorded again.
+* the edges are watched, and arrays and collections in full: if one of them is not what it was at a later call, the
+  function is recorded again.
 
 Parameters in whose place ``nn.functional_call`` has put others are left out (``recorded.py``). With
 ``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
@@ -19,9 +19,8 @@ import abc
 import gc
 import os
 import sys
-import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -31,19 +30,14 @@ import numpy as np
 from ...backprop.second_runs import GENERATORS, OWN, holder_of_state, is_at, is_foreign, state_of
 from ...backprop.snapshots import is_iterator, position_of
 from ...base.errors import CompileError
-from ...base.transformed import FunctionOfFunction
 from ...nodes.grads import read_grad
 from ...nodes.nodes import NodeRole, current_record
 from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
 from . import reachable
-from .reachable import BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, NUMBERS, is_equal
+from .reachable import BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, is_equal
 
-FUNCTIONS = (
-    types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,
-    types.ModuleType, partial, slice, range, bytes,
-)  # fmt: skip
 OPAQUE = (  # not searched further
     types.ModuleType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
 )  # fmt: skip
@@ -56,7 +50,7 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
     os.getcwd, gc.isenabled,
 )  # fmt: skip
 LIMIT = 100_000  # edges; a function that sees more than that is refused
-Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
+Edge = tuple[Any, Any, Any]  # container, key, what was there
 
 
 def array_in(x: Any) -> Any:
@@ -76,15 +70,15 @@ class Guards:
         self.contents: dict[int, tuple[Any, Any, Callable[[], Any], Any]] = {}  # id -> holder, array, how to read it
         # How to read (None: an item), where, and what is there: also attributes of cells, functions and nodes.
         self.places: list[tuple[Callable[[Any, Any], Any] | None, Any, Any, Any]] = []
-        self.arrays: list[tuple[Any, Any, Any, Any]] = []  # arrays, their bytes (None: any), shape and dtype
+        self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
-        self.classes: set[type] = set()  # the user's
+        self.classes: set[type] = set()
         queue = [f, *others]
         self.roots = [*queue]
         for x in (*OWN, *queue):
             self.note_state(x)
-        found: dict[int, int | None] = {id(x): None for x in queue}  # object -> the edge by which it was found first
+        found = {*map(id, queue)}
         for x in queue:
             self.note_contents(x)
             for container, key in list(reachable.edges_of(x)):
@@ -92,20 +86,20 @@ class Guards:
                 is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
                 if is_element and reachable.is_number(child):
                     continue  # a tuple stays what it is, of the others all elements are compared
-                self.edges.append((container, key, child, found[id(x)]))
-                if id(child) in found:
+                self.edges.append((container, key, child))
+                if id(child) in found or reachable.is_number(child):
                     continue
                 if len(self.edges) > LIMIT:
                     raise CompileError(
                         f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
                         f"changes. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
                     )
-                found[id(child)] = len(self.edges) - 1
-                if callable(child) and (what := reachable.door_to(child, frozenset())):
+                found.add(id(child))
+                if what := reachable.door_to(child, frozenset()):
                     raise behind_a_door(what, f"by {item_name(container, key)}")
                 self.note_state(child)
                 self.note_array(child)
-                if not (reachable.is_number(child) or isinstance(child, OPAQUE) or reachable.foreign(child)):
+                if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
                     queue.append(child)
         asked = ATTRIBUTES.keys() & ({*ATTRIBUTES} if reachable.BY_TEXT & self.named else self.named)
         nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)} if asked else {}
@@ -140,19 +134,15 @@ class Guards:
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
-            if not is_ours(x):
-                parts = ("__code__", "__defaults__", "__kwdefaults__")
-                self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
-                # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
-                if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
-                    self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
-                self.note_names(x)
-        elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
-            getattr(x, "__dict__", None), dict
-        ):
+            parts = ("__code__", "__defaults__", "__kwdefaults__")
+            self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
+            # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
+            if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
+                self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
+            self.note_names(x)
+        elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
-        classes = *(x.__mro__ if isinstance(x, type) else ()), *type(x).__mro__
-        self.classes |= {cls for cls in classes if not is_foreign(cls.__module__)}
+        self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
 
     def note_names(self, f: types.FunctionType) -> None:
         """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
@@ -160,10 +150,7 @@ class Guards:
             return
         if what := reachable.door_of(f):
             raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
-        names = reachable.names_of(f.__code__).all
-        if f.__dict__ or reachable.BY_TEXT & names:
-            self.others.append((f.__dict__.__len__, len(f.__dict__)))
-        self.named |= names
+        self.named |= reachable.names_of(f.__code__).all
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
@@ -182,7 +169,7 @@ class Guards:
                     f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
                     f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
                 )
-        for container, key, child, _ in self.edges:
+        for container, key, child in self.edges:
             if reachable.follow(container, key) is not child:
                 raise CompileError(
                     f"the compiled function changes {item_name(container, key)}, which it found outside: that would "
@@ -206,42 +193,26 @@ class Guards:
                     f"first call only. Return the new array, or say af.compile(f, fallback=True)."
                 )
 
-    def reached(self) -> Iterator[Any]:
+    def reached(self) -> list[Any]:
         """All objects that were found."""
-        yield from self.roots
-        yield from (child for _, _, child, _ in self.edges)
+        return [*self.roots, *map(itemgetter(2), self.edges)]
 
     def watch(self, program: Program, replaced: set[int], all_contents: bool) -> None:
-        """Keep the edges that lead to arrays, functions and numbers.
+        """Note what every later call has to find again.
 
         replaced : ids of arrays in whose place others are used. all_contents : watch also those of arrays that the
         program reads.
         """
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
+        reached = {*map(id, self.reached())}
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
                 self.places.append((how, node, name, value))
-            else:
+            elif id(value) not in reached:
                 ignored.add(id(value))
-        wanted: set[int] = set()
         lists = {id(container) for container, _ in self.collections}
-        # In these anything is watched, in attributes numbers, functions and containers.
-        whatever = lists | {id(c) for c, *_ in self.edges if is_scope(c) or isinstance(c, HOLDERS)}
-        for k, (container, key, child, _) in enumerate(self.edges):
-            private = isinstance(key, str) and key.startswith("__")
-            if id(array_in(child)) in self.contents:
-                pass
-            elif private or (isinstance(container, type) and isinstance(child, (types.FunctionType, property))):
-                continue  # methods are followed, but not expected to be replaced
-            elif id(container) not in whatever and not isinstance(child, (*NUMBERS, *FUNCTIONS, *COLLECTIONS, tuple)):
-                continue
-            at: int | None = k
-            while at is not None and at not in wanted:
-                wanted.add(at)
-                at = self.edges[at][3]
-        for k in sorted(wanted):
-            container, key, child, _ = self.edges[k]
+        for container, key, child in self.edges:
             if isinstance(container, HOLDERS):
                 self.places.append((reachable.follow, container, key, child))
             elif isinstance(key, str) and not isinstance(container, MAPPINGS):
@@ -251,18 +222,20 @@ class Guards:
         for holder, array, read, mark in self.contents.values():
             if isinstance(holder, NodeRole):
                 self.places.append((getattr, holder, "_value", array))
-            is_watched, is_small = id(array) not in ignored, isinstance(array, np.ndarray) and isinstance(mark, bytes)
             if isinstance(array, np.ndarray):
-                self.arrays.append((array, mark if is_watched and is_small else None, array.shape, array.dtype))
+                self.arrays.append((array, array.shape, array.dtype))
                 for path in [path for path in ("flags.num", "strides") if path.partition(".")[0] in self.named]:
                     self.others.append((partial(attrgetter(path), array), attrgetter(path)(array)))
-            if is_watched and not is_small:
+            if id(array) not in ignored:
                 self.others.append((read, mark))
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
-        for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
+        # What the user's classes do not define, and may define later.
+        for names in [vars(cls).keys() for cls in self.classes if not is_foreign(cls.__module__)]:
             self.others.append((partial(names.isdisjoint, self.named - names), True))
-        found = {*map(id, [*self.roots, *map(itemgetter(2), self.edges)])}
-        self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in found]
+        if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):  # attributes that functions get later
+            functions = {x for x in self.reached() if isinstance(x, types.FunctionType)}
+            self.others += [(f.__dict__.__len__, len(f.__dict__)) for f in functions]
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in reached]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
@@ -277,14 +250,10 @@ class Guards:
                     return False
         except (KeyError, IndexError, ValueError, AttributeError):  # it is no longer there
             return False
-        for array, mark, shape, dtype in self.arrays:
-            if (mark is not None and array.tobytes() != mark) or array.shape != shape or array.dtype is not dtype:
+        for array, shape, dtype in self.arrays:
+            if array.shape != shape or array.dtype is not dtype:
                 return False
         return not self.others or all([read() == mark for read, mark in self.others])
-
-    def watches(self) -> bool:
-        """Is anything watched?"""
-        return bool(self.places or self.arrays or self.others)
 
 
 def behind_a_door(what: str, where: str) -> CompileError:
@@ -293,16 +262,6 @@ def behind_a_door(what: str, where: str) -> CompileError:
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
         f"argument, or say af.compile(f, fallback=True)."
     )
-
-
-def is_scope(container: Any) -> bool:
-    """Does it hold variables: of an outer function, or of a module?"""
-    return isinstance(container, types.CellType) or (isinstance(container, dict) and "__builtins__" in container)
-
-
-def is_ours(f: types.FunctionType) -> bool:
-    """Is it a function of this package, such as af.grad(f)? Only f matters in it."""
-    return str(f.__globals__.get("__name__")).startswith("autoflow.")
 
 
 def read_by(program: Program) -> set[int]:
@@ -320,4 +279,6 @@ def item_name(container: Any, key: Any) -> str:
     """For messages."""
     if isinstance(container, types.CellType):
         return "a variable of the function around it"
+    if isinstance(container, types.MemberDescriptorType):
+        return f"{container.__name__!r}"
     return f"{key!r}" if isinstance(container, dict) else f"the element {key!r} of a {type(container).__name__}"

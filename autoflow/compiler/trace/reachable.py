@@ -42,6 +42,7 @@ import numpy as np
 from ...backprop.second_runs import OWN, is_foreign, same_bytes
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
+from ...table.table import RULES
 
 # ---------------------------------------------------------------- reachable objects, edge by edge
 
@@ -53,8 +54,9 @@ SEARCHED = {  # parts of Python that hold the user's
 MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 # Of one object, which ``follow`` asks them for.
-HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, *DICT_VIEWS)
+HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
+METHODS = (types.FunctionType, staticmethod, property, classmethod)
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 
@@ -68,7 +70,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield x, "__self__"
     elif isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
-        yield from ((x.how, name) for name, option in x.how.items() if callable(option))
+        yield from ((x.how, name) for name, option in x.how.items() if not is_number(option))
     elif isinstance(x, types.FunctionType):
         module = str(x.__globals__.get("__name__")).partition(".")[0]
         ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
@@ -77,6 +79,7 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
                 yield cell, "cell_contents"
         yield from ((x.__dict__, name) for name in x.__dict__)
         if ours:
+            yield from ((rule.derivatives, name) for rule in [RULES.get(x)] if rule for name in rule.derivatives)
             return
         names = names_of(x.__code__)
         wanted = None if BY_TEXT & names.all else names.all
@@ -108,30 +111,30 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, key) for key in x)
     elif isinstance(x, partial):
         yield from ((x, name) for name in ("func", "args", "keywords"))
-    elif isinstance(x, property):
-        yield x, "fget"
+    elif isinstance(x, (property, classmethod)):
+        yield x, "fget" if isinstance(x, property) else "__func__"
     else:
         yield from edges_of_object(x)
-    if isinstance(x, (*COLLECTIONS, tuple)) and hasattr(x, "__dict__"):
+    if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
         yield from edges_of_object(x)
 
 
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
-    attributes = attributes_of(x)
+    attributes, past = attributes_of(x), () if isinstance(x, type) else MAKING  # a class may make others
     yield from ((attributes, name) for name in attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():
-            if name.startswith("__") and (name in MAKING or not isinstance(v, types.FunctionType)):
+            if name.startswith("__") and (name in past or not isinstance(v, METHODS)):
                 continue
-            if isinstance(v, (types.FunctionType, staticmethod, property)) or not hasattr(v, "__get__"):
+            if isinstance(v, types.MemberDescriptorType) and "__slots__" in vars(cls):
+                yield v, x
+            elif not isinstance(v, classmethod) and (isinstance(v, METHODS) or not hasattr(v, "__get__")):
                 if users or isinstance(v, (*NUMBERS, np.ndarray)):
                     yield cls, name
-            elif users and not is_foreign(type(v).__module__):
+            elif users:
                 yield vars(cls), name  # a descriptor, which an attribute of the class would ask
-        slots = getattr(cls, "__slots__", ())
-        yield from ((x, name) for name in slots if isinstance(name, str) and hasattr(x, name))
 
 
 def attributes_of(x: Any) -> dict[str, Any]:
@@ -208,6 +211,8 @@ def follow(container: Any, key: Any) -> Any:
     try:
         if isinstance(container, DICT_VIEWS):
             return gc.get_referents(container)[0]
+        if isinstance(container, types.MemberDescriptorType):
+            return container.__get__(key)
         if isinstance(container, HOLDERS):
             return container.get() if isinstance(container, contextvars.ContextVar) else container()
         if isinstance(key, str) and not isinstance(container, MAPPINGS):
@@ -220,7 +225,7 @@ def follow(container: Any, key: Any) -> Any:
 def foreign(x: Any) -> bool:
     """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
-        module = str(getattr(x, "__module__", None) or "")
+        module = str(getattr(x, "__module__", ""))
         libraries = ("numpy", "scipy", "functools", "itertools")
         return module.partition(".")[0] in libraries or module.startswith(ROWS)
     if isinstance(x, (deque, threading.local)):
@@ -272,7 +277,9 @@ def is_equal(now: Any, before: Any) -> bool:
 
 
 def is_number(x: Any) -> bool:
-    """A number, a text, ... that has no attributes of the user's?"""
+    """A number, a text, ... that has no attributes of the user's, or a tuple of such?"""
+    if type(x) is tuple:
+        return all(map(is_number, x))
     return isinstance(x, NUMBERS) and not hasattr(x, "__dict__")
 
 
@@ -353,10 +360,11 @@ def door_to(x: Any, attributes: frozenset[str]) -> str:
             return ""
         inside = [vars(x)[name] for name in attributes & vars(x).keys()]
         return next(filter(None, [door_to(v, attributes) for v in inside if not isinstance(v, types.ModuleType)]), "")
-    if isinstance(getattr(x, "__self__", x), random.SystemRandom):
+    if isinstance(getattr(x, "__self__", x) if callable(x) else x, random.SystemRandom):
         return SYSTEM
-    where, name = getattr(x, "__module__", None), getattr(x, "__name__", None)
-    if where == "datetime" and isinstance(x, type) and not DATES.isdisjoint(attributes):
+    code = x if callable(x) else type(x)
+    where, name = getattr(code, "__module__", None), getattr(code, "__name__", None)
+    if where == "datetime" and not DATES.isdisjoint(attributes):
         return "reads the clock"
     return DOORS.get((where, name), "") if isinstance(where, str) and isinstance(name, str) else ""
 

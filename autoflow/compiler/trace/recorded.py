@@ -54,7 +54,7 @@ class Parameters:
 
     def __init__(self, guards: Guards) -> None:
         self.nn: Any = sys.modules[NN_MODULE]
-        found = [*guards.reached()]
+        found = guards.reached()
         if "functional_call" not in guards.named and not any([x is self.nn.functional_call for x in found]):
             found = []
         self.modules = [x for x in found if isinstance(x, self.nn.Module)]
@@ -77,8 +77,8 @@ class Parameters:
 
     def deciding_nothing(self, edges: list[Any]) -> set[int]:
         """The ids of the arrays that are hidden wherever the function can reach their memory."""
-        inside = {id(vars(x)) for x in self.modules} - {id(child) for *_, child, _ in edges}
-        found = [(array_in(child), id(container) in inside) for container, _, child, _ in edges]
+        inside = {id(vars(x)) for x in self.modules} - {id(child) for *_, child in edges}
+        found = [(array_in(child), id(container) in inside) for container, _, child in edges]
         seen = [a for a, is_inside in found if isinstance(a, np.ndarray) and not (is_inside and id(a) in self.ids)]
         others = {id(owner_of(a)) for a in seen}
         return {id(a) for a in map(value_of, self.own.values()) if id(owner_of(a)) not in others}
@@ -154,7 +154,7 @@ def run_once(
 
     given = [pytree.tree_map(entering, args), pytree.tree_map(entering, options)]
     both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
-    rebuilt = [y for x, y in both if type(x) is type(y) and x is not y]  # containers, by tree_map
+    rebuilt = [y for x, y in both if type(x) is type(y)]  # not an array, which is a Traced now
     is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
     try:
         guard = guard_derivatives(partial(derive, tape))
@@ -211,9 +211,7 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
         found = vjp(g, saved)
         if tape.reason is before:
             return found
-    reason, tape.reason = tape.reason, before
-    if hasattr(g, "batch_layer"):
-        raise CompileError("af.vmap calls it for each example") from reason
+    tape.reason = before
     return tape.call(vjp, (g, tuple(saved)), shares=True)
 
 
