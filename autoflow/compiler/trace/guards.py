@@ -44,9 +44,7 @@ FUNCTIONS = (
     types.FunctionType, FunctionOfFunction, types.MethodType, types.BuiltinFunctionType, np.ufunc, np.dtype, type,
     types.ModuleType, partial, slice, range, bytes,
 )  # fmt: skip
-OPAQUE = (  # not searched further
-    types.ModuleType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
-)  # fmt: skip
+OPAQUE = (types.ModuleType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
     "name": getattr, "requires_grad": getattr,
     "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
@@ -55,6 +53,7 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
     np.geterr, np.geterrcall, np.getbufsize, np.get_printoptions, sys.getrecursionlimit, sys.getswitchinterval,
     os.getcwd, gc.isenabled,
 )  # fmt: skip
+TEXTS = frozenset({"str", "repr", "format", "array2string", "array_str", "array_repr"})  # np.printoptions writes them
 LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any, int | None]  # container, key, what was there; the edge that leads to the container
 
@@ -140,16 +139,14 @@ class Guards:
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
-            if not is_ours(x):
+            if not str(x.__globals__.get("__name__")).startswith("autoflow."):  # in af.grad(f) only f matters
                 parts = ("__code__", "__defaults__", "__kwdefaults__")
                 self.places += [(getattr, x, name, v) for name in parts if (v := getattr(x, name)) is not None]
                 # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
                 if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                     self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
                 self.note_names(x)
-        elif not isinstance(x, (FunctionOfFunction, threading.local)) and isinstance(
-            getattr(x, "__dict__", None), dict
-        ):
+        elif isinstance(getattr(x, "__dict__", 0), dict) and not isinstance(x, (FunctionOfFunction, threading.local)):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         classes = *(x.__mro__ if isinstance(x, type) else ()), *type(x).__mro__
         self.classes |= {cls for cls in classes if not is_foreign(cls.__module__)}
@@ -262,7 +259,8 @@ class Guards:
         for names in [vars(cls).keys() for cls in self.classes]:  # what they do not define, and may define later
             self.others.append((partial(names.isdisjoint, self.named - names), True))
         found = {*map(id, [*self.roots, *map(itemgetter(2), self.edges)])}
-        self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in found]
+        named = self.named if TEXTS.isdisjoint(self.named) else {*self.named, "get_printoptions"}
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in found]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
@@ -298,11 +296,6 @@ def behind_a_door(what: str, where: str) -> CompileError:
 def is_scope(container: Any) -> bool:
     """Does it hold variables: of an outer function, or of a module?"""
     return isinstance(container, types.CellType) or (isinstance(container, dict) and "__builtins__" in container)
-
-
-def is_ours(f: types.FunctionType) -> bool:
-    """Is it a function of this package, such as af.grad(f)? Only f matters in it."""
-    return str(f.__globals__.get("__name__")).startswith("autoflow.")
 
 
 def read_by(program: Program) -> set[int]:
