@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..base.process import Lock
 from .registry import NODE_TYPES, NodeTypes, families_changed, join
@@ -109,6 +110,8 @@ class DuckArray:
     shape: Any
     dtype: Any
     copy: Any
+    cast: Callable[[Any, str, str], Any]  # a copy
+    strides: Any
     is_number: Any  # is it one of NumPy's numbers in eager code, and no 0-d array?
     is_numpys = True  # who computes in the end: see table/shapes.py
     refuse_number: Callable[[str], Exception]  # the error for those who want a number
@@ -151,6 +154,16 @@ class DuckArray:
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
     device = property(lambda self: "cpu")
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """As in NumPy: without ``copy`` x itself, if its numbers have that dtype, and that order in memory."""
+        if not copy and np.dtype(dtype) == self.dtype:
+            flags = as_strided(np.empty((), self.dtype), self.shape, self.strides).flags
+            if order == "K" or (order != "F" and flags.c_contiguous) or (order != "C" and flags.f_contiguous):
+                return self
+        return self.cast(np.dtype(dtype), order, casting)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -255,7 +255,15 @@ def is_foreign(module: str | None) -> bool:
 def is_users(x: Any) -> bool:
     """Is a function or class written by the user? (Of some classes __module__ is an attribute of their objects.)"""
     module = x.__module__
-    return (module is None or type(module) is str) and not is_foreign(module)
+    if (module is None or type(module) is str) and not is_foreign(module):
+        return True
+    return isinstance(x, types.FunctionType) and not is_foreign(x.__globals__.get("__name__"))
+
+
+def modules_of(x: Any) -> tuple[Any, Any]:
+    """The module that a function or class says it is of, and the one where a function was written: functools.wraps
+    changes the first."""
+    return x.__module__, x.__globals__.get("__name__") if isinstance(x, types.FunctionType) else x.__module__
 
 
 def named_objects(namespace: dict[str, Any], names: frozenset[str]) -> list[Globals]:

@@ -33,7 +33,7 @@ from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
-from ..rules.structure import astype as cast, flatten
+from ..rules.structure import astype, flatten
 from ..table.shapes import Array, without_history
 from ..table.table import Rule
 
@@ -181,10 +181,6 @@ class Layer:
             self.reason = reason  # first of all: what follows may fail, and the function may catch that
             self.reason = f"{reason} at {users_line()}"
         raise Doubt(self)
-
-    def doubt_captured(self) -> NoReturn:
-        """Abandon the run: a function that we call with plain numbers has found an array of ours elsewhere."""
-        self.doubt("a function that finds an array of one example beside its arguments")
 
     def check(self) -> None:
         """Abandon the run if an earlier doubt was swallowed, or if the function listens to warnings and errors."""
@@ -337,13 +333,7 @@ class Batched(DuckArray):
     def __iter__(self) -> Any:
         return super().__iter__() if self.shape else self.refuse_number("iteration over a number")
 
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
-        """As in NumPy."""
-        if not copy and self.dtype == dtype and order in "KA":
-            return self
-        return cast(self, dtype, order, casting)
+    cast: Any = astype  # the primitive
 
     def copy(self, order: str = "C") -> Any:
         """As in NumPy."""

@@ -55,13 +55,11 @@ def run_function(layer: Layer, function: Any, args: tuple[Any, ...], options: di
             layer.doubt("what out= keeps where where= does not hold")
         return stored(layer, out, function(*args, **options), options)
     form = FORMS.get(function)
-    if form is not None:
-        return settled(layer, function, form, args, options)
-    if function in RULES and RULES[function].elementwise:
-        return settled(layer, function, elementwise_of(function), args, options)
-    if function not in layer.written and (written := as_written(function, layer, args, options)):
-        return settled(layer, function, written_form(function, written), args, options)
-    return loop_over_batch(layer, function, args, options)
+    if form is None and function in RULES and RULES[function].elementwise:
+        form = elementwise_of(function)
+    if form is None and function not in layer.written and (written := as_written(function, layer, args, options)):
+        form = written_form(function, written)
+    return settled(layer, function, form, args, options) if form else loop_over_batch(layer, function, args, options)
 
 
 def written_form(function: Any, written: Any) -> Form:
@@ -103,6 +101,8 @@ def run_ufunc(layer: Layer, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...
         result = masked(layer, ufunc, inputs, options, out) if is_masked else function(*inputs, **options)
         return stored(layer, out, result, options, is_cast=method == "__call__")
     if method == "__call__" and ufunc.signature is None:
+        if "order" in options:  # that of one example, which only NumPy knows
+            return settled(layer, ufunc, elementwise_of(ufunc), inputs, options)
         return elementwise(layer, ufunc, inputs, options)
     if method == "outer" and ufunc in METHODS["outer"]:
         return settled(layer, function, lambda layer, *a, **k: METHODS["outer"][ufunc](*a, **k), inputs, options)

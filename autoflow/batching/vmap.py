@@ -297,7 +297,7 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)
-    inner = with_examples_at(axis, inner)
+    inner = with_examples_at(axis, inner) if axis else inner
     if type(inner) is not np.ndarray:
         return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:

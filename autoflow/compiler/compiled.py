@@ -370,9 +370,8 @@ def check_equal(eager: Any, ours: Any, name: str, accuracy: float = 1e-10, scale
 
 def compile(
     f: Callable[P, R], *, fallback: bool = False, verify: bool | int | str = "second", watch: bool = True,
-    limit: int = 32,
-    checkpointing: str | None = None, engine: str = "numpy", cache: str | os.PathLike[str] | None = None,
-    own_functions: bool = False,
+    limit: int = 32, checkpointing: str | None = None, engine: str = "numpy",
+    cache: str | os.PathLike[str] | None = None, own_functions: bool = False,
 ) -> Compiled[P, R]:  # fmt: skip
     """``f`` as a program: recorded at the first call, replayed without any bookkeeping at later calls.
 

@@ -87,3 +87,39 @@ def test_places_masks_and_factors(name):
         return np.sum(np.sin(z))
 
     assert agrees(loss, np.random.default_rng(3).uniform(0.2, 0.9, (2, 3)))
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": np.asfortranarray,
+    "examples in F": lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "strided": lambda x: np.repeat(x, 2, -1)[..., ::2],
+}
+KEEPING = [
+    *[f"y.astype(float,order='{order}',copy=False)" for order in "CFAK"], "np.astype(y,float,copy=False)",
+    *[f"y.T.astype(float,order='{order}',copy=False).T" for order in "CFAK"], "y.astype(int,copy=False)", "y.copy('A')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("text", KEEPING)
+def test_what_is_written_into_a_cast_is_seen_where_it_is_no_copy(text, layout):
+    scope = {"np": np}
+    exec(f"def f(x):\n y = x*2\n z = {text}\n z[0] = 5\n return y, z", scope)
+    f, x = scope["f"], LAYOUTS[layout](np.arange(24.0).reshape(2, 3, 4))
+    for k, batch in enumerate(af.vmap(f, loop="refuse")(x)):
+        np.testing.assert_array_equal(batch, [f(row)[k] for row in x])
+    compiled = af.compile(f)
+    for v in (x[0], x[1], x[0]):
+        np.testing.assert_array_equal(compiled(v), f(v))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("order", "CFAK")
+@pytest.mark.parametrize("text", ["np.exp(y,order=o)", "np.add(1,y.T,order=o)", "np.less(y,y.copy(),order=o)"])
+def test_the_order_of_a_result_is_that_of_an_example(text, order, layout):
+    f = eval(f"lambda y: {text}", {"np": np, "o": order})
+    x = LAYOUTS[layout](np.arange(24.0).reshape(2, 3, 4))
+    z, wanted = af.vmap(f, loop="refuse")(x), np.stack([f(row) for row in x])
+    np.testing.assert_allclose(z, wanted)
+    assert z.strides == wanted.strides

@@ -186,3 +186,24 @@ def test_objects_of_an_array_of_objects_are_no_numbers(text):
         af.compile(f)(X)
     compiled = af.compile(f, fallback=True)
     assert [type(compiled(x)) for x in (X, X, X + 1)] == [type(f(X))] * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.ones_like(x, object) * 2", "np.full_like(x, 2, object)", "np.zeros_like(x, object) + x", "x.astype(object)",
+        "np.empty_like(x, object)", "x[0].astype(object)", "np.sum(x, dtype=object)", "np.prod(x, dtype=object)",
+        "x.sum(dtype=object)", "np.add.reduce(x, dtype=object)", "np.einsum('i->', x, dtype=object)",
+        "np.trace(x[:, None], dtype=object)", "np.cumsum(x, dtype=object)",
+    ],
+)  # fmt: skip
+def test_objects_that_numbers_become_are_objects_or_refused(text):
+    f = eval(f"lambda x: {text}", {"np": np})
+    compiled, x = af.compile(f, verify=False), np.array([1.0, 2.0])
+    for _ in range(2):
+        try:
+            z = compiled(x)
+        except CompileError:
+            return
+        assert (type(z), getattr(z, "dtype", None)) == (type(f(x)), getattr(f(x), "dtype", None))
+        np.testing.assert_array_equal(z, f(x))

@@ -38,9 +38,7 @@ from ..program import Program
 from . import reachable
 from .reachable import BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, is_equal
 
-OPAQUE = (  # not searched further
-    types.ModuleType, np.ufunc, np.dtype, NodeRole, Activation, *BUFFERS,
-)  # fmt: skip
+OPAQUE = (types.ModuleType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
     "name": getattr, "requires_grad": getattr,
     "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
@@ -49,6 +47,7 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
     np.geterr, np.geterrcall, np.getbufsize, np.get_printoptions, sys.getrecursionlimit, sys.getswitchinterval,
     os.getcwd, gc.isenabled,
 )  # fmt: skip
+TEXTS = frozenset({"str", "repr", "format", "array2string", "array_str", "array_repr"})  # np.printoptions writes them
 LIMIT = 100_000  # edges; a function that sees more than that is refused
 Edge = tuple[Any, Any, Any]  # container, key, what was there
 
@@ -235,7 +234,8 @@ class Guards:
         if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):  # attributes that functions get later
             functions = {x for x in self.reached() if isinstance(x, types.FunctionType)}
             self.others += [(f.__dict__.__len__, len(f.__dict__)) for f in functions]
-        self.others += [(read, read()) for read in SETTINGS if read.__name__ in self.named or id(read) in reached]
+        named = self.named if TEXTS.isdisjoint(self.named) else {*self.named, "get_printoptions"}
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in reached]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []

@@ -33,13 +33,13 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
 from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...backprop.second_runs import OWN, is_foreign, same_bytes
+from ...backprop.second_runs import OWN, is_foreign, modules_of, same_bytes
 from ...base.lazy import ROWS
 from ...base.transformed import FunctionOfFunction
 from ...table.table import RULES
@@ -55,6 +55,11 @@ MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 # Of one object, which ``follow`` asks them for.
 HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
+WRAPPERS: tuple[Any, ...] = (  # of functions and objects, which these attributes name
+    classmethod, staticmethod, property, partial, partialmethod, cached_property, singledispatchmethod,
+    type(lru_cache(is_)), types.MethodType, types.BuiltinMethodType, types.MethodWrapperType,
+)  # fmt: skip
+WRAPPED = ("fget", "__self__", "__func__", "func", "__wrapped__", "args", "keywords", "dispatcher")
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
 METHODS = (types.FunctionType, staticmethod, property, classmethod)
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
@@ -63,12 +68,7 @@ ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 
 def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     """Pairs (container, key) in which ``x`` refers to other objects."""
-    if isinstance(x, types.MethodType):
-        yield x, "__self__"
-        yield x, "__func__"
-    elif isinstance(x, (types.BuiltinMethodType, types.MethodWrapperType)):  # such as the method get of a dict
-        yield x, "__self__"
-    elif isinstance(x, FunctionOfFunction):
+    if isinstance(x, FunctionOfFunction):
         yield x.__dict__, "f"
         yield from ((x.how, name) for name, option in x.how.items() if not is_number(option))
     elif isinstance(x, types.FunctionType):
@@ -109,10 +109,10 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, k) for k in range(len(x)))
     elif isinstance(x, MAPPINGS):
         yield from ((x, key) for key in x)
-    elif isinstance(x, partial):
-        yield from ((x, name) for name in ("func", "args", "keywords"))
-    elif isinstance(x, (property, classmethod)):
-        yield x, "fget" if isinstance(x, property) else "__func__"
+    elif isinstance(x, WRAPPERS):
+        yield from ((x, name) for name in WRAPPED if hasattr(x, name))
+    elif isinstance(x, np.ufunc):  # of np.frompyfunc
+        yield from (([f], 0) for f in gc.get_referents(x) if callable(f))
     else:
         yield from edges_of_object(x)
     if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
@@ -182,17 +182,18 @@ def names_of(code: types.CodeType) -> Names:
     found: tuple[set[str], ...] = (set(), set(), set())
     for part in code_in(code):
         for i in dis.get_instructions(part):
-            kind = KINDS.get(i.opname)
-            if kind is not None:
-                found[kind].add(i.argval or CATCHING)
+            if i.opname in KINDS:
+                found[KINDS[i.opname]].add(IMPLIED.get(i.opname, i.argval))
     return Names(*map(frozenset, found))
 
 
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
-    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2, "PUSH_EXC_INFO": 1,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
+IMPLIED = {"PUSH_EXC_INFO": CATCHING, **dict.fromkeys(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"), "format")}
+KINDS |= dict.fromkeys(IMPLIED, 1)
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -225,9 +226,10 @@ def follow(container: Any, key: Any) -> Any:
 def foreign(x: Any) -> bool:
     """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
-        module = str(getattr(x, "__module__", ""))
         libraries = ("numpy", "scipy", "functools", "itertools")
-        return module.partition(".")[0] in libraries or module.startswith(ROWS)
+        return all([m.partition(".")[0] in libraries or m.startswith(ROWS) for m in map(str, modules_of(x))])
+    if isinstance(x, np.ufunc):
+        return not any(map(callable, gc.get_referents(x)))
     if isinstance(x, (deque, threading.local)):
         return False
     if type(x) is weakref.WeakKeyDictionary:  # a cache, as of functools.singledispatch

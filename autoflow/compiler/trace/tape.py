@@ -166,7 +166,7 @@ class Tape:
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
-        elif not isinstance(x.held, np.ndarray) and any([getattr(a.dtype, "hasobject", False) for a in value.args]):
+        elif value.args and not isinstance(x.held, (np.ndarray, np.generic)):
             raise CompileError(
                 f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
                 f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
@@ -188,8 +188,8 @@ class Tape:
         if type(sample) is not np.ndarray:
             return sample
         one = np.full((), sample.flat[0] if sample.size else 0, sample.dtype)
-        native = sample.dtype.isnative  # as what repeats it is, a ufunc
-        if layout_of(sample) is not None or not native or sample.tobytes() != one.tobytes() * sample.size:
+        is_equal = not sample.dtype.hasobject and sample.tobytes() == one.tobytes() * sample.size
+        if layout_of(sample) is not None or not sample.dtype.isnative or not is_equal:  # a ufunc gives native
             return self.new_traced(self.program.constant(sample))
         return self.new_traced(self.program.broadcast(self.program.constant(one), sample.shape, sample))
 

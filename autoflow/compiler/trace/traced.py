@@ -245,7 +245,7 @@ class Traced(DuckArray):
         if any([isinstance(v, Traced) for v in (*args[1:], *options.values())]):  # what np.full_like fills in
             return self.tape.call(function, args, options)
         sample = function(*_samples(args), **options)
-        if function is np.empty_like:
+        if function is np.empty_like and not sample.dtype.hasobject:
             sample[...] = 0
         return self.tape.own_memory(sample)
 
@@ -267,13 +267,10 @@ class Traced(DuckArray):
 
     # -- ndarray's methods
 
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
-        """As in NumPy."""
-        if np.dtype(dtype) == self.dtype:
-            return self.copy(order) if copy else self
-        dtype = np.dtype(dtype)
+    def cast(self, dtype: Any, order: str, casting: str) -> Any:
+        """A copy of another dtype, or in another order in memory."""
+        if dtype == self.dtype:
+            return self.copy(order)
         how: Any = dtype, order, casting
         call = memory.write_down(lambda x: memory.cast(x, *how), memory.cast, (Nth(0), *how), {})
         value = self.tape.program.call(call, (self.expr,), ("astype", dtype), ("astype", order, casting))
@@ -352,7 +349,9 @@ def by_operator(name: str, function: Any, order: int = 1) -> None:
 
     def method(self: Traced, *others: Any) -> Any:
         operands = (self, *others)
-        are_numbers = all([getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands])
+        are_numbers = isinstance(self.held, np.generic) and all(  # most are arrays
+            [getattr(x, "is_number", isinstance(x, (np.generic, *NUMBERS))) for x in operands]
+        )
         if are_numbers and np.result_type(*[getattr(x, "dtype", type(x)) for x in operands]).kind == "c":
             return self.tape.call(function, operands[::order], fixed=True)
         return of_arrays(self, *others)
