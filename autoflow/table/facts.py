@@ -48,8 +48,8 @@ KINDS = {
 OTHERS = {
     1: """
         astype atleast_1d atleast_2d atleast_3d average! block broadcast_to column_stack concatenate copy
-        cumulative_prod cumulative_sum diag diagflat diff dstack fft.fft2 fft.fftn fft.fftshift fft.ifft2 fft.ifftn fft.ifftshift
-        fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn flip hstack linalg.multi_dot linalg.norm! linalg.trace
+        cumulative_prod cumulative_sum diag diagflat diff dstack fft.fft2 fft.fftn fft.fftshift fft.ifft2 fft.ifftn
+        fft.ifftshift fft.irfft2 fft.irfftn fft.rfft2 fft.rfftn flip hstack linalg.multi_dot linalg.norm! linalg.trace
         linalg.vector_norm pad ptp stack tile trace tril triu unstack vander vstack
     """,
     2: """
