@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import traceback
+from concurrent import futures
 from contextvars import copy_context
 
 import numpy as np
@@ -11,7 +12,7 @@ from interrupts import signals
 from threads import in_threads
 
 import autoflow as af
-from autoflow.base.modes import modes
+from autoflow.base.modes import OTHER, modes, switched, switched_elsewhere, transforming
 
 
 def test_no_grad_records_nothing():
@@ -312,3 +313,31 @@ def test_a_preset_as_a_decorator():
         "default",
     ]
     assert "preset" in dir(af.options)
+
+
+def test_what_a_transform_begins_with_follows_the_switches_around_it():
+    """They are remembered, and must be made anew for other switches, also where those of new threads change."""
+    block = transforming()
+
+    def inside():
+        with block:
+            found = modes()
+        return {name: getattr(found, name) for name in ("recording", "depth", "strict", "shadow", "listeners", "keep")}
+
+    def heard(_):
+        pass
+
+    usual = inside()
+    assert usual == {**usual, "recording": True, "depth": 1, "strict": False, "shadow": 0, "listeners": ()}
+    changes = [{"recording": False}, {"strict": True}, {"shadow": OTHER}, {"listeners": (heard,)}, {"keep": 3}, {}]
+    for change in [*changes, *changes]:
+        with switched(**change):
+            assert inside() == {**usual, **change, "recording": True}
+            with block:
+                assert inside() == {**usual, **change, "recording": True, "depth": 2}
+    for shadow, listeners in ((OTHER, ()), (0, (heard,)), (0, ())):
+        with futures.ThreadPoolExecutor(1) as pool:  # one thread, which keeps what it remembers
+            with switched_elsewhere(shadow, listeners):
+                found = pool.submit(inside).result()
+            assert found == {**usual, "shadow": shadow, "listeners": listeners}
+            assert pool.submit(inside).result() == usual

@@ -251,7 +251,7 @@ def compare(function: Any, result: Any, one: Any, layer: Layer, arrays: Any, is_
     mine_is_view = any([shares_memory(inner, open_layer(x, layer)[0]) for x, _ in arrays])
     if is_view and not mine_is_view and one.flags.writeable:
         raise WrongFormError
-    copy = mine_is_view and not is_view
+    copy = mine_is_view and not is_view and one.flags.writeable
     order = None
     strides = strides_of(inner)[result.mapped :]
     if strides and one.ndim > 1 and not is_view:

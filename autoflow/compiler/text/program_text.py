@@ -121,10 +121,10 @@ class ProgramText:
 
     def gradients(self) -> list[str]:
         """The arguments whose gradients follow the value, if it is ``af.value_and_grad`` of a function."""
-        if getattr(self.f, "which", None) != (0, 1) or not isinstance(self.tree, tuple):
+        if getattr(self.f, "how", {}).get("which") != (0, 1) or not isinstance(self.tree, tuple):
             return []
-        found = [name for k in np.ravel(self.f.argnum) for name, path in zip(self.inputs, self.paths, strict=True)
-                 if first(path) == k]  # fmt: skip
+        arguments = [*zip(self.inputs, map(first, self.paths), strict=True)]
+        found = [name for wanted in np.ravel(self.f.how["argnum"]) for name, k in arguments if k == wanted]
         return found if len(found) == len(self.program.outputs) - 1 else []
 
     def output_names(self) -> list[str]:

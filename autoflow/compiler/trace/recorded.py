@@ -211,7 +211,9 @@ def derive(tape: Tape, vjp: Callable[..., Any], name: str, g: Any, saved: Any) -
         found = vjp(g, saved)
         if tape.reason is before:
             return found
-    tape.reason = before
+    reason, tape.reason = tape.reason, before
+    if hasattr(g, "batch_layer"):
+        raise CompileError("af.vmap calls it for each example") from reason
     return tape.call(vjp, (g, tuple(saved)), shares=True)
 
 

@@ -84,6 +84,16 @@ def has_fixed_shape(function: Any, args: Any, options: Any) -> bool:
     return not holds(args[FIXED[function] :], Nth) and not holds(rest, Nth)
 
 
+def gives_object(operands: list[Any], result: Any) -> bool:
+    """Is such a result, no array, an object of an array of objects? (Operations with Python's numbers may give others,
+    also ``1j * np.float64(2)``, where that number is no operand, and np.allclose a boolean.)"""
+    if any([x.dtype.hasobject for x in operands if hasattr(x, "dtype")]):
+        return True
+    are_numpys = all([isinstance(x, (np.ndarray, np.generic)) for x in operands])
+    becomes_complex = type(result) is complex and not any(map(np.iscomplexobj, operands))
+    return are_numpys and not isinstance(result, (np.generic, bool)) and not becomes_complex
+
+
 def has_fixed_places(index: Any, arrays: list[Any]) -> bool:
     """Does ``x[index]`` have the same number of elements for all values in ``index``? (Not for masks and slices by
     arrays.)
@@ -166,7 +176,7 @@ class Tape:
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
         if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
-        elif value.args and not isinstance(x.held, (np.ndarray, np.generic)):
+        elif not isinstance(x.held, np.ndarray) and value.args and gives_object([a.sample for a in value.args], x.held):
             raise CompileError(
                 f"{value.name} at {caller()} gives an object of an array of objects, and no number: it cannot be "
                 f"compiled. Compute with numbers, or say af.compile(f, fallback=True)."
