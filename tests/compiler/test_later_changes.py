@@ -432,7 +432,7 @@ UNSEEN = {
 
 
 @pytest.fixture(autouse=True)
-def put_back():
+def put_back(rows_as_before):
     """The settings of the process that programs change."""
     options, argv, errors, folder, buffer = np.get_printoptions(), sys.argv, np.geterr(), os.getcwd(), np.getbufsize()
     limit, interval = sys.getrecursionlimit(), sys.getswitchinterval()
