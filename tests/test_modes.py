@@ -12,7 +12,8 @@ from interrupts import signals
 from threads import in_threads
 
 import autoflow as af
-from autoflow.base.modes import OTHER, modes, switched, switched_elsewhere, transforming
+from autoflow.base.modes import OTHER, modes, switched, switched_elsewhere
+from autoflow.transforms.evaluation import TRANSFORMING
 
 
 def test_no_grad_records_nothing():
@@ -317,10 +318,8 @@ def test_a_preset_as_a_decorator():
 
 def test_what_a_transform_begins_with_follows_the_switches_around_it():
     """They are remembered, and must be made anew for other switches, also where those of new threads change."""
-    block = transforming()
-
     def inside():
-        with block:
+        with TRANSFORMING:
             found = modes()
         return {name: getattr(found, name) for name in ("recording", "depth", "strict", "shadow", "listeners", "keep")}
 
@@ -333,7 +332,7 @@ def test_what_a_transform_begins_with_follows_the_switches_around_it():
     for change in [*changes, *changes]:
         with switched(**change):
             assert inside() == {**usual, **change, "recording": True}
-            with block:
+            with TRANSFORMING:
                 assert inside() == {**usual, **change, "recording": True, "depth": 2}
     for shadow, listeners in ((OTHER, ()), (0, (heard,)), (0, ())):
         with futures.ThreadPoolExecutor(1) as pool:  # one thread, which keeps what it remembers

@@ -218,7 +218,7 @@ class transforming(switched):  # noqa: N801 - used like a function
 
     What is outside remembers what is inside, as most transforms begin from the same switches: to make them anew is a
     sixth of ``af.grad`` of three operations. (What layers and listeners hold would live too long; and the switches
-    that threads begin with may change: see ``switched_elsewhere``.)
+    that threads begin with may change: see ``switched_elsewhere``.) There is one such block, ``TRANSFORMING``.
     """
 
     def inside(self, before: Modes) -> Modes:
