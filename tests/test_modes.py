@@ -318,6 +318,7 @@ def test_a_preset_as_a_decorator():
 
 def test_what_a_transform_begins_with_follows_the_switches_around_it():
     """They are remembered, and must be made anew for other switches, also where those of new threads change."""
+
     def inside():
         with TRANSFORMING:
             found = modes()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import random
 import sys
+import tracemalloc  # noqa: F401 - what pytest notes of an exception in a destructor imports it otherwise, through us
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -40,6 +42,14 @@ def is_handlers_edge(frame: FrameType) -> bool:
     return opname[frame.f_code.co_code[frame.f_lasti]] in ("PUSH_EXC_INFO", "POP_EXCEPT")
 
 
+def is_parsing(frame: FrameType | None) -> bool:
+    """Has Python's parser called a destructor of ours? It counts how deep it is, and after an exception there, which it
+    does not see, ends in a SystemError."""
+    while frame is not None and frame.f_code is not ast.parse.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
 def is_place(code: CodeType) -> bool:
     """Is it code of the package? Not that which any warning may call, also one of a finalizer; and not what NumPy calls
     to order the arguments of a function: it goes on after an exception there, and Python ends in a SystemError."""
@@ -63,7 +73,7 @@ def interrupt(act: Callable[[], Any], place: int, error: type[BaseException] = K
             return None
         if event == "exception" or not is_place(frame.f_code):
             return None if event == "call" else at
-        if passed == place and not is_handlers_edge(frame):
+        if passed == place and not is_handlers_edge(frame) and not is_parsing(frame):
             sys.settrace(None)
             is_over = True
             raise raised
