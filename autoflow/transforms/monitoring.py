@@ -196,7 +196,9 @@ class Watch:
         """It ends: does it return numbers without a history? If it returns a node, is all of the history there?"""
         frame = getframe(1)
         if id(code) in self.given:
-            if (call := self.call_around(frame.f_back)) and any([isinstance(x, NodeRole) for x in held_in(result)]):
+            # Inside of a transform, as in jac=af.jacobian(f), nodes are the transform's.
+            is_node = not modes().depth and any([isinstance(x, NodeRole) for x in held_in(result)])
+            if is_node and (call := self.call_around(frame.f_back)):
                 call.given.append(f"the result of {code.co_qualname}")
             return
         call = frame.f_locals.get(CALL)
