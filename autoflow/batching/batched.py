@@ -182,6 +182,10 @@ class Layer:
             self.reason = f"{reason} at {users_line()}"
         raise Doubt(self)
 
+    def doubt_captured(self) -> NoReturn:
+        """Abandon the run: a function that we call with plain numbers has found an array of ours elsewhere."""
+        self.doubt("a function that finds an array of one example beside its arguments")
+
     def check(self) -> None:
         """Abandon the run if an earlier doubt was swallowed, or if the function listens to warnings and errors."""
         if self.reason is not None or not self.open:

@@ -43,7 +43,7 @@ def run_one(layer: Layer, k: int, function: Any, args: Any, options: dict[str, A
     with layer.alone():
         result = function(*one_of(args, layer, k), **one_of(options, layer, k))
     if layer in map(layer_of, flat(result)):
-        layer.doubt("a function that finds an array of one example beside its arguments")
+        layer.doubt_captured()
     return result
 
 
