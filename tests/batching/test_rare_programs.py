@@ -157,7 +157,7 @@ def loop(f, args):
     columns = zip(*map(pytree.tree_leaves, results), strict=True)
     found = []
     for column in columns:
-        numbers = hasattr(column[0], "shape") or pytree.is_number(column[0]) or type(column[0]) is bool
+        numbers = hasattr(type(column[0]), "dtype") or pytree.is_number(column[0]) or type(column[0]) is bool
         if numbers and len({(np.shape(v), np.result_type(v)) for v in column}) > 1:
             raise BatchError
         if not numbers and any([v is not column[0] and v != column[0] for v in column]):
