@@ -92,11 +92,9 @@ class Guards:
         for x in (*OWN, *self.roots):
             self.note(x)
         self.search([*self.roots, *[making(x) for x in self.roots if isinstance(x, type)]])
-        asked = ATTRIBUTES.keys() & ({*ATTRIBUTES} if reachable.BY_TEXT & self.named else self.named)
-        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)} if asked else {}
-        self.attributes = [
-            (ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes.values() for name in asked
-        ]
+        asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
+        self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
         for *_, value in self.attributes:
             self.note(value)
 
@@ -208,11 +206,9 @@ class Guards:
                 what = "length" if len(reachable.elements_of(container)) != len(elements) else "elements"
                 what = f"changes the {what} of a {type(container).__name__} from outside"
                 yield f"{what}: {ONCE}. Return what it collects"
-        for _, array, read, mark in self.contents.values():
+        for _, x, read, mark in self.contents.values():
             if read() != mark:
-                what = (
-                    f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
-                )
+                what = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
                 yield f"writes into {what} from outside: {ONCE}. Return the new array, {WAY_OUT}"
 
     def reached(self) -> list[Any]:

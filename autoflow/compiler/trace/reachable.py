@@ -217,15 +217,15 @@ def places_of_asking(steps: list[dis.Instruction]) -> set[int]:
             end += 1
         if steps[k + 1].opname in ASKS or steps[end].opname == "CHECK_EXC_MATCH":
             found.add(k)
-        if steps[k].argval in ASKING and steps[k].opname == "LOAD_GLOBAL" and steps[end].opname in ("CALL", LOAD_SUPER):
+        if steps[k].argval in ASKING and steps[k].opname == "LOAD_GLOBAL":
             depth = sum([dis.stack_effect(i.opcode, i.arg) for i in steps[k : end + 1]])  # 1: this is what is called
-            found |= {*range(k, end)} if depth == 1 or steps[end].opname == LOAD_SUPER else set()
+            if steps[end].opname == "LOAD_SUPER_ATTR" or (steps[end].opname == "CALL" and depth == 1):
+                found |= {*range(k, end)}
     return found
 
 
 ASKING, ASKS = ("isinstance", "issubclass", "super"), ("LOAD_ATTR", "LOAD_METHOD", "IS_OP", "COMPARE_OP")
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-LOAD_SUPER = "LOAD_SUPER_ATTR"
 PASSING = (
     "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_FAST", "LOAD_CONST", "BUILD_", "PRECALL", "PUSH_NULL",
 )  # fmt: skip
@@ -324,7 +324,7 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 SMALL = 4096  # bytes that are compared as one bytes object
 BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2])  # the last: all that is C's
 COLLECTIONS = (list, *MAPPINGS, set, deque)
-ARRAYS = (np.ndarray, np.void)  # the second: rows of structured arrays
+ARRAYS: tuple[Any, ...] = (np.ndarray, np.void)  # the second: rows of structured arrays
 CACHES = ("__slotnames__", "__annotations_cache__")
 
 
