@@ -9,6 +9,9 @@ Afterwards
 * the edges are watched, and arrays and collections in full: if one of them is not what it was at a later call, the
   function is recorded again.
 
+Methods and clocks of the user's objects that no code names are watched, but refuse nothing; nor does what runs when a
+class is called that code only asks for, as in ``isinstance(x, C)``.
+
 Parameters in whose place ``nn.functional_call`` has put others are left out (``recorded.py``). With
 ``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
 """
@@ -60,7 +63,6 @@ CALLING = frozenset({
 SAME, ONCE = "they would be the same in every call", "that would happen in the first call only"
 WAY_OUT = "or say af.compile(f, fallback=True)"
 LIMIT = 100_000  # edges; a function that sees more than that is refused
-Edge = tuple[Any, Any, Any]  # container, key, what was there
 
 
 def array_in(x: Any) -> Any:
@@ -73,7 +75,7 @@ class Guards:
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are not arrays, such as a model."""
-        self.edges: list[Edge] = []
+        self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
         self.states: list[tuple[Any, Any]] = []  # random generators, and their states
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
@@ -156,7 +158,8 @@ class Guards:
             self.iterators.append((x, position_of(x)))
 
     def note_contents(self, x: Any) -> None:
-        """Remember how many attributes an object has, what is in a collection, and the parts of a function."""
+        """Remember how many attributes an object has, what is in a collection, the parts of a function and the names in
+        its code. Raises CompileError for a door to something that no guard can check."""
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
@@ -165,20 +168,16 @@ class Guards:
             # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
             if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                 self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
-            self.note_names(x)
+            if not is_foreign(x.__globals__.get("__name__")):
+                if not self.is_recorded and (what := reachable.door_of(x)):
+                    where = f"{x.__code__.co_filename}:{x.__code__.co_firstlineno}"
+                    raise behind_a_door(what, f"in {x.__qualname__}, at {where}")
+                self.named |= reachable.names_of(x.__code__).all
         elif isinstance(x, classmethod):
             self.named.add("classmethod")  # which may call its class
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
-
-    def note_names(self, f: types.FunctionType) -> None:
-        """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
-        if is_foreign(f.__globals__.get("__name__")):
-            return
-        if not self.is_recorded and (what := reachable.door_of(f)):
-            raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
-        self.named |= reachable.names_of(f.__code__).all
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""

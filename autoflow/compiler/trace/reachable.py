@@ -276,13 +276,11 @@ def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
     """May code call the class that ``x`` finds there? A function may also only ask for it, as ``isinstance`` does."""
     if not isinstance(x, types.FunctionType) or not is_plain(cls):
         return True
-    if isinstance(container, types.CellType):
-        key = dict(zip(map(id, x.__closure__ or ()), x.__code__.co_freevars, strict=True))[id(container)]
-    elif container is not x.__globals__:
-        return True
+    cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    found = [key] if container is x.__globals__ else [name for name, cell in cells if cell is container]
     makes_others = any([isinstance(v, classmethod) for c in cls.__mro__[:-1] for v in vars(c).values()])
     names = names_of(x.__code__)
-    return makes_others or key in names.called or not MAKING.isdisjoint(names.attributes)
+    return not found or makes_others or not (names.called.isdisjoint(found) and MAKING.isdisjoint(names.attributes))
 
 
 def waits_for_name(x: Any, key: Any, child: Any) -> bool:
