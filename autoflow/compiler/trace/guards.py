@@ -9,6 +9,9 @@ Afterwards
 * the edges are watched, and arrays and collections in full: if one of them is not what it was at a later call, the
   function is recorded again.
 
+Methods and clocks of the user's objects that no code names are watched, but refuse nothing; nor does what runs when a
+class is called that code only asks for, as in ``isinstance(x, C)``.
+
 Parameters in whose place ``nn.functional_call`` has put others are left out (``recorded.py``). With
 ``af.compile(f, watch=False)`` so are the contents of arrays that the program reads at every run.
 """
@@ -16,11 +19,13 @@ Parameters in whose place ``nn.functional_call`` has put others are left out (``
 from __future__ import annotations
 
 import abc
+import copy
 import gc
 import os
+import pickle
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -36,9 +41,9 @@ from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
 from . import reachable
-from .reachable import BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, is_equal
+from .reachable import ARRAYS, BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, Places, is_equal, making, may_be_called
 
-OPAQUE = (types.ModuleType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
+OPAQUE = (types.ModuleType, types.CodeType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
     "name": getattr, "requires_grad": getattr,
     "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
@@ -48,8 +53,16 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
     os.getcwd, gc.isenabled,
 )  # fmt: skip
 TEXTS = frozenset({"str", "repr", "format", "array2string", "array_str", "array_repr"})  # np.printoptions writes them
+# What reads how far generators and iterators are, and moves none.
+READING = frozenset({"bit_generator", "get_state", "getstate", "__getstate__", "length_hint", "__length_hint__"})
+COPYING = (copy, copy.copy, copy.deepcopy, pickle, pickle.dumps)
+# What may call the class of an object without its name.
+CALLING = frozenset({
+    "type", "__class__", "__new__", "__subclasses__", "__mro__", "deepcopy", "replace", "_replace", "classmethod",
+})  # fmt: skip
+SAME, ONCE = "they would be the same in every call", "that would happen in the first call only"
+WAY_OUT = "or say af.compile(f, fallback=True)"
 LIMIT = 100_000  # edges; a function that sees more than that is refused
-Edge = tuple[Any, Any, Any]  # container, key, what was there
 
 
 def array_in(x: Any) -> Any:
@@ -62,7 +75,7 @@ class Guards:
 
     def __init__(self, f: Callable[..., Any], others: list[Any]) -> None:
         """``others``: arguments that are not arrays, such as a model."""
-        self.edges: list[Edge] = []
+        self.edges: list[tuple[Any, Any, Any]] = []  # container, key, what was there
         self.states: list[tuple[Any, Any]] = []  # random generators, and their states
         self.iterators: list[tuple[Any, Any]] = []  # and how far they were
         self.collections: list[tuple[Any, list[Any]]] = []  # and what was in them
@@ -73,45 +86,67 @@ class Guards:
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
         self.classes: set[type] = set()
-        queue = [f, *others]
-        self.roots = [*queue]
-        for x in (*OWN, *queue):
-            self.note_state(x)
-        found = {*map(id, queue)}
+        self.roots = [f, *others]
+        self.found = {*map(id, self.roots)}
+        self.made: set[type] = set()  # classes that code may call
+        self.waiting: list[tuple[Any, str]] = []  # where methods and clocks are that no code names
+        self.is_recorded = False  # then nothing is refused any more
+        for x in (*OWN, *self.roots):
+            self.note(x)
+        self.search([*self.roots, *[making(x) for x in self.roots if isinstance(x, type)]])
+        asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
+        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
+        self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
+        for *_, value in self.attributes:
+            self.note(value)
+
+    def search(self, queue: list[Any]) -> None:
+        """Find what can be reached from these objects. Methods wait until code names them; if names are looked up by
+        text, or the recording is over, they need not."""
         for x in queue:
             self.note_contents(x)
-            for container, key in list(reachable.edges_of(x)):
+            edges, modules = list(reachable.edges_of(x)), set()
+            for container, key in edges:
                 child = reachable.follow(container, key)
+                if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and child not in modules:
+                    modules.add(child)
+                    edges += reachable.edges_of_module(child, x)
                 is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
                 if is_element and reachable.is_number(child):
                     continue  # a tuple stays what it is, of the others all elements are compared
+                if isinstance(key, str) and key not in self.named and reachable.waits_for_name(x, key, child):
+                    self.waiting.append((container, key))
+                    continue
                 self.edges.append((container, key, child))
-                if id(child) in found or reachable.is_number(child):
+                if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
+                    self.made.add(child)
+                    queue.append(making(child))
+                if id(child) in self.found or reachable.is_number(child):
                     continue
                 if len(self.edges) > LIMIT:
                     raise CompileError(
                         f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
-                        f"changes. Pass what it needs as an argument, or say af.compile(f, fallback=True)."
+                        f"changes. Pass what it needs as an argument, {WAY_OUT}."
                     )
-                found.add(id(child))
-                if what := reachable.door_to(child, frozenset()):
+                self.found.add(id(child))
+                if not self.is_recorded and (what := reachable.door_to(child, frozenset())):
                     raise behind_a_door(what, f"by {item_name(container, key)}")
-                self.note_state(child)
-                self.note_array(child)
+                self.note(child)
                 if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
                     queue.append(child)
-        asked = ATTRIBUTES.keys() & ({*ATTRIBUTES} if reachable.BY_TEXT & self.named else self.named)
-        nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)} if asked else {}
-        self.attributes = [
-            (ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes.values() for name in asked
-        ]
-        for *_, value in self.attributes:
-            self.note_array(value)
+        names = {*map(itemgetter(1), self.waiting)}
+        if ready := names if self.is_recorded or reachable.BY_TEXT & self.named else names & self.named:
+            places, self.waiting = self.waiting, [place for place in self.waiting if place[1] not in ready]
+            self.search([Places([place for place in places if place[1] in ready])])
 
-    def note_state(self, x: Any) -> None:
-        """Remember where a generator or an iterator is."""
-        holder = holder_of_state(x)
-        if isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
+    def note(self, x: Any) -> None:
+        """Remember where a generator or an iterator is, and what is in an array or a buffer."""
+        holder, array = holder_of_state(x), getattr(x, "_value", None) if isinstance(x, NodeRole) else x
+        if isinstance(array, (*ARRAYS, *BUFFERS)):
+            self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
+        elif self.is_recorded:
+            return
+        elif isinstance(holder, (*GENERATORS, np.random.SeedSequence)):
             seeds = getattr(holder, "seed_seq", None)  # from which others are spawned
             self.states += [(g, state_of(g)) for g in (holder, *([seeds] if hasattr(seeds, "state") else []))]
         elif is_iterator(type(x)):  # type: ignore[arg-type]
@@ -122,14 +157,9 @@ class Guards:
                 )
             self.iterators.append((x, position_of(x)))
 
-    def note_array(self, x: Any) -> None:
-        """Remember what is in an array or a buffer."""
-        array = array_in(x)
-        if isinstance(array, (np.ndarray, *BUFFERS)):
-            self.contents.setdefault(id(array), (x, array, *reachable.reader(array)))
-
     def note_contents(self, x: Any) -> None:
-        """Remember how many attributes an object has, what is in a collection, and the parts of a function."""
+        """Remember how many attributes an object has, what is in a collection, the parts of a function and the names in
+        its code. Raises CompileError for a door to something that no guard can check."""
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
@@ -138,59 +168,47 @@ class Guards:
             # What it finds in Python's own namespace or nowhere, as long as no global of that name comes up.
             if missing := reachable.names_of(x.__code__).read - x.__globals__.keys():
                 self.others.append((partial(x.__globals__.keys().isdisjoint, missing), True))
-            self.note_names(x)
+            if not is_foreign(x.__globals__.get("__name__")):
+                if not self.is_recorded and (what := reachable.door_of(x)):
+                    where = f"{x.__code__.co_filename}:{x.__code__.co_firstlineno}"
+                    raise behind_a_door(what, f"in {x.__qualname__}, at {where}")
+                self.named |= reachable.names_of(x.__code__).all
+        elif isinstance(x, classmethod):
+            self.named.add("classmethod")  # which may call its class
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
 
-    def note_names(self, f: types.FunctionType) -> None:
-        """Note the names in a function's code. Raises CompileError for a door to something that no guard can check."""
-        if is_foreign(f.__globals__.get("__name__")):
-            return
-        if what := reachable.door_of(f):
-            raise behind_a_door(what, f"in {f.__qualname__}, at {f.__code__.co_filename}:{f.__code__.co_firstlineno}")
-        self.named |= reachable.names_of(f.__code__).all
-
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
+        for what in self.changes():
+            raise CompileError(f"the compiled function {what}.")
+
+    def changes(self) -> Iterator[str]:
+        """What it changed, and what to do instead."""
         for generator, state in self.states:
             if is_at(generator, state):
                 continue
             # If no code of the function's can have drawn, another thread has.
             if not any([generator is x for x in OWN]) or reachable.may_have_drawn(self.named, self.reached()):
-                raise CompileError(
-                    "a compiled function draws random numbers: they would be the same in every call. Draw them outside "
-                    "and pass them as an argument, or say af.compile(f, fallback=True)."
-                )
+                yield f"draws random numbers: {SAME}. Draw them outside and pass them as an argument, {WAY_OUT}"
         for x, place in self.iterators:
             if position_of(x) != place:
-                raise CompileError(
-                    f"the compiled function takes elements of an iterator from outside, a {type(x).__name__}: they "
-                    f"would be the same in every call. Call next() outside, and pass what it gives as an argument."
-                )
+                what = f"takes elements of an iterator from outside, a {type(x).__name__}"
+                yield f"{what}: {SAME}. Call next() outside, and pass what it gives as an argument"
         for container, key, child in self.edges:
-            if reachable.follow(container, key) is not child:
-                raise CompileError(
-                    f"the compiled function changes {item_name(container, key)}, which it found outside: that would "
-                    f"happen in the first call only. Make it an argument and a result, or say "
-                    f"af.compile(f, fallback=True)."
-                )
+            if not is_equal(reachable.follow(container, key), child):
+                what = f"changes {item_name(container, key)}, which it found outside"
+                yield f"{what}: {ONCE}. Make it an argument and a result, {WAY_OUT}"
         for container, elements in self.collections:
             if not reachable.has_elements(container, elements):
                 what = "length" if len(reachable.elements_of(container)) != len(elements) else "elements"
-                raise CompileError(
-                    f"the compiled function changes the {what} of a {type(container).__name__} from outside: that "
-                    f"would happen in the first call only. Return what it collects."
-                )
-        for _, array, read, mark in self.contents.values():
+                what = f"changes the {what} of a {type(container).__name__} from outside"
+                yield f"{what}: {ONCE}. Return what it collects"
+        for _, x, read, mark in self.contents.values():
             if read() != mark:
-                what = (
-                    f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
-                )
-                raise CompileError(
-                    f"the compiled function writes into {what} from outside: that would happen in the "
-                    f"first call only. Return the new array, or say af.compile(f, fallback=True)."
-                )
+                what = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
+                yield f"writes into {what} from outside: {ONCE}. Return the new array, {WAY_OUT}"
 
     def reached(self) -> list[Any]:
         """All objects that were found."""
@@ -202,6 +220,11 @@ class Guards:
         replaced : ids of arrays in whose place others are used. all_contents : watch also those of arrays that the
         program reads.
         """
+        self.is_recorded = True
+        self.search([])
+        if not CALLING.isdisjoint(self.named):
+            classes = [cls for cls in self.classes - self.made if not is_foreign(cls.__module__)]
+            self.search([*[cls for cls in classes if not is_foreign(type(cls).__module__)], *map(making, classes)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         reached = {*map(id, self.reached())}
@@ -227,19 +250,39 @@ class Guards:
                     self.others.append((partial(attrgetter(path), array), attrgetter(path)(array)))
             if id(array) not in ignored:
                 self.others.append((read, mark))
-        self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
-        # What the user's classes do not define, and may define later.
-        for names in [vars(cls).keys() for cls in self.classes if not is_foreign(cls.__module__)]:
-            self.others.append((partial(names.isdisjoint, self.named - names), True))
-        if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):  # attributes that functions get later
-            functions = {x for x in self.reached() if isinstance(x, types.FunctionType)}
-            self.others += [(f.__dict__.__len__, len(f.__dict__)) for f in functions]
+        self.watch_classes_and_functions()
         named = self.named if TEXTS.isdisjoint(self.named) else {*self.named, "get_printoptions"}
         self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in reached]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
+        is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
+        if is_read or not READING.isdisjoint(self.named) or not reached.isdisjoint(map(id, COPYING)):
+            self.others += [(partial(is_at, *pair), True) for pair in self.states]
+            self.others += [(partial(position_of, x), place) for x, place in self.iterators]
+        self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
         self.edges, self.states, self.iterators, self.contents, self.roots, self.collections = [], [], [], {}, [], []
-        self.attributes = []
+        self.attributes, self.found, self.made = [], set(), set()
+
+    def watch_classes_and_functions(self) -> None:
+        """Watch what describes them: the bases of classes, and how many attributes these have; attributes that are
+        named between underscores, as ``__doc__``; and others that functions and modules may get later."""
+        classes = [cls for cls in self.classes if not is_foreign(cls.__module__)]
+        for cls in classes:
+            self.places.append((getattr, cls, "__mro__", cls.__mro__))
+            self.others.append((vars(cls).__len__, len(vars(cls))))
+            if "__subclasses__" in self.named:
+                self.others.append((cls.__subclasses__, cls.__subclasses__()))
+        described = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
+        users = [x for x in described.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
+        if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):
+            self.others += [(vars(x).__len__, len(vars(x))) for x in users]
+        for name in self.named:
+            for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
+                value = reachable.follow(x, name)
+                if is_equal(value, reachable.follow(x, name)):  # not a method, which is a new object each time
+                    self.places.append((reachable.follow, x, name, value))
+                    if isinstance(value, COLLECTIONS):
+                        self.collections.append((value, reachable.elements_of(value)))
 
     def hold(self) -> bool:
         """Do all watched edges lead to the same objects, with the same contents? Called before every run."""
@@ -260,7 +303,7 @@ def behind_a_door(what: str, where: str) -> CompileError:
     """The error for something that no guard can check."""
     return CompileError(
         f"the compiled function {what} ({where}): what it finds would stay the same in every later call. Pass it as an "
-        f"argument, or say af.compile(f, fallback=True)."
+        f"argument, {WAY_OUT}."
     )
 
 

@@ -19,6 +19,7 @@ for such doors, and they are refused; it does not matter whether they would have
 from __future__ import annotations
 
 import _thread
+import abc
 import array
 import builtins
 import contextvars
@@ -33,8 +34,8 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
-from operator import is_
+from functools import cached_property, cmp_to_key, lru_cache, partial, partialmethod, singledispatchmethod
+from operator import attrgetter, is_, itemgetter, methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,10 +47,10 @@ from ...table.table import RULES
 
 # ---------------------------------------------------------------- reachable objects, edge by edge
 
-NUMBERS = (int, float, complex, str, bool, type(None), np.generic)
+NUMBERS = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 SEARCHED = {  # parts of Python that hold the user's
     "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
-    "_contextvars", "contextvars", "argparse", "optparse", "configparser",
+    "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType)
 DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
@@ -57,10 +58,14 @@ DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items
 HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
 WRAPPERS: tuple[Any, ...] = (  # of functions and objects, which these attributes name
     classmethod, staticmethod, property, partial, partialmethod, cached_property, singledispatchmethod,
-    type(lru_cache(is_)), types.MethodType, types.BuiltinMethodType, types.MethodWrapperType,
+    type(lru_cache(is_)), types.MethodType, types.BuiltinMethodType, types.MethodWrapperType, slice, types.GenericAlias,
 )  # fmt: skip
-WRAPPED = ("fget", "__self__", "__func__", "func", "__wrapped__", "args", "keywords", "dispatcher")
-MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # not of what is there
+WRAPPED = (
+    "fget", "__self__", "__func__", "func", "__wrapped__", "args", "keywords", "dispatcher", "start", "stop", "step",
+    "__origin__",
+)  # fmt: skip
+SEALED: tuple[Any, ...] = (np.ufunc, attrgetter, itemgetter, methodcaller, type(cmp_to_key(is_)))  # they never change
+MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # run when it is called
 METHODS = (types.FunctionType, staticmethod, property, classmethod)
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
@@ -74,61 +79,72 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, types.FunctionType):
         module = str(x.__globals__.get("__name__")).partition(".")[0]
         ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
+        yield from ((x.__dict__, name) for name in x.__dict__ if name != "_clear_cache")  # of functools.singledispatch
         for cell in x.__closure__ or ():
             if not ours or callable(follow(cell, "cell_contents")):
                 yield cell, "cell_contents"
-        yield from ((x.__dict__, name) for name in x.__dict__)
         if ours:
             yield from ((rule.derivatives, name) for rule in [RULES.get(x)] if rule for name in rule.derivatives)
             return
         names = names_of(x.__code__)
-        wanted = None if BY_TEXT & names.all else names.all
         for name in names.read & x.__globals__.keys():
             yield x.__globals__, name
-            yield from edges_of_module(x.__globals__[name], wanted, set())
         for name in names.imported & sys.modules.keys():
             if not is_foreign(name):
                 yield sys.modules, name
-                yield from edges_of_module(sys.modules[name], wanted, set())
-        if ENVIRONMENT & names.all:
-            yield os.environ.__dict__, "_data"
         for k in range(len(x.__defaults__ or ())):
             yield x.__defaults__, k
         for name in x.__kwdefaults__ or ():
             yield x.__kwdefaults__, name
+        if ENVIRONMENT & names.all:
+            yield os.environ.__dict__, "_data"
     elif isinstance(x, HOLDERS):
         yield x, None
     elif isinstance(x, threading.local):
         yield from ((x, name) for name in x.__dict__)
-    elif isinstance(x, (set, deque)) or (isinstance(x, np.ndarray) and x.dtype.hasobject):
-        elements = [*x] if not isinstance(x, np.ndarray) else x.ravel().tolist()
+    elif isinstance(x, (set, deque)) or (isinstance(x, ARRAYS) and x.dtype.hasobject):
+        elements = x.ravel().tolist() if isinstance(x, ARRAYS) else [*x]
         yield from ((elements, k) for k in range(len(elements)))
-    elif isinstance(x, np.ndarray):
-        yield from ((x.__dict__, name) for name in getattr(x, "__dict__", ()))  # of a subclass
     elif isinstance(x, (list, tuple)):
         yield from ((x, k) for k in range(len(x)))
     elif isinstance(x, MAPPINGS):
         yield from ((x, key) for key in x)
     elif isinstance(x, WRAPPERS):
         yield from ((x, name) for name in WRAPPED if hasattr(x, name))
-    elif isinstance(x, np.ufunc):  # of np.frompyfunc
-        yield from (([f], 0) for f in gc.get_referents(x) if callable(f))
-    else:
+    elif isinstance(x, SEALED):
+        yield from (([held], 0) for held in gc.get_referents(x) if held is not type(x))
+    elif isinstance(x, Places):
+        yield from x.places
+    elif type(x) is not np.ndarray:
+        yield from ((x, name) for name in ("args", "__cause__") if isinstance(x, BaseException))
         yield from edges_of_object(x)
     if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
         yield from edges_of_object(x)
 
 
+class Places:
+    """Stands in a queue of objects for some edges."""
+
+    def __init__(self, places: list[tuple[Any, Any]]) -> None:
+        self.places = places
+
+
+def making(cls: type) -> Places:
+    """What runs when a class is called."""
+    users = [c for c in cls.__mro__[:-1] if not is_foreign(c.__module__)]
+    return Places([(vars(c), name) for c in users for name in MAKING & vars(c).keys()])
+
+
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
-    attributes, past = attributes_of(x), () if isinstance(x, type) else MAKING  # a class may make others
+    attributes = attributes_of(x)
     yield from ((attributes, name) for name in attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():
-            if name.startswith("__") and (name in past or not isinstance(v, METHODS)):
+            if name.startswith("__") and (name in MAKING or not isinstance(v, METHODS)):
                 continue
-            if isinstance(v, types.MemberDescriptorType) and "__slots__" in vars(cls):
+            if isinstance(v, types.MemberDescriptorType):
                 yield v, x
             elif not isinstance(v, classmethod) and (isinstance(v, METHODS) or not hasattr(v, "__get__")):
                 if users or isinstance(v, (*NUMBERS, np.ndarray)):
@@ -146,17 +162,16 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def edges_of_module(module: Any, names: frozenset[str] | None, seen: set[int]) -> Iterator[tuple[Any, Any]]:
-    """What a function may mean by ``config.rate``, where config is a module of the user's; also inside packages. None:
-    by any name."""
-    if isinstance(module, types.ModuleType) and not is_foreign(module.__name__) and id(module) not in seen:
-        seen.add(id(module))
-        for name in [*vars(module)]:
-            is_known = name in names if names is not None else not (name.startswith("__") and name.endswith("__"))
-            if not is_known:
-                continue
-            yield vars(module), name
-            yield from edges_of_module(vars(module)[name], names, seen)
+def edges_of_module(module: Any, f: types.FunctionType) -> list[tuple[Any, Any]]:
+    """What a function may mean by ``config.rate``, where config is a module of the user's: any name, if it looks names
+    up by text."""
+    if is_foreign(module.__name__):
+        return []
+    wanted, scope = names_of(f.__code__).all, vars(module)
+    found = wanted & scope.keys()
+    if BY_TEXT & wanted:
+        found |= {name for name in scope if not (name.startswith("__") and name.endswith("__"))}
+    return [(scope, name) for name in found]
 
 
 class Names(NamedTuple):
@@ -165,6 +180,7 @@ class Names(NamedTuple):
     read: frozenset[str]  # globals
     attributes: frozenset[str]
     imported: frozenset[str]  # modules
+    called: frozenset[str]  # of any kind, and variables of outer functions: not only asked for an attribute or a class
 
     @property
     def all(self) -> frozenset[str]:
@@ -177,22 +193,49 @@ def names_of(code: types.CodeType) -> Names:
     """Globals, attributes and modules that a function may read.
 
     >>> names_of((lambda x: np.sin(x)).__code__)
-    Names(read=frozenset({'np'}), attributes=frozenset({'sin'}), imported=frozenset())
+    Names(read=frozenset({'np'}), attributes=frozenset({'sin'}), imported=frozenset(), called=frozenset({'sin'}))
     """
-    found: tuple[set[str], ...] = (set(), set(), set())
+    found: tuple[set[str], ...] = (set(), set(), set(), set())
     for part in code_in(code):
-        for i in dis.get_instructions(part):
+        steps = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
+        asked = places_of_asking(steps)
+        for k, i in enumerate(steps):
             if i.opname in KINDS:
                 found[KINDS[i.opname]].add(IMPLIED.get(i.opname, i.argval))
+            if i.opname in LOADS and k not in asked:
+                found[3].add(i.argval)
     return Names(*map(frozenset, found))
 
 
+def places_of_asking(steps: list[dis.Instruction]) -> set[int]:
+    """Where code loads what it does not call: ``isinstance(x, C)``, ``super(C, x)``, ``type(x) is C``, ``C.rate``,
+    ``except C``."""
+    found = set()
+    for k in range(len(steps) - 1):
+        end = k + 1
+        while steps[end].opname.startswith(PASSING):
+            end += 1
+        if steps[k + 1].opname in ASKS or steps[end].opname == "CHECK_EXC_MATCH":
+            found.add(k)
+        if steps[k].argval in ASKING and steps[k].opname == "LOAD_GLOBAL":
+            depth = sum([dis.stack_effect(i.opcode, i.arg) for i in steps[k : end + 1]])  # 1: this is what is called
+            if steps[end].opname == "LOAD_SUPER_ATTR" or (steps[end].opname == "CALL" and depth == 1):
+                found |= {*range(k, end)}
+    return found
+
+
+ASKING, ASKS = ("isinstance", "issubclass", "super"), ("LOAD_ATTR", "LOAD_METHOD", "IS_OP", "COMPARE_OP")
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+PASSING = (
+    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_FAST", "LOAD_CONST", "BUILD_", "PRECALL", "PUSH_NULL",
+)  # fmt: skip
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
     "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
-IMPLIED = {"PUSH_EXC_INFO": CATCHING, **dict.fromkeys(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"), "format")}
+FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+IMPLIED = {"PUSH_EXC_INFO": CATCHING, "MATCH_CLASS": "__match_args__", **dict.fromkeys(FORMATS, "format")}
 KINDS |= dict.fromkeys(IMPLIED, 1)
 
 
@@ -223,6 +266,31 @@ def follow(container: Any, key: Any) -> Any:
         return MISSING
 
 
+def is_plain(cls: type) -> bool:
+    """Is it written by the user from top to bottom, so that no library calls its methods? Or an exception?"""
+    others = [c for c in cls.__mro__[:-1] if is_foreign(c.__module__) and not issubclass(c, (BaseException, abc.ABC))]
+    return type(cls) in (type, abc.ABCMeta) and not any([c.__module__ != "typing" for c in others])
+
+
+def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
+    """May code call the class that ``x`` finds there? A function may also only ask for it, as ``isinstance`` does."""
+    if not isinstance(x, types.FunctionType) or not is_plain(cls):
+        return True
+    cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    found = [key] if container is x.__globals__ else [name for name, cell in cells if cell is container]
+    makes_others = any([isinstance(v, classmethod) for c in cls.__mro__[:-1] for v in vars(c).values()])
+    names = names_of(x.__code__)
+    return not found or makes_others or not (names.called.isdisjoint(found) and MAKING.isdisjoint(names.attributes))
+
+
+def waits_for_name(x: Any, key: Any, child: Any) -> bool:
+    """Is it a method or a clock that nobody can call without its name?"""
+    is_callable = isinstance(child, METHODS) or (callable(child) and bool(door_to(child, frozenset())))
+    if not (is_callable and isinstance(key, str)) or key.startswith("__"):
+        return False
+    return is_plain(x if isinstance(x, type) else type(x))
+
+
 def foreign(x: Any) -> bool:
     """Is it code of a library, or an object of Python's own (a logger, a lock), whose insides do not concern us?"""
     if isinstance(x, (types.FunctionType, type)):
@@ -230,10 +298,8 @@ def foreign(x: Any) -> bool:
         return all([m.partition(".")[0] in libraries or m.startswith(ROWS) for m in map(str, modules_of(x))])
     if isinstance(x, np.ufunc):
         return not any(map(callable, gc.get_referents(x)))
-    if isinstance(x, (deque, threading.local)):
+    if isinstance(x, (deque, threading.local, *SEALED)):
         return False
-    if type(x) is weakref.WeakKeyDictionary:  # a cache, as of functools.singledispatch
-        return True
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
@@ -256,6 +322,7 @@ def aliases(arrays: Iterable[Any]) -> tuple[int, ...]:
 SMALL = 4096  # bytes that are compared as one bytes object
 BUFFERS = (bytearray, array.array, memoryview, ctypes.c_int.__mro__[-2])  # the last: all that is C's
 COLLECTIONS = (list, *MAPPINGS, set, deque)
+ARRAYS: tuple[Any, ...] = (np.ndarray, np.void)  # the second: rows of structured arrays
 CACHES = ("__slotnames__", "__annotations_cache__")
 
 
@@ -282,7 +349,7 @@ def is_number(x: Any) -> bool:
     """A number, a text, ... that has no attributes of the user's, or a tuple of such?"""
     if type(x) is tuple:
         return all(map(is_number, x))
-    return isinstance(x, NUMBERS) and not hasattr(x, "__dict__")
+    return isinstance(x, NUMBERS) and not hasattr(x, "__dict__") and not isinstance(x, np.void)
 
 
 def has_elements(container: Any, elements: list[Any]) -> bool:
@@ -302,7 +369,7 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     >>> read() == mark
     False
     """
-    if not isinstance(x, np.ndarray):
+    if not isinstance(x, ARRAYS):
         read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
     elif x.dtype.hasobject:
         elements = x.ravel().tolist()

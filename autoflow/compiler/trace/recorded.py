@@ -241,12 +241,6 @@ def check_nothing_stays(tape: Tape, waits: Iterable[float]) -> None:
 # -- nodes on top of Traced arrays
 
 
-def on_this_tape(array: Array) -> Any:
-    """A NumPy array as part of the program that this thread records."""
-    tape = tape_here()
-    return tape.borrow(tape.value(array))
-
-
 def numbers_for_display(x: Any) -> Array:
     """The numbers of an array, for pictures and printing."""
     raise x.tape.doubt(refuse_number("printing or drawing"))
@@ -254,6 +248,6 @@ def numbers_for_display(x: Any) -> Array:
 
 # A function that NumPy knows nothing of is one call of the program.
 RECORDING = Registration(
-    Traced, RECORDINGS, from_numpy=on_this_tape, to_numpy=numbers_for_display,
+    Traced, RECORDINGS, from_numpy=lambda x: tape_here().borrow(tape_here().value(x)), to_numpy=numbers_for_display,
     call=lambda function, x: x.tape.call(function, (x,)),
 )  # fmt: skip
