@@ -51,7 +51,7 @@ LEFT = {
 }  # fmt: skip
 
 OURS = [row for row in rows() if row.name not in NOT_TRIED
-        and {f.__globals__["__name__"] for f in row.derivatives.values()} & HOMES]  # fmt: skip
+        and {f.__module__ for f in row.derivatives.values()} & HOMES]  # fmt: skip
 
 
 def call(row, operands, options):
