@@ -179,7 +179,7 @@ def exp_above(x: Array, z: Array, exp: Any) -> Array:
     In a share eˣ⁻ᶻ / Σ eˣ⁻ᶻ z cancels out, and with it the rounding of a large z."""
     if is_on_host(z) and np.isfinite(numbers_of(z)).all():
         return exp(x - z)
-    return exp(np.where((x == z) & np.isinf(z), 0, x - z))
+    return exp(np.where((x == z) & (np.absolute(z) == np.inf), 0, x - z))
 
 
 def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Array:
@@ -334,8 +334,9 @@ rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False,
 rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER_NUMBER,
      x=split_ties, y=split_ties)
 
-rule(np.absolute,  "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: times_share(g, np.sign(x)), holomorphic=False)
-rule(np.fabs,      "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: times_share(g, np.sign(x)), holomorphic=False)
+for size in (np.absolute, np.fabs):
+    rule(size,     "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: times_share(g, np.sign(x)),
+         holomorphic=False)
 rule(np.copysign,  "x y", "copysign", r"\left|$x\right| \operatorname{sgn} $y", precedence=2, holomorphic=False,
      x=lambda g, x, z: times_share(g, np.sign(x) * np.sign(z)), y=zero)
 rule(np.sign,      "x",   "sign", r"\operatorname{sgn} $x",   x=sign_x, holomorphic=False)

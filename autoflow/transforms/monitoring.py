@@ -6,8 +6,8 @@ imported, Python's ``sys.monitoring`` is told to call us where one of its public
 *local* events: nothing else in the program becomes slower). The outermost of them that is given a node with a history
 must return one, or no floating-point numbers at all: anything else is a LostGradientError. So must one that is given a
 function, once that function has returned such a node, of a history that is older than the call. If it returns a node
-(many functions of SciPy are written with NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether
-all of the history is there.
+(many functions of SciPy are written with NumPy's), it is run once more, as ``af.grad`` runs its function, to see
+whether all of the history is there.
 
 What is known of a call lies among the local variables of its frame, under a name that no variable can have: so it goes
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
@@ -245,11 +245,10 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
 
 def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
     """The arguments of that call by name: those of a decorator's wrapper have the names of what it wraps."""
-    names: Any = WATCH.codes[id(frame.f_code)][1]
-    if (f := wrapped_in(frame)) is None:
-        return [(name, frame.f_locals[name]) for name in names]
+    code = getattr(wrapped_in(frame), "__code__", frame.f_code)
     _, args, options = call_of(frame)
-    return [*zip([*f.__code__.co_varnames[: f.__code__.co_argcount], *["args"] * len(args)], args), *options.items()]
+    names = *code.co_varnames[: code.co_argcount], *["args"] * len(args)
+    return [*zip(names, args, strict=False), *options.items()]
 
 
 def depends_on_older(nodes: list[Any], call: WatchedCall, handed: Iterable[Any]) -> bool:

@@ -375,7 +375,7 @@ TAKE_FUNCTIONS = {"f", "fun", "func", "F", "function", "derivative", "statistic"
 NOT_TRIED = """
     check_grad bootstrap generic_filter1d vectorized_filter sobol_indices goodness_of_fit monte_carlo_test
     permutation_test leslie tanhsinh distance_transform_bf distance_transform_cdt fclusterdata optimal_leaf_ordering
-""".split()
+"""
 
 
 def test_each_function_of_scipy_that_takes_a_function_is_tried():
@@ -385,7 +385,7 @@ def test_each_function_of_scipy_that_takes_a_function_is_tried():
         for name in module.__all__:
             f = getattr(module, name)
             if inspect.isfunction(f) and TAKE_FUNCTIONS & inspect.signature(f).parameters.keys():
-                assert f"{room}.{name}" in SEARCHES.values() or name in NOT_TRIED, name
+                assert f"{room}.{name}" in SEARCHES.values() or name in NOT_TRIED.split(), name
 
 
 @NEW
@@ -410,10 +410,9 @@ def test_functions_that_hold_a_node(call):
     for run_it in (lambda: run(lambda t, *a: f(t, one), y=y), lambda: run(f, (one,), y=y)):
         try:
             found = list(shadow.leaves(run_it()))
-        except AutoflowError as error:
-            assert "af." in str(error) or "autoflow." in str(error)
-        else:
-            assert any([getattr(x, "requires_grad", False) for x in found]), found
+        except AutoflowError:
+            continue
+        assert any([getattr(x, "requires_grad", False) for x in found]), found
     run(f, s=start)
     run(lambda t, *a: f(t, float(one)))
     run(lambda t, *a: f(t, af.Variable(0.8)).value)
