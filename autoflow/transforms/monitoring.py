@@ -47,7 +47,7 @@ python: Any = getattr(sys, "monitoring", None)
 module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
-CALL, HANDED = "<call>", "<handed>"  # the keys of the facts about a call; of the nodes that a user's function is given
+CALL = "<call>"  # the key of the facts about a call
 SEARCHES = "scipy.optimize"  # its functions are watched, though they get plain numbers
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
 STARTS = {"x0", "p0", "bounds", "callback"}  # arguments whose numbers alone are meant: a search begins there
@@ -170,10 +170,7 @@ class Watch:
         else:
             return
         home = module_at(2) or ""
-        if id(code) in self.given:
-            values, names = getframe(1).f_locals, self.codes[id(code)][1]
-            values[HANDED] = {gradient_target(x) for name in names for x in held_in(values[name])} - {None}
-        elif not (self.watches(home) or home.startswith(SCIPY)) or id(code) in self.behind:
+        if not (self.watches(home) or home.startswith(SCIPY)) or id(code) in self.behind:
             self.look_at(getframe(1))
 
     def look_at(self, frame: types.FrameType) -> None:
@@ -194,7 +191,7 @@ class Watch:
             for _, x in held:
                 if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:
                     self.given.add(id(code))
-                    self.ask(code, python.events.PY_START | python.events.PY_RETURN)
+                    self.ask(code, python.events.PY_RETURN)
 
     def call_around(self, frame: types.FrameType | None) -> Any:
         """The watched call that contains this frame; None outside of one: the user's own functions are not watched."""
@@ -211,7 +208,7 @@ class Watch:
             # Inside of a transform, as in jac=af.jacobian(f), nodes are the transform's.
             nodes = [] if modes().depth else [x for x in held_in(result) if isinstance(x, NodeRole)]
             call = self.call_around(frame.f_back) if nodes else None
-            if call and not call.given and depends_on_older(nodes, call, frame.f_locals.get(HANDED, ())):
+            if call and not call.given and depends_on_older(nodes, call, frame.f_locals, self.codes[id(code)][1]):
                 call.given.append(f"the result of {code.co_qualname}")
             return
         call = frame.f_locals.get(CALL)
@@ -251,12 +248,13 @@ def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
     return [*zip(names, args, strict=False), *options.items()]
 
 
-def depends_on_older(nodes: list[Any], call: WatchedCall, handed: Iterable[Any]) -> bool:
-    """Is something in the history of these nodes older than the call? Not what was ``handed`` to the user's function
-    because the search begins there, or came from there."""
-    handed = {r for r in handed if r in call.starts or r.number > call.since}
-    is_new = lambda r: r in handed or r.number > call.since  # noqa: E731
-    return not all([is_new(r) for x in nodes for r in ancestors(gradient_target(x), lambda r: r not in handed)])
+def depends_on_older(nodes: list[Any], call: WatchedCall, values: Any, names: tuple[str, ...]) -> bool:
+    """Is something in the history of these nodes, which a user's function has returned, older than the call? Not where
+    the search begins, if the function was given a node: then that came from there."""
+    handed = any([isinstance(x, NodeRole) for name in names for x in held_in(values.get(name))])
+    starts = call.starts if handed else set()
+    history = [r for x in nodes for r in ancestors(gradient_target(x), lambda r: r.number > call.since)]
+    return any([r.number <= call.since and r not in starts for r in history])
 
 
 def wrapped_in(frame: types.FrameType) -> Any:
@@ -277,13 +275,13 @@ def name_of(frame: types.FrameType) -> tuple[str, str]:
 
 
 def is_constant(frame: types.FrameType, call: WatchedCall) -> bool:
-    """Is it a function of SciPy's whose result does not move with its arguments, such as ranks?"""
-    module, name = name_of(frame)
-    module = module.partition("._")[0]
-    with contextlib.suppress(Exception):
-        theirs = getattr(importlib.import_module(module), name)
-        proofs = importlib.import_module(f"{PACKAGE}.scipy.proofs")
-        return proofs.check_proof(theirs, f"{module}.{name}", call.args, call.options) == "flat"  # type: ignore[no-any-return]
+    """Is it a function of SciPy's, of nodes alone, whose result does not move with them, such as ranks?"""
+    home, name = name_of(frame)
+    home = home.partition("._")[0]
+    if is_listed(home, ["scipy"]) and all([isinstance(x, NodeRole) for x in held_in([call.args, call.options])]):
+        with contextlib.suppress(Exception):
+            theirs, proofs = [importlib.import_module(x) for x in (home, f"{PACKAGE}.scipy.proofs")]
+            return bool(proofs.check_proof(getattr(theirs, name), f"{home}.{name}", call.args, call.options) == "flat")
     return False
 
 
