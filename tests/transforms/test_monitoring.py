@@ -89,11 +89,12 @@ def test_public_functions_are_right_or_named(name):
                 result = run(x * 1.0)
             except (AutoflowError, TypeError, ValueError):
                 continue
+            right, again = differences(run, 1e-6), differences(run, 1e-5)
             if not getattr(total(result), "requires_grad", False):
-                wrong.append(f"{name} {said}: lost")
+                if not np.allclose(np.nan_to_num(right), 0, atol=1e-6):  # else it is constant there
+                    wrong.append(f"{name} {said}: lost")
                 continue
             total(result).backward()
-            right, again = differences(run, 1e-6), differences(run, 1e-5)
             found = np.zeros(4) if x.grad is None else x.grad
             if np.allclose(right, again, rtol=1e-3, atol=1e-5) and not np.allclose(found, right, rtol=1e-3, atol=1e-5):
                 wrong.append(f"{name} {said}: {found}, not {right}")
