@@ -182,6 +182,15 @@ def test_logsumexp_knows_nothing_of_what_has_no_weight(masked, axis):
     assert np.all(huge[b != 0] > 0)
 
 
+@pytest.mark.parametrize("b", [None, [2.0, 2.0]])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_logsumexp_of_infinities_and_large_numbers(b):
+    x = np.array([[-np.inf, -np.inf], [np.inf, np.inf], [1.0, np.inf], [-np.inf, 1.0], [1e16, 1e16 + 2]])
+    slope = af.grad(lambda v: np.sum(special.logsumexp(v, 1, b)))(x)
+    low = 1 / (1 + np.exp(2))
+    np.testing.assert_allclose(slope, [[0.5, 0.5], [0.5, 0.5], [0, 1], [0, 1], [low, 1 - low]], rtol=1e-15)
+
+
 @pytest.mark.parametrize("x", [-1e-300, -1e-10, -1.0, -1e5, -1e10, -1e20, -1e100])
 def test_inverse_of_log_ndtr_has_one_over_its_slope(x):
     z = float(scipy_special.ndtri_exp(x))

@@ -438,7 +438,8 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
 
 def eigvalsh_x(g: Array, x: Array, UPLO: Any) -> Array:  # noqa: N803
     """dw = diag(vᴴ dx v), so dL/dx = v diag(g) vᴴ, folded; the eigenvectors are computed here. See :func:`eigh_x`."""
-    v = np.linalg.eigh(x, UPLO)[1]
+    w, v = np.linalg.eigh(x, UPLO)
+    g = g + 0 * numbers_of(w)  # NaN where the eigenvalue is
     return fold((v * g[..., None, :]) @ adjoint(v), UPLO.upper())
 
 
@@ -577,7 +578,7 @@ def is_vanishing(s: Array) -> Array:
 def svdvals_x(g: Array, x: Array, z: Array) -> Array:
     """ds = Re diag(uᴴ dx v), so dL/dx = u diag(g) vᴴ; u and v are computed here. See :func:`svd_x`."""
     u, _, vh = np.linalg.svd(x, full_matrices=False)
-    return (u * np.where(is_vanishing(z), 0, g)[..., None, :]) @ vh
+    return (u * np.where(is_vanishing(z), 0, g + 0 * numbers_of(z))[..., None, :]) @ vh  # NaN where z is
 
 
 theirs: Any = np.linalg.svd

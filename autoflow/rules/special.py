@@ -33,7 +33,7 @@ from scipy import special
 from ..base.types import Array
 from ..table.outside import OTHERS
 from ..table.parameters import ROOT_2, ROOT_PI, check_real, normal, ratio, with_parameters, zeta
-from ..table.shapes import numbers_of
+from ..table.shapes import numbers_of, widen
 from ..table.table import COMPOSED, RULES, primitive, rule
 from . import (
     bessel,  # noqa: F401 - it fills the table
@@ -339,8 +339,34 @@ def delta(x: Array, m: Array) -> Array:
 
 
 def slope_in_m(x: Array, m: Array, z: Array) -> Array:
-    """∂F/∂m = (F − D − sin φ cos φ/Δ) / (2 (1 − m))."""
-    return (z - incomplete_d(x, m) - np.sin(x) * np.cos(x) / delta(x, m)) / (2 * (1 - m))
+    """∂F/∂m = (F − D − sin φ cos φ/Δ) / (2 (1 − m)), which near m = 1 subtracts equal numbers."""
+    near = (np.absolute(numbers_of(m) - 1) < 0.1) & ~np.isnan(numbers_of(z))  # SciPy has no values beyond 1
+    t = np.where(near, 0, m)
+    formula = (z - incomplete_d(x, t) - np.sin(x) * np.cos(x) / delta(x, t)) / (2 * (1 - t))
+    return np.where(near, slope_near_one(x, np.where(near, m, 0.95)), formula)
+
+
+@primitive
+def slope_near_one(x: Array, m: Array) -> Array:
+    """∂F/∂m = ½ ∫ sin²θ/Δ³ from 0 to φ, by Carlson's R_D (DLMF 19.25.5); a half turn adds 2 K'."""
+    x, m = widen(x, np.float64), widen(m, np.float64)
+    turns = np.floor(x / np.pi + 0.5)
+    s, c = np.sin(x - turns * np.pi), np.cos(x)
+    whole = np.where(turns == 0, 0, 2 * turns * slope_of_k(special.ellipk(m), m, 1 - m))
+    return s**3 / 6 * special.elliprd(c * c, 1.0, c * c + (1 - m) * s * s) + whole
+
+
+def slope_of_slope(x: Array, m: Array, z: Array) -> Array:
+    """∂²F/∂m², from the formula of z = ∂F/∂m; ∂D/∂m = (z − D/2)/m. At m = 1 it is ¾ ∫ tan⁴θ/cos θ."""
+    x, one = widen(x, np.float64), numbers_of(m) == 1
+    t = np.where(one, 0.5, widen(m, np.float64))
+    bend = np.sin(x) ** 3 * np.cos(x) / (2 * delta(x, t) ** 3)
+    formula = (3 * z - (z - incomplete_d(x, t) / 2) / t - bend) / (2 * (1 - t))
+    return np.where(one, 3 / 16 * np.tan(x) ** 3 / np.cos(x) - 9 / 8 * z, formula)
+
+
+rule(slope_near_one, "x m", x=lambda g, x, m: g * (np.sin(x) ** 2 / (2 * delta(x, m) ** 3)),
+     m=lambda g, x, m, z: g * slope_of_slope(x, m, z), elementwise=True, domain=(0.91, 0.99))  # fmt: skip
 
 
 # fmt: off

@@ -19,6 +19,7 @@ from ..table.bodies import run_own
 from ..table.indexing import put_back
 from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last, total
 from ..table.table import rule
+from .arithmetic import times_share
 
 # ---------------------------------------------------------------- averages, covariance, correlation
 
@@ -96,7 +97,8 @@ def quantile_x(
         t = t + (per_row(q, g.ndim) - per_row(numbers, g.ndim)) * slopes(name, y, numbers, method)
     if name.startswith("nan"):
         g = np.where(np.isnan(y[..., 0]), 0, g)  # sorted, so the whole row is NaN
-    sent = to_rank(g * (1 - t), low, order) + to_rank(g * t, np.minimum(low + 1, y.shape[-1] - 1), order)
+    sent = to_rank(times_share(g, 1 - t), low, order)
+    sent = sent + to_rank(times_share(g, t), np.minimum(low + 1, y.shape[-1] - 1), order)
     return from_last(sent, np.shape(x), axis)
 
 

@@ -42,7 +42,7 @@ from ..table.shapes import (
     zeros,
 )
 from ..table.table import RULES, primitive, rule
-from .arithmetic import over
+from .arithmetic import exp_above, over
 from .reductions import freedom
 from .statistics import quantile_x, refuse_overwrite
 
@@ -316,13 +316,12 @@ def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
 # ---------------------------------------------------------------- norms
 
 
-def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any) -> Array:
-    """z = log Σ eˣ, so dz/dx = eˣ⁻ᶻ, the softmax: never more than 1. Entries equal to z (infinite ones, or so large
-    that the others do not count) share evenly what comes in: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
+def share_of_logsumexp(g: Array, x: Array, z: Array, axis: Axis, keepdims: bool, exp: Any, initial: Any) -> Array:
+    """z = log Σ eˣ, so dz/dx = eˣ / Σ eˣ, the softmax: :func:`~autoflow.rules.arithmetic.share_of_logaddexp`."""
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
-    hit = x == z
-    count = np.maximum(hit.sum(axis=axis, keepdims=True), 1).astype(np.result_type(g.dtype, np.float32))
-    return np.where(hit, g / count, g) * exp(np.where(hit, 0, x - z))
+    e = exp_above(x, z, exp)
+    total = np.sum(e, axis, keepdims=True, dtype=np.result_type(e.dtype, np.float32))
+    return g * (e / (total if initial is None else total + exp_above(initial, z, exp)))
 
 
 def add_norm(ufunc: np.ufunc, label: str, latex: str, x: Callable[..., Array]) -> Callable[..., Any]:
@@ -354,9 +353,11 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
 
 NORMS: dict[Any, Callable[..., Any]] = {
     np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}",
-                           lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp)),
+                           lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
+                               g, x, z, axis, keepdims, np.exp, initial)),
     np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}",
-                            lambda g, x, z, axis, keepdims: share_of_logsumexp(g, x, z, axis, keepdims, np.exp2)),
+                            lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
+                                g, x, z, axis, keepdims, np.exp2, initial)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
                        lambda g, x, z, axis, keepdims: restore_axes(g, x.shape, axis, keepdims)
                        * over(x, restore_axes(z, x.shape, axis, keepdims))),

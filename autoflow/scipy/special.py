@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from ..base.errors import NoRuleError
+from ..rules.arithmetic import exp_above
 from ..rules.variants import share_of_logsumexp
 from ..table.shapes import Array, Axis, as_array, numbers_of, restore_axes, sum_to
 from ..table.table import COMPOSED, kernel, rule
@@ -45,24 +46,25 @@ def sum_of_exponentials(x: Array, b: Array, axis: Axis = None, keepdims: bool = 
 
 
 def exponentials_x(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
-    """z = log Σ b eˣ, so dz/dx = b eˣ⁻ᶻ. Without weights it is the softmax: :func:`share_of_logsumexp`."""
+    """z = log Σ b eˣ, so dz/dx = b eˣ / Σ b eˣ. Without weights it is the softmax: :func:`share_of_logsumexp`."""
     if b is None:
-        return share_of_logsumexp(g, x, z, axis, keepdims, np.exp)
-    g, log = above_sum(g, x, b, z, axis, keepdims)
-    masked = (numbers_of(b) == 0) & (np.exp(numbers_of(log)) == np.inf)
-    return sum_to(g * b * np.exp(np.where(masked, 0, log)), x.shape)
+        return share_of_logsumexp(g, x, z, axis, keepdims, np.exp, None)
+    slope, masked = slope_in_weight(g, x, b, z, axis, keepdims)
+    return sum_to(np.where(masked, 0, slope) * b, x.shape)
 
 
 def exponentials_b(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> Array:
-    """dz/db = eˣ⁻ᶻ."""
-    g, log = above_sum(g, x, b, z, axis, keepdims)
-    return sum_to(g * np.exp(log), b.shape)
+    """dz/db = eˣ / Σ b eˣ."""
+    return sum_to(slope_in_weight(g, x, b, z, axis, keepdims)[0], b.shape)
 
 
-def above_sum(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> tuple[Array, Array]:
-    """g for each element, and x − z."""
+def slope_in_weight(g: Array, x: Array, b: Array, z: Array, axis: Axis, keepdims: bool) -> tuple[Array, Array]:
+    """g eˣ / Σ b eˣ for each element; and where it is so large without a weight that 0 times it would be NaN."""
     shape = np.broadcast_shapes(x.shape, b.shape)
-    return restore_axes(g, shape, axis, keepdims), x - restore_axes(z, shape, axis, keepdims)
+    e = exp_above(x, restore_axes(z, shape, axis, keepdims), np.exp)
+    masked = (numbers_of(b) == 0) & (numbers_of(e) == np.inf)
+    total = np.sum(np.where(masked, 0, e) * b, axis, keepdims=True)
+    return restore_axes(g, shape, axis, keepdims) / total * e, masked
 
 
 rule(sum_of_exponentials, "x b=None | axis=None keepdims=False", "logΣexp", r"\log \sum e^{$x}", name="logsumexp",

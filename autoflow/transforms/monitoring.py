@@ -5,8 +5,9 @@ function that could run a second time. So the call itself is watched. When a pac
 imported, Python's ``sys.monitoring`` is told to call us where one of its public functions and methods begins (these are
 *local* events: nothing else in the program becomes slower). The outermost of them that is given a node with a history
 must return one, or no floating-point numbers at all: anything else is a LostGradientError. So must one that is given a
-function, once that function has returned such a node. If it returns a node (many functions of SciPy are written with
-NumPy's), it is run once more, as ``af.grad`` runs its function, to see whether all of the history is there.
+function, once that function has returned such a node, of a history that is older than the call. If it returns a node
+(many functions of SciPy are written with NumPy's), it is run once more, as ``af.grad`` runs its function, to see
+whether all of the history is there.
 
 What is known of a call lies among the local variables of its frame, under a name that no variable can have: so it goes
 with the frame, however the call ends. (Of a call that ends in an exception nobody tells us.)
@@ -34,8 +35,10 @@ import numpy as np
 from ..base.errors import LostGradientError
 from ..base.lazy import SCIPY
 from ..base.modes import CHANGED, modes
+from ..base.numbering import now
 from ..nodes.coercion import NUMBERS, is_listed
 from ..nodes.nodes import NodeRole, gradient_target
+from ..nodes.records import ancestors
 from ..nodes.versions import PACKAGE, where
 from ..program.places import LATER, is_library
 from ..table.outside import OUT_OF_SCOPE
@@ -45,23 +48,25 @@ module_at: Any = getattr(sys, "_getframemodulename", None)
 getframe = sys._getframe
 VARIADIC = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
 CALL = "<call>"  # the key of the facts about a call
+SEARCHES = "scipy.optimize"  # its functions are watched, though they get plain numbers
 TOOLS = (3, 4)  # the numbers that Python keeps for no kind of tool
-FITS = {"curve_fit", "isotonic_regression", "linprog", "lsq_linear", "milp", "nnls"}  # modules of NUMBERS: of data
-# Of these, too, what finds roots: where they are is up to the function, not to where the search begins.
-ROOTS = {"bisect", "brenth", "brentq", "fixed_point", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748"}
-STARTS = {"x0", "p0", "bounds"}  # whose numbers alone are meant
+STARTS = {"x0", "p0", "bounds", "callback"}  # arguments whose numbers alone are meant: a search begins there
+MORE_STARTS = {"lb", "ub", "bracket", "brack", "ranges", "init", "xin", "x1", "x2", "xa", "xb", "a", "b"}  # of SEARCHES
+EQUATIONS = {"lsq_linear", "nnls"}  # of these, where ``b`` is no end of an interval
 PLAIN = {np.ndarray, float, int, bool, str, type(None), np.float64, type}  # they hold no node
 
 
 def only_numbers(module: Any, name: str) -> bool:
     """Is that a function whose results nobody differentiates, such as a metric?"""
-    return is_listed(module, NUMBERS) and name not in FITS | ROOTS
+    return is_listed(module, NUMBERS) and (name == "check_grad" or not is_listed(module, [SEARCHES]))
 
 
 class WatchedCall(NamedTuple):
     """A call whose result is looked at."""
 
     given: list[str]  # the arguments that are nodes with a history, or functions that have returned one
+    starts: set[Any]  # where the search begins: Variables, records
+    since: int  # creation number
     function: Any
     args: list[Any]
     options: dict[str, Any]
@@ -120,6 +125,8 @@ class Watch:
         """Ask to be called where a module's functions begin, if it is public, and the methods of its classes and
         objects: a public function may return one of a class that is not."""
         names, is_private = vars(module), "._" in module.__name__
+        if is_private and is_listed(module.__name__, NUMBERS):
+            return
         for name in names if is_private else names.get("__all__", names):
             x = names.get(name)
             kind, home = x if isinstance(x, type) else type(x), getattr(x, "__module__", None)
@@ -164,21 +171,23 @@ class Watch:
             return
         home = module_at(2) or ""
         if not (self.watches(home) or home.startswith(SCIPY)) or id(code) in self.behind:
-            self.look_at(getframe(1), self.codes[id(code)][1])
+            self.look_at(getframe(1))
 
-    def look_at(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
+    def look_at(self, frame: types.FrameType) -> None:
         """The same of a call that is not made by a watched package itself."""
-        values, code, switches = frame.f_locals, frame.f_code, modes()
-        starts = {"x0", "x1", "a", "b", "bracket"} if code.co_name in ROOTS else STARTS
-        held = [(name, x) for name in names if name not in starts for x in held_in(values[name])]
+        switches, held = modes(), [(name, x) for name, value in arguments_of(frame) for x in held_in(value)]
         if not held or not switches.recording or switches.depth or switches.shadow:
             return
         if self.call_around(frame.f_back) is None:
-            module = name_of(frame)[0]
-            if not is_listed(module, switches.watched) or only_numbers(module, code.co_name):
+            module, name = name_of(frame)
+            if not is_listed(module, switches.watched) or only_numbers(module, name):
                 return
-            values[CALL] = WatchedCall([name for name, x in held if isinstance(x, NodeRole)], *call_of(frame))
-            self.ask(code, python.events.PY_START | python.events.PY_RETURN)
+            starts = STARTS | MORE_STARTS if is_listed(module, [SEARCHES]) and name not in EQUATIONS else STARTS
+            begin = {gradient_target(x) for name, x in held if name in starts}
+            held = [(name, x) for name, x in held if name not in starts]
+            given = [name for name, x in held if isinstance(x, NodeRole)]
+            frame.f_locals[CALL] = WatchedCall(given, begin, now(), *call_of(frame))
+            self.ask(frame.f_code, python.events.PY_START | python.events.PY_RETURN)
             for _, x in held:
                 if not isinstance(x, NodeRole) and id(code := x.__code__) not in self.codes:
                     self.given.add(id(code))
@@ -197,8 +206,9 @@ class Watch:
         frame = getframe(1)
         if id(code) in self.given:
             # Inside of a transform, as in jac=af.jacobian(f), nodes are the transform's.
-            is_node = not modes().depth and any([isinstance(x, NodeRole) for x in held_in(result)])
-            if is_node and (call := self.call_around(frame.f_back)):
+            nodes = [] if modes().depth else [x for x in held_in(result) if isinstance(x, NodeRole)]
+            call = self.call_around(frame.f_back) if nodes else None
+            if call and not call.given and depends_on_older(nodes, call, frame.f_locals, self.codes[id(code)][1]):
                 call.given.append(f"the result of {code.co_qualname}")
             return
         call = frame.f_locals.get(CALL)
@@ -208,8 +218,10 @@ class Watch:
 
         if found := list(leaves(call.args[0] if call.args and result is None else result)):  # it writes into self
             if not any([gradient_target(x) is not None for x in found]):
+                if is_constant(frame, call):
+                    return
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
-            if modes().prove != "never" and not keeps_history(found, *call[1:]):
+            if modes().prove != "never" and not keeps_history(found, call.function, call.args, call.options):
                 raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
 
 
@@ -228,6 +240,29 @@ def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
     return types.FunctionType(code, frame.f_globals, code.co_name, None, held), args, options
 
 
+def arguments_of(frame: types.FrameType) -> list[tuple[str, Any]]:
+    """The arguments of that call by name: those of a decorator's wrapper have the names of what it wraps."""
+    code = getattr(wrapped_in(frame), "__code__", frame.f_code)
+    _, args, options = call_of(frame)
+    names = *code.co_varnames[: code.co_argcount], *["args"] * len(args)
+    return [*zip(names, args, strict=False), *options.items()]
+
+
+def depends_on_older(nodes: list[Any], call: WatchedCall, values: Any, names: tuple[str, ...]) -> bool:
+    """Is something in the history of these nodes, which a user's function has returned, older than the call? Not where
+    the search begins, if the function was given a node: then that came from there."""
+    handed = any([isinstance(x, NodeRole) for name in names for x in held_in(values.get(name))])
+    starts = call.starts if handed else set()
+    history = [r for x in nodes for r in ancestors(gradient_target(x), lambda r: r.number > call.since)]
+    return any([r.number <= call.since and r not in starts for r in history])
+
+
+def wrapped_in(frame: types.FrameType) -> Any:
+    """The function around which the one that runs in a frame is the wrapper of a decorator; None of others."""
+    held = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
+    return next((f for f in held if isinstance(f, types.FunctionType) and "<" not in f.__qualname__), None)
+
+
 def name_of(frame: types.FrameType) -> tuple[str, str]:
     """Module and name of the function that runs in a frame: of a method those of the object's class, of a decorator's
     wrapper those of what it wraps."""
@@ -235,9 +270,19 @@ def name_of(frame: types.FrameType) -> tuple[str, str]:
     owner = type(values.get(code.co_varnames[0])) if code.co_argcount else None
     if owner is not None and "." in code.co_qualname and hasattr(owner, code.co_name):
         return owner.__module__, f"{owner.__name__}.{code.co_name}"
-    inner = [f for name in code.co_freevars if isinstance(f := values.get(name), types.FunctionType)]
-    f = next((f for f in inner if "<" not in f.__qualname__), None)
+    f = wrapped_in(frame)
     return (f.__module__, f.__qualname__) if f else (frame.f_globals["__name__"], code.co_qualname)
+
+
+def is_constant(frame: types.FrameType, call: WatchedCall) -> bool:
+    """Is it a function of SciPy's, of nodes alone, whose result does not move with them, such as ranks?"""
+    home, name = name_of(frame)
+    home = home.partition("._")[0]
+    if is_listed(home, ["scipy"]) and all([isinstance(x, NodeRole) for x in held_in([call.args, call.options])]):
+        with contextlib.suppress(Exception):
+            theirs, proofs = [importlib.import_module(x) for x in (home, f"{PACKAGE}.scipy.proofs")]
+            return bool(proofs.check_proof(getattr(theirs, name), f"{home}.{name}", call.args, call.options) == "flat")
+    return False
 
 
 def message(frame: types.FrameType, argument: str, result: str) -> str:
@@ -260,13 +305,15 @@ def message(frame: types.FrameType, argument: str, result: str) -> str:
 
 def held_in(x: Any, depth: int = 4) -> Iterator[Any]:
     """The nodes with a history and the user's functions in this argument: in a tuple, list, dict, in a method, a
-    ``partial``, in an object of a watched package."""
+    ``partial``, an object that is called, in an object of a watched package."""
     if isinstance(x, NodeRole):
         if gradient_target(x) is not None:
             yield x
         return
     if isinstance(x, (types.MethodType, functools.partial)):
         x = getattr(x, "__func__", None) or x.func  # type: ignore[union-attr]
+    elif isinstance(called := getattr(type(x), "__call__", None), types.FunctionType):  # noqa: B004
+        x = called if not is_listed(type(x).__module__, [PACKAGE]) and not WATCH.watches(type(x).__module__) else x
     if isinstance(x, types.FunctionType):
         yield from [x] if not WATCH.watches(x.__module__) else []
         return

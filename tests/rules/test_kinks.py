@@ -289,11 +289,32 @@ def test_logaddexp_at_infinities(f: Any) -> None:
     np.testing.assert_allclose(slopes(f, 3.0, 3.0), [0.5, 0.5], rtol=1e-15)
 
 
+LARGE = [([1e16, 1e16 + 2], float), ([1e6, 1e6 + 0.25], np.float32), ([200.0, 200.5], np.float16)]
+
+
+@pytest.mark.parametrize("f", [lambda v: np.logaddexp(v[0], v[1]), np.logaddexp.reduce])
+@pytest.mark.parametrize(("x", "dtype"), LARGE)
+def test_shares_of_large_numbers_add_up(f: Any, x: Any, dtype: Any) -> None:
+    """Though the logarithm of their sum is rounded."""
+    x = np.array(x, dtype)
+    e = np.exp(x - x[1], dtype=float)
+    np.testing.assert_allclose(af.grad(f)(x), e / e.sum(), rtol=2 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(("dtype", "n"), [(np.float16, 2050), (np.float32, 2**25), (float, 2**60)])
+def test_an_even_exponent_whose_lower_neighbour_has_no_number(dtype: Any, n: int) -> None:
+    """(−1)ⁿ⁻¹ is −1, though n − 1 is rounded to an even number."""
+    x = np.array([-1.0, 1.0], dtype)
+    for y in (n, float(n), dtype(n), np.full(2, n, dtype)):
+        np.testing.assert_array_equal(af.grad(lambda x, y=y: np.sum(x**y))(x), np.array([-n, n], dtype))
+
+
 def test_curvature_of_logaddexp() -> None:
     """s (1 − s), where s is the share of x; nothing overflows."""
     np.testing.assert_allclose(curvature(lambda x: np.logaddexp(x, 0.0), 0.0), 0.25, rtol=1e-14)
     for x in (1000.0, -1000.0, INF, -INF):
         assert curvature(lambda v: np.logaddexp(v, 0.0), x) == 0
+    assert curvature(lambda x: np.logaddexp(x, 1e17), 1e17) == 0.25
     assert curvature(lambda v: np.logaddexp(v, INF), 0.0) == 0
 
 
@@ -408,7 +429,10 @@ def test_of_equal_entries_each_keeps_the_place_that_a_stable_sort_gives_it() -> 
 
 CHOOSING = {
     "clip": lambda x, y: np.clip(x, y, None), "where": lambda x, y: np.where(x > y, x, y),
-    "max": lambda x, y: np.max(np.stack([x, y]), axis=0),
+    "max": lambda x, y: np.max(np.stack([x, y]), axis=0), "maximum": np.maximum, "fmax": np.fmax,
+    "minimum": lambda x, y: -np.minimum(-x, -y), "fmin": lambda x, y: -np.fmin(-x, -y),
+    "median": lambda x, y: np.median(np.stack([x, y, np.full_like(y, np.inf)]), axis=0),
+    "quantile": lambda x, y: np.quantile(np.stack([x, y]), 1.0, axis=0),
 }  # fmt: skip
 
 
@@ -421,6 +445,11 @@ def test_what_is_not_chosen_has_gradient_zero_whatever_comes_in(name: str, n: in
         np.sum(np.sqrt(CHOOSING[name](x, y))).backward(create_graph=create_graph)
         np.testing.assert_array_equal(np.asarray(x.grad), np.resize([0.0, 0.25, 0.0], n))
         np.testing.assert_array_equal(np.asarray(y.grad), np.resize([np.inf, 0.0, np.inf], n))
+
+
+@pytest.mark.parametrize("f", [np.abs, np.fabs, lambda x: np.copysign(x, 2.0), np.std])
+def test_a_length_of_zero_has_no_direction_whatever_comes_in(f: Any) -> None:
+    assert af.grad(lambda x: np.sum(np.sqrt(f(x))))(np.zeros(1)).tolist() == [0.0]
 
 
 def test_the_value_of_a_step_that_is_not_taken_has_gradient_zero() -> None:

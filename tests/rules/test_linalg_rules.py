@@ -70,3 +70,10 @@ def test_einsum_that_is_a_view_writes_through():
     np.testing.assert_array_equal(a.value, plain)
     a.sum().backward()
     np.testing.assert_array_equal(x.grad, 1.0 - np.eye(len(C)))
+
+
+@pytest.mark.parametrize("f", [np.linalg.eigvalsh, lambda x: np.linalg.svd(x, compute_uv=False)])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_values_that_are_nan_have_the_gradient_nan(f):
+    """LAPACK gives NaN for values of a matrix with infinity, and numbers for their vectors."""
+    assert np.isnan(af.grad(lambda x: np.sum(f(x)))(np.array([[np.inf, 1.0], [1.0, 2.0]]))).all()
