@@ -52,16 +52,15 @@ def kind_of(workers: Any) -> str:
     )
 
 
-def run(workers: Any, task: tasks.Task, parts: list[tasks.Part], together: int, progress: bool) -> tasks.Answer:
+def run(how: DataParallel, task: tasks.Task, parts: list[tasks.Part]) -> tasks.Answer:
     """The sum over all parts. With a communicator: over those of all ranks."""
-    kind = kind_of(workers)
-    groups = [parts[k : k + together] for k in range(0, len(parts), together)]
-    if kind == "dask":
-        return by_dask(workers, task, groups)
-    if kind == "ranks":
-        return over_ranks(workers, task, parts)
-    found: Iterable[tasks.Answer] = answers(workers, task, groups)
-    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if progress else found)
+    groups = [parts[k : k + how.together] for k in range(0, len(parts), how.together)]
+    if how.kind == "dask":
+        return by_dask(how.workers, task, groups)
+    if how.kind == "ranks":
+        return over_ranks(how.workers, task, parts)
+    found: Iterable[tasks.Answer] = answers(how.workers, task, groups)
+    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if how.progress else found)
 
 
 # -- maps
@@ -356,7 +355,7 @@ class Total:
             tasks.Part(k, span, weight, [tasks.RowRange(x, *span) for x in sources], seed)
             for k, (span, weight, seed) in enumerate(zip(self.spans, self.weights, self.seeds, strict=True))
         ]
-        sums, pieces = run(self.how.workers, task, parts, self.how.together, self.how.progress)
+        sums, pieces = run(self.how, task, parts)
         return [np.asarray(x) for x in sums], [np.concatenate(x) for x in pieces]
 
     def apply(self, program: Any, shared: list[Any], cut: list[Any], known: Any = None) -> Any:
