@@ -38,7 +38,6 @@ from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
 IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again
 # from its first step, with all of its values at once
 
@@ -192,14 +191,11 @@ class Segment:
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
 
 
+@functools.cache
 def _row(n: int) -> Rule:
     """The row of checkpoints with ``n`` sources."""
-    if n not in _ROWS:
-        names = [f"x{k}" for k in range(n)]
-        _ROWS[n] = joint_row(
-            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
-        )
-    return _ROWS[n]
+    names = [f"x{k}" for k in range(n)]
+    return joint_row("checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
 
 
 def roots_of(answer: Any) -> list[Any]:

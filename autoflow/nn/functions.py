@@ -195,8 +195,9 @@ def softplus(x: Array, beta: float = 1.0) -> Node:
     >>> softplus(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.6931471805599453, 1000.0]
     """
-    x = real("softplus", x)
-    return np.logaddexp(x, 0.0) if beta == 1 else np.logaddexp(beta * x, 0.0) / beta
+    wide = single(x := real("softplus", x))
+    z = np.logaddexp(wide, 0.0) if beta == 1 else np.logaddexp(beta * wide, 0.0) / beta
+    return z if wide is x or modes().autocast is not None else z.astype(x.dtype)
 
 
 def elu(x: Array, alpha: float = 1.0) -> Node:

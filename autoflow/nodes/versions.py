@@ -206,10 +206,8 @@ class Region:
 
     def key(self) -> tuple[Any, ...] | None:
         """Equal for equal regions."""
-        interface = self.__array_interface__
-        if interface is None:
-            return None
-        return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
+        x = self.__array_interface__
+        return None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
 
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""

@@ -28,6 +28,7 @@ from ..base import pytree
 from ..base.errors import CompileError, InputError, StaleValueError
 from ..base.lazy import show_bar
 from ..base.modes import modes
+from ..base.numbering import Kind
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import fingerprint
@@ -211,9 +212,6 @@ def digest_of(f: Any, shared: list[Any]) -> str:
         array = np.asarray(x)
         found.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     return found.hexdigest()
-
-
-ROWS: dict[int, Rule] = {}  # by number of operands
 
 
 def data_parallel(
@@ -414,13 +412,13 @@ class BackwardStep:
         return list(answer)
 
 
+COUNTED = Kind("data_parallel")
+
+
+@functools.cache
 def row(n: int) -> Rule:
     """The row of the operation with n operands; all are counted together."""
-    if n not in ROWS:
-        xs = [f"x{k}" for k in range(n)]
-        ROWS[n] = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
-        ROWS[n].tick = lambda: ROWS[min(ROWS)].tick() if n != min(ROWS) else next(NUMBERS)
-    return ROWS[n]
-
-
-NUMBERS = itertools.count()
+    xs = [f"x{k}" for k in range(n)]
+    made = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
+    made.tick = lambda: COUNTED.tick()
+    return made

@@ -502,6 +502,7 @@ HALF = {
     "elu": nn.elu,
     "silu": nn.silu,
     "softplus": nn.softplus,
+    "softplus with a bend": lambda x: nn.softplus(x, 50.0),
 }
 
 
