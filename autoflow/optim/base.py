@@ -132,15 +132,15 @@ class Optimiser:
         announce("step", self, self.parameters)
         if max(self.steps) < 2:
             self.check_caller(sys._getframe(1))
-        grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
-        for p, g in zip(self.parameters, grads, strict=True):
-            if g is not None and not finite(g):
+        trained = [(k, p.grad) for k, p in enumerate(self.parameters) if p.requires_grad]
+        moving = {k: value_of(g) for k, g in trained if g is not None}
+        for k, g in moving.items():
+            if not finite(g):
                 raise AnomalyError(
-                    f"{type(self).__name__}: the gradient of {p.name} contains NaN or infinity. No parameter was "
-                    f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
+                    f"{type(self).__name__}: the gradient of {self.parameters[k].name} contains NaN or infinity. No "
+                    f"parameter was changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
                 )
-        moving = {k: g for k, g in enumerate(grads) if g is not None}
-        if not moving and any([p.requires_grad for p in self.parameters]):
+        if trained and not moving:
             warnings.warn(NOTHING.format(type(self).__name__, len(self.parameters)), RuntimeWarning, stacklevel=2)
         live = [array for k in moving for array in self.changed_by_step(k)]
         kept = [array for k in moving for array in self.room_for(k)]
@@ -169,9 +169,8 @@ class Optimiser:
             for note in notes:
                 note.undo()
             raise
-        number = now()
         for note in notes:
-            note.was_written(number)
+            note.was_written(now())
 
     def check_memory(self, k: int) -> None:
         """Raise AnomalyError if the arrays remembered for parameter number k are no longer finite."""

@@ -277,6 +277,8 @@ def test_many_ways_to_say_which():
         (ValueError, "alpha must be", lambda w: optim.RMSprop([w], alpha=1.5)),
         (ValueError, "every must be", lambda w: optim.step_decay(0)),
         (ValueError, "linear: steps must be", lambda w: optim.linear(0)),
+        (ValueError, "cosine: steps must be", lambda w: optim.cosine(0)),
+        (ValueError, "warm_up: steps must be", lambda w: optim.warm_up(0)),
         (ValueError, "inverse_square_root: steps must be", lambda w: optim.inverse_square_root(0)),
         (ValueError, "bound must be", lambda w: optim.clip_grad_value([w], -1)),
     ],
@@ -391,8 +393,10 @@ def test_a_schedule_whose_factor_fails_has_made_no_step():
 
 
 def test_clipping_without_any_gradient_does_nothing():
-    w = af.Variable([1.0])
+    w, empty = af.Variable([1.0]), af.Variable([])
+    empty.grad = np.zeros(0)
     assert optim.clip_grad_norm([w], 0.0) == 0.0
+    assert optim.clip_grad_norm([w, empty], 1.0) == 0.0
     optim.clip_grad_value([w], 1.0)
     assert w.grad is None
 
