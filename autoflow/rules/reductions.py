@@ -102,16 +102,16 @@ def std_x(
 ) -> Array:  # fmt: skip
     """z = √var, so dz/dx = (x - m) / (n z); 0 where all values are equal, as a subgradient.
 
-    The mean of equal values may be rounded, so that neither z nor x - m is 0 (those of three 0.1 are 1e-17): whether
-    they are equal is seen from the least and the largest.
+    The mean of equal values may be rounded. Then neither z nor x - m is 0 (those of three 0.1 are 1e-17), but all x - m
+    are the same few units in the last place, whose mean is exact. (Only numbers are compared: in a recorded pass that
+    is no operation.)
 
     The inner ``np.where`` keeps the unused 1/z finite: derivatives of this derivative stay free of NaN too.
     """
     z = restore_axes(z, x.shape, axis, keepdims)
-    d, equal = deviations(x, axis, dtype, where), z == 0
-    if x.size:
-        used = [numbers_of(x) if where is None else np.where(where, numbers_of(x), far) for far in (np.inf, -np.inf)]
-        equal = equal | (np.min(used[0], axis=axis, keepdims=True) == np.max(used[1], axis=axis, keepdims=True))
+    d = deviations(x, axis, dtype, where)
+    rest = deviations(numbers_of(d), axis, dtype, where)
+    equal = (z == 0) | ~np.any(mask_out(rest, where), axis=axis, keepdims=True)
     g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
     return mask_out(np.where(equal, 0, g / np.where(equal, 1, z)) * d, where)
 
