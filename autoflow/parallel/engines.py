@@ -399,17 +399,15 @@ class BackwardStep:
                 f"overwritten since. Give data_parallel a copy, or overwrite them after the pass."
             )
         shared, cut = self.wanted.put(list(saved[:n]), self.shared, self.cut)
-        arrived = [g.grads.get(j) for j in range(len(self.sums) + len(self.pieces))] if isinstance(g, Parts) else [g]
-        shapes = [*self.sums, *self.pieces]
+        shapes, m = [*self.sums, *self.pieces], len(self.sums)
+        arrived = [g.grads.get(j) for j in range(len(shapes))] if isinstance(g, Parts) else [g]
         cotangents = [np.zeros(s) if x is None else x for x, s in zip(arrived, shapes, strict=True)]
-        program = tasks.Pullback(self.program, self.wanted, len(self.sums), len(self.pieces))
-        m = len(self.sums)
+        program = tasks.Pullback(self.program, self.wanted, m, len(self.pieces))
         known = None
         if self.gradients is not None:  # their numbers need no worker
             found = [np.asarray(value_of(g) * x) for x in self.gradients]
             known = found[: len(self.wanted.shared)], found[len(self.wanted.shared) :]
-        answer = self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known)
-        return list(answer)
+        return list(self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known))
 
 
 COUNTED = Kind("data_parallel")
