@@ -293,6 +293,12 @@ def test_a_preset_holds_at_once_and_in_a_block_until_its_end():
             assert len(modes().listeners) == 1
         assert af.options.preset == "classroom"
     assert (af.options.preset, af.options.strict, af.options.digits, modes().listeners) == ("default", False, 4, ())
+    with af.options(keep=8):
+        block = af.options(preset="classroom")
+        af.options.keep = 9  # between the call and the block
+        with block:
+            assert (af.options.preset, af.options.keep) == ("classroom", 9)
+        assert (af.options.preset, af.options.keep) == ("default", 9)
     try:
         af.options(preset="classroom")
         assert af.options.preset == "classroom"

@@ -389,6 +389,9 @@ def test_nodes_from_outside_are_refused():
     total = af.data_parallel(lambda x, y: nn.mse_loss(model(x), y), over=(0, 1), chunks=2)
     with pytest.raises(LostGradientError, match=r"f uses \S+, a node that is not one of its arguments"):
         total(BATCH["x"], BATCH["y"])
+    made = af.Variable(2.0) * 3.0  # an operation has the name by which pictures and messages call it
+    with pytest.raises(LostGradientError, match=rf"use its numbers, {made.name}\.value"):
+        af.data_parallel(lambda x: np.sum(x) * made, over=0, chunks=2)(BATCH["x"])
     with af.no_grad():
         close(total(BATCH["x"], BATCH["y"]), nn.mse_loss(model(BATCH["x"]), BATCH["y"]).value, 1e-14)
 

@@ -152,10 +152,10 @@ def first_bad(x: Any) -> str | None:
     ('inf at index (1,)', None, 'nan')
     """
     x = np.float64(x) if type(x) is float else getattr(x, "value", x)
-    if getattr(x, "dtype", None) is None or x.dtype.kind not in "fc" or not hasattr(x, "size"):
+    if getattr(x, "dtype", None) is None or x.dtype.kind not in "fc" or not hasattr(x, "ravel"):
         return None
     x = np.asarray(x) if isinstance(x, np.generic) else x
-    if not hasattr(x, "ravel") or np.isfinite(x).all():
+    if np.isfinite(x).all():
         return None
     place = tuple([int(i) for i in np.argwhere(~np.isfinite(x))[0]])
     return f"{x[place]} at index {place}" if place else str(x[()])

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from sys import getrefcount
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from .opening import on_arrays, on_nodes, wrap_by_modes
 from .second_runs import Fingerprint, checksum, is_at, put_state, reachable_generators, sources_and_made, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ROWS: dict[int, Rule] = {}  # of checkpoints, by number of operands
 IN_A_ROW = 12  # after this many operations without a kept value one is kept, else a recurrent network is computed again
 # from its first step, with all of its values at once
 
@@ -192,14 +191,11 @@ class Segment:
         return [cast_gradient(pairs[x], x.dtype) if x in pairs else None for x in record.parents]
 
 
+@functools.cache
 def _row(n: int) -> Rule:
     """The row of checkpoints with ``n`` sources."""
-    if n not in _ROWS:
-        names = [f"x{k}" for k in range(n)]
-        _ROWS[n] = joint_row(
-            "checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n)
-        )
-    return _ROWS[n]
+    names = [f"x{k}" for k in range(n)]
+    return joint_row("checkpoint", names, ["segment"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
 
 
 def roots_of(answer: Any) -> list[Any]:
@@ -229,13 +225,6 @@ PRODUCTS = {
 }  # fmt: skip
 
 
-class Strategy(NamedTuple):
-    """Which operations are computed again, and do not keep their value. Write your own: any object with a method
-    ``is_memory_bound(operation)``, which is called once per recorded operation."""
-
-    is_memory_bound: Callable[[Any], bool]
-
-
 def is_cheap(operation: Any) -> bool:
     """Is it elementwise, or a view?"""
     return bool(operation.grad_fn.rule.elementwise or operation.grad_fn.rule.view)
@@ -246,14 +235,15 @@ def is_no_product(operation: Any) -> bool:
     return operation.grad_fn.rule.function not in PRODUCTS
 
 
-STRATEGIES = {"balanced": Strategy(is_cheap), "products": Strategy(is_no_product)}
+STRATEGIES = {"balanced": is_cheap, "products": is_no_product}
 
 
 def checkpointing(strategy: Any = "balanced") -> listening:
     """In the block, let operations that are cheap to repeat keep no value; a context manager and a decorator.
 
     strategy : "balanced" (elementwise functions and views are computed again), "products" (everything except matrix
-        products is computed again), or an object with ``is_memory_bound(operation)``.
+        products is computed again), or an object with ``is_memory_bound(operation)``, which is called once for each
+        operation that is recorded, and says whether it is computed again.
 
     Values of at most ``af.options.keep`` elements are always kept. A value that a backward pass needs is computed once
     in that pass, from the nearest values that were kept, at most 12 operations away. Raises StaleValueError if one of
@@ -270,10 +260,10 @@ def checkpointing(strategy: Any = "balanced") -> listening:
     if isinstance(strategy, str):
         if strategy not in STRATEGIES:
             raise ValueError(f"there is no strategy {strategy!r}; there is {', '.join(STRATEGIES)}, or write your own")
-        strategy = STRATEGIES[strategy]
-    if not callable(getattr(strategy, "is_memory_bound", None)):
+        return listening(functools.partial(forget, STRATEGIES[strategy]))
+    if not callable(is_memory_bound := getattr(strategy, "is_memory_bound", None)):
         raise TypeError(f"a strategy has a method is_memory_bound(operation); {type(strategy).__name__} has none")
-    return listening(functools.partial(forget, strategy))
+    return listening(functools.partial(forget, is_memory_bound))
 
 
 def depth_of(record: Record) -> int | None:
@@ -281,7 +271,7 @@ def depth_of(record: Record) -> int | None:
     return record.extra.recompute_depth if record.extra is not None else None
 
 
-def forget(strategy: Any, node: Any) -> None:
+def forget(is_memory_bound: Callable[[Any], bool], node: Any) -> None:
     """The listener of :func:`checkpointing`: let the record of ``node`` keep as little as the strategy says."""
     record, keep = node._record, modes().keep
     if versions.writer_since(node._value, record.number - 1):
@@ -289,7 +279,7 @@ def forget(strategy: Any, node: Any) -> None:
     saved, fingerprints = list(record.saved), list(record.extra.fingerprints if record.extra is not None else ())
     behind = [depth_of(p) or 0 for p in record.parents if type(p) is Record]
     steps = 1 + max(behind, default=0)  # operations in a row, up to this one, whose values were not kept
-    bound = record.rule.compute is not None and steps <= IN_A_ROW and strategy.is_memory_bound(node)
+    bound = record.rule.compute is not None and steps <= IN_A_ROW and is_memory_bound(node)
     for k, parent in enumerate(record.parents):
         value = saved[k]
         if type(parent) is Record and depth_of(parent) is not None:

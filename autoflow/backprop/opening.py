@@ -258,9 +258,7 @@ def _stale(record: Record, value: Any, what: str) -> str:
 
 def _name_of(record: Record, k: int) -> str:
     parent = record.parents[k] if k < len(record.parents) else None
-    if parent is None:
-        return f"its operand {record.rule.names[k]}"
-    return holder_name(parent)
+    return f"its operand {record.rule.names[k]}" if parent is None else holder_name(parent)
 
 
 # ---------------------------------------------------------------- opening a record: on arrays, or on nodes

@@ -108,8 +108,6 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
         raise TypeError(f"keep_grads is None (small gradients), True (all) or False (none), not {keep_grads!r}")
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
-    if LEFT:
-        check_left(True)
     extra_uses, count = engine.survey(record)
     if count < LARGE_GRAPH:
         set_gradients(root, record, seed, create_graph, limit, extra_uses)
@@ -178,6 +176,8 @@ def start_of_pass(root: Any) -> Any:
         name = name_before(".backward(", versions.user_frame()) or root.name
         what = f"no gradient flows to {name}, a {type(root).__name__}, so there is nothing to go back to"
         raise lost(what, explain(root))
+    if LEFT:
+        check_left(True)
     return record
 
 
@@ -186,8 +186,6 @@ def run_pass(
 ) -> list[Pair]:
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
-    if LEFT:
-        check_left(True)
     extra_uses, count = engine.survey(record, stop)
     if count < LARGE_GRAPH:
         return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)

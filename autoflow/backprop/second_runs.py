@@ -335,9 +335,7 @@ PLAIN = (int, float, complex, bool, str, type(None), slice, type(...), np.generi
 
 def checksum(array: Array) -> int:
     """The checksum of the bytes of all elements in the order of their indices, whatever that in memory."""
-    if array.dtype.hasobject:
-        return 0
-    return zlib.crc32(np.ravel(array).view(np.uint8).data)
+    return 0 if array.dtype.hasobject else zlib.crc32(np.ravel(array).view(np.uint8).data)
 
 
 def mark(x: Any) -> Any:

@@ -344,7 +344,31 @@ class listening(switched):  # noqa: N801 - used like a function
         return {"listeners": (*before.listeners, self.listener), **self.changes}
 
 
-class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
+class switched_at_once(switched):  # noqa: N801 - as the others
+    """Switches that change at once, and until the end of the block if used with ``with``; a decorator leaves the
+    caller's alone."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__(**changes)
+        new = self.changes_to(modes())
+        self.outside = {name: getattr(modes(), name) for name in new}
+        MODES.set(replace(modes(), **new))
+
+    def __enter__(self) -> Self:
+        MODES.set(replace(modes(), **self.outside))
+        return super().__enter__()
+
+    def __call__(self, function: F) -> F:
+        """As a decorator."""
+        MODES.set(replace(modes(), **self.outside))
+        return super().__call__(function)
+
+    def again(self) -> switched:
+        """For each call of a decorated function: what holds outside is that of its caller."""
+        return switched(**self.changes_to(modes()))
+
+
+class set_grad_enabled(switched_at_once):  # noqa: N801 - PyTorch's name
     """Turn recording on or off: at once, and until the end of the block if used with ``with``.
 
     >>> import autoflow as af
@@ -356,17 +380,6 @@ class set_grad_enabled(switched):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: bool) -> None:
         super().__init__(recording=bool(mode))
         self.place = calling_instruction()
-        self.before = modes().recording
-        MODES.set(replace(modes(), **self.changes))
-
-    def __enter__(self) -> Self:
-        MODES.set(replace(modes(), recording=self.before))
-        return super().__enter__()
-
-    def __call__(self, function: F) -> F:
-        """As a decorator, which leaves the caller's mode alone."""
-        MODES.set(replace(modes(), recording=self.before))
-        return switched(**self.changes)(function)
 
 
 def is_grad_enabled() -> bool:
@@ -398,16 +411,15 @@ def tell(changes: dict[str, Any], outside: bool) -> None:
         CHANGED[name](changes[name], outside)
 
 
-class preset(switched):  # noqa: N801 - used like a function
+class preset(switched_at_once):  # noqa: N801 - used like a function
     """``af.options(preset="classroom")``: several switches at once; with ``with`` until the end of the block."""
 
     def __init__(self, name: str, **changes: Any) -> None:
         if name not in PRESETS:
             raise ValueError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
-        super().__init__(**changes)
-        self.name, self.before = name, modes()
+        self.name = name
         tell({**PRESETS[name], **changes}, False)
-        MODES.set(replace(self.before, **self.changes_to(self.before)))
+        super().__init__(**changes)
 
     def changes_to(self, before: Modes) -> dict[str, Any]:
         """The preset, and the options given besides it."""
@@ -415,21 +427,6 @@ class preset(switched):  # noqa: N801 - used like a function
         others = tuple([listener for listener in before.listeners if listener is not look])
         listeners = (*others, look) if PRESETS[self.name]["anomaly"] else others
         return {**PRESETS[self.name], "listeners": listeners, **self.changes}
-
-    def __enter__(self) -> Self:
-        MODES.set(self.before)
-        return super().__enter__()
-
-    def again(self) -> preset:
-        """A new block with the same settings."""
-        made = preset(self.name, **self.changes)
-        MODES.set(made.before)
-        return made
-
-    def __call__(self, function: F) -> F:
-        """As a decorator, which leaves the caller's modes alone."""
-        MODES.set(self.before)
-        return super().__call__(function)
 
 
 class Options:

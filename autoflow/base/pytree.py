@@ -227,33 +227,28 @@ def tree_ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     {'w': [[np.float64(10.0), np.float64(20.0)], np.float64(30.0)], 'name': 'line'}
     """
     leaves = tree_leaves(tree)
-    flat = [np.ravel(x) for x in leaves if is_number(x)]
-    dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(float) for x in flat]
-    shapes = [np.shape(x) for x in leaves if is_number(x)]
-    dtype = np.result_type(*dtypes, *[float] * (not flat))
+    flat = {k: np.ravel(x) for k, x in enumerate(leaves) if is_number(x)}
+    places = [(k, np.shape(leaves[k]), x.dtype if x.dtype.kind in "fc" else np.dtype(float)) for k, x in flat.items()]
+    dtype = np.result_type(*[kind for *_, kind in places] or [float])
     structure = tree_map(lambda x: None if is_number(x) else x, tree)
-    vector = np.concatenate([x.astype(dtype, copy=False) for x in flat]) if flat else np.zeros(0, dtype)
-
-    kept = [not is_number(x) for x in leaves]
-    return vector, functools.partial(tree_of_vector, structure, kept, shapes, dtypes)
+    vector = np.concatenate([x.astype(dtype, copy=False) for x in flat.values()]) if flat else np.zeros(0, dtype)
+    return vector, functools.partial(tree_of_vector, structure, places)
 
 
-def tree_of_vector(structure: Any, kept: list[bool], shapes: list[Any], dtypes: list[Any], vector: Any) -> Any:
+def tree_of_vector(structure: Any, places: list[tuple[int, Any, Any]], vector: Any) -> Any:
     """The tree that :func:`tree_ravel` made a vector of: the same structure, its numbers from ``vector``.
 
-    structure : the tree, without its numbers. kept : for each leaf, does it stay?
+    structure : the tree, without its numbers. places : which leaf each array of them is, its shape and its dtype.
     """
-    total = sum([math.prod(shape) for shape in shapes])
+    total = sum([math.prod(shape) for _, shape, _ in places])
     if np.shape(vector) != (total,):
         raise ValueError(f"tree_ravel: this tree has {total} numbers; the vector has shape {np.shape(vector)}")
-    parts, start = [], 0
-    for shape, kind in zip(shapes, dtypes, strict=True):
+    leaves, start = tree_leaves(structure), 0
+    for k, shape, kind in places:
         part = vector[start : start + math.prod(shape)].reshape(shape) if shape else vector[start]
-        parts.append(part.astype(kind, copy=False) if part.dtype.kind != "c" or kind.kind == "c" else part)
+        leaves[k] = part.astype(kind, copy=False) if part.dtype.kind != "c" or kind.kind == "c" else part
         start += math.prod(shape)
-    new = iter(parts)
-    others = zip(tree_leaves(structure), kept, strict=True)
-    return tree_unflatten(structure, [other if stays else next(new) for other, stays in others])
+    return tree_unflatten(structure, leaves)
 
 
 def parts_like(tree: Any, like: Any) -> list[Any] | None:

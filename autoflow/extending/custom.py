@@ -234,11 +234,8 @@ def _row(function: Any, parameters: list[inspect.Parameter], derivatives: Any, e
     anything. Of a ufunc all are arrays."""
     given = [p.name for p in parameters]
     is_ufunc = isinstance(function, np.ufunc)
-    if is_ufunc:
-        first, rest = given, []
-    else:
-        first, rest = [n for n in given if n in derivatives], [n for n in given if n not in derivatives]
-    names = (*first, *rest)
+    first = [name for name in given if is_ufunc or name in derivatives]
+    names = (*first, *[name for name in given if name not in first])
     result = tuple([word for word in ("z", "ans") if word not in names])
     derivatives = {
         name: checked_derivative(function.__name__, name, derivative, names, result)

@@ -227,6 +227,5 @@ def overwrite(targets: Sequence[Array], sources: Sequence[Array]) -> None:
     pairs = [(memory, new) for memory, new in zip(targets, sources, strict=True) if memory is not new]
     copy: Callable[..., None] = np.copyto
     list(map(copy, [memory for memory, _ in pairs], [new for _, new in pairs], repeat("same_kind")))
-    number = now()
     for note in notes:
-        note.was_written(number)
+        note.was_written(now())

@@ -195,7 +195,9 @@ def softplus(x: Array, beta: float = 1.0) -> Node:
     >>> softplus(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.6931471805599453, 1000.0]
     """
-    return np.logaddexp(x, 0.0) if beta == 1 else np.logaddexp(beta * x, 0.0) / beta
+    wide = single(x := real("softplus", x))
+    z = np.logaddexp(wide, 0.0) if beta == 1 else np.logaddexp(beta * wide, 0.0) / beta
+    return z if wide is x or modes().autocast is not None else z.astype(x.dtype)
 
 
 def elu(x: Array, alpha: float = 1.0) -> Node:
@@ -233,7 +235,7 @@ def gelu(x: Array, approximate: str = "none") -> Node:
     """
     if approximate not in ("none", "tanh"):
         raise InputError(f"gelu: approximate is 'none' or 'tanh', not {approximate!r}")
-    wide = single(x)
+    wide = single(x := real("gelu", x))
     if approximate == "none":
         z = 0.5 * wide * (1 + erf(wide / math.sqrt(2)))
     else:
@@ -273,7 +275,7 @@ def layer_norm(
         raise InputError("layer_norm: normalized_shape has at least one axis, as x.shape[-1:]: of one number 0 is left")
     expect("layer_norm", x, "...", *shape)
     shapes_are("layer_norm", shape, weight=weight, bias=bias)
-    return scale_and_shift(standardise(x, tuple(range(-len(shape), 0)), eps), weight, bias)
+    return scale_and_shift(standardise(x, tuple(range(-len(shape), 0)), eps)[0], weight, bias)
 
 
 def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = None, eps: float = 1e-5) -> Node:
@@ -290,7 +292,7 @@ def group_norm(x: Array, num_groups: int, weight: Array = None, bias: Array = No
     n, channels, *size = x.shape
     shareable("group_norm", f"{channels} channels", channels, num_groups)
     groups = x.reshape((n, num_groups, channels // num_groups, *size))
-    z = standardise(groups, tuple(range(2, groups.ndim)), eps).reshape(x.shape)
+    z = standardise(groups, tuple(range(2, groups.ndim)), eps)[0].reshape(x.shape)
     shapes_are("group_norm", (channels,), weight=weight, bias=bias)
     return scale_and_shift(z, *of_channels(len(size), weight, bias))
 
@@ -302,12 +304,14 @@ def shapes_are(who: str, shape: tuple[int, ...], **arrays: Array) -> None:
             shape_is(who, y, *shape, what=name)
 
 
-def standardise(x: Array, axis: tuple[int, ...], eps: float) -> Array:
-    """Mean 0 and variance 1 along ``axis``."""
+def standardise(x: Array, axis: tuple[int, ...], eps: float, known: Any = None) -> tuple[Array, Array, Array]:
+    """(x − mean) / √(variance + ε), and these two: along ``axis``, unless they are ``known``."""
     wide = single(x)
-    d = wide - np.mean(wide, axis=axis, keepdims=True)
-    z = d / np.sqrt(np.mean(d * d, axis=axis, keepdims=True) + eps)
-    return z if wide is x or modes().autocast is not None else z.astype(x.dtype)
+    mean, variance = known or (np.mean(wide, axis=axis, keepdims=True), None)
+    d = wide - mean
+    variance = np.mean(d * d, axis=axis, keepdims=True) if variance is None else single(variance)
+    z = d / np.sqrt(variance + eps)
+    return (z if wide is x or modes().autocast is not None else z.astype(x.dtype)), mean, variance
 
 
 def of_channels(dims: int, *arrays: Array) -> list[Array]:
@@ -340,22 +344,17 @@ def batch_norm(
     shapes_are("batch_norm", x.shape[1:2], **running, weight=weight, bias=bias)
     if len(given := [y for y in running.values() if y is not None]) == 1 or not (training or given):
         raise InputError("batch_norm without training needs running_mean and running_var, in training both or neither")
-    weight, bias = of_channels(x.ndim - 2, weight, bias)
-    axis = (0, *range(2, x.ndim))
-    if not training:
-        mean, variance = of_channels(x.ndim - 2, *given)
-        return scale_and_shift((x - mean) / np.sqrt(variance + eps), weight, bias)
     n = x.size // max(x.shape[1], 1)
-    if n < 2:
+    if training and n < 2:
         raise InputError(f"batch_norm in training needs more than one value per channel, got input of shape {x.shape}")
-    z = scale_and_shift(standardise(x, axis, eps), weight, bias)
-    if given and not modes().repeating:
-        numbers = single(numbers_of(x))
-        found = np.mean(numbers, axis=axis), np.var(numbers, axis=axis, ddof=1)
-        new = [(a + momentum * (b - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
+    weight, bias, *known = of_channels(x.ndim - 2, weight, bias, *given)
+    z, mean, variance = standardise(x, (0, *range(2, x.ndim)), eps, None if training else known)
+    if training and given and not modes().repeating:
+        found = numbers_of(mean), numbers_of(variance) * (n / (n - 1))
+        new = [(a + momentum * (b.reshape(a.shape) - a)).astype(a.dtype) for a, b in zip(given, found, strict=True)]
         copy: Any = np.copyto
         list(map(copy, given, new))  # one call in C: Ctrl-C leaves both of them moved or neither
-    return z
+    return scale_and_shift(z, weight, bias)
 
 
 def embedding(x: Array, weight: Array) -> Node:
@@ -391,7 +390,9 @@ def scaled_dot_product_attention(
         floats(f"{who}: {name}", x)
     shape_is(who, key, "...", "s", query.shape[-1], what="key")
     shape_is(who, value, "...", key.shape[-2], "e", what="value")
-    scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    is_half = query.dtype == np.float16 or modes().autocast is not None  # then the product may overflow, if it is first
+    scores = (query * scale) @ key.mT if is_half else query @ key.mT * scale
     if is_causal:
         if attn_mask is not None:
             raise InputError(f"{who}: give attn_mask or is_causal, not both")

@@ -43,6 +43,12 @@ def positive(who: str, **sizes: int) -> None:
             raise InputError(f"{who}: {name} is a number of things, at least 1, not {n!r}")
 
 
+def ones_and_zeros(shape: int | Sequence[int], dtype: Any) -> tuple[Variable, Variable]:
+    """Weight and bias of a layer that standardises."""
+    dtype = initialisers.float_dtype(dtype)
+    return Variable(np.ones(shape, dtype), copy=False), Variable(np.zeros(shape, dtype), copy=False)
+
+
 class Linear(Module):
     """x Wᵀ + b. Shapes: x (..., inputs), weight (outputs, inputs), bias (outputs,), result (..., outputs).
 
@@ -157,9 +163,7 @@ class BatchNorm(Module):
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1, *, dtype: Any = float) -> None:
         positive("BatchNorm", channels=channels)
-        dtype = initialisers.float_dtype(dtype)
-        self.weight = Variable(np.ones(channels, dtype), copy=False)
-        self.bias = Variable(np.zeros(channels, dtype), copy=False)
+        self.weight, self.bias = ones_and_zeros(channels, dtype)
         self.running_mean, self.running_var = np.zeros(channels, dtype), np.ones(channels, dtype)
         self.eps, self.momentum = eps, momentum
 
@@ -182,9 +186,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, shape: int | Sequence[int], eps: float = 1e-5, *, dtype: Any = float) -> None:
-        dtype = initialisers.float_dtype(dtype)
-        self.weight = Variable(np.ones(shape, dtype), copy=False)
-        self.bias = Variable(np.zeros(shape, dtype), copy=False)
+        self.weight, self.bias = ones_and_zeros(shape, dtype)
         self.shape, self.eps = self.weight.shape, eps
 
     def forward(self, x: Array) -> Node:
@@ -206,10 +208,8 @@ class GroupNorm(Module):
 
     def __init__(self, groups: int, channels: int, eps: float = 1e-5, *, dtype: Any = float) -> None:
         positive("GroupNorm", groups=groups, channels=channels)
-        dtype = initialisers.float_dtype(dtype)
         shareable("GroupNorm", f"{channels} channels", channels, groups)
-        self.weight = Variable(np.ones(channels, dtype), copy=False)
-        self.bias = Variable(np.zeros(channels, dtype), copy=False)
+        self.weight, self.bias = ones_and_zeros(channels, dtype)
         self.groups, self.eps = groups, eps
 
     def forward(self, x: Array) -> Node:

@@ -20,6 +20,7 @@ import numpy as np
 from ..backprop.hooks import on_operation
 from ..base.columns import aligned
 from ..base.errors import InputError
+from ..base.groups import grouped
 from ..base.modes import modes
 from ..base.types import Array
 from . import plots
@@ -220,14 +221,9 @@ def layer_sizes(model: Any, parameters: Sequence[Any]) -> dict[str, float]:
     {'0': 1.0}
     """
     named = model.named_parameters() if isinstance(model, Module) else plots.by_name(parameters, "parameter")
-    sums: dict[str, list[float]] = {}
-    for name, p in named.items():
-        if getattr(p, "grad", None) is not None:
-            g = np.abs(np.asarray(numbers_of(p.grad), complex if p.dtype.kind == "c" else float))
-            total = sums.setdefault(name.rpartition(".")[0] or name, [0.0, 0.0])
-            total[0] += float(np.sum(g * g))
-            total[1] += g.size
-    return {name: float(np.sqrt(square / max(n, 1))) for name, (square, n) in sums.items()}
+    pairs = [(name.rpartition(".")[0] or name, getattr(p, "grad", None)) for name, p in named.items()]
+    found = grouped([(layer, np.ravel(numbers_of(g))) for layer, g in pairs if g is not None])
+    return {layer: root_mean_square(np.concatenate(parts)) for layer, parts in found.items()}
 
 
 def text_lines(losses: Any, gradients: Any, data: Any) -> list[str]:

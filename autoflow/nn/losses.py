@@ -17,7 +17,7 @@ from ..nodes.nodes import Node
 from ..table.shapes import Array, is_on_host
 from ..table.table import primitive, rule
 from .functions import log_softmax, relu, single, softplus
-from .module import find_outside_labels, floats, labels, numbers_of, same_shape
+from .module import find_outside_labels, floats, labels, numbers_of
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "hinge_loss", "huber_loss", "kl_div",
@@ -58,7 +58,11 @@ def pair(who: str, x: Array, target: Array) -> Array:
     """The targets, of x's shape. Integers (0 and 1, -1 and 1) become floats of x's dtype, not of twice its size; under
     autocast float16 becomes float32, and so does the loss of scores in float16."""
     floats(who, x)
-    same_shape(who, x, target)
+    if np.shape(x) != np.shape(target):
+        raise InputError(
+            f"{who}: predictions have shape {np.shape(x)}, targets {np.shape(target)}. They must be the same; "
+            f"reshape one of them."
+        )
     kind = getattr(target, "dtype", np.dtype(object)).kind
     if kind == "c":
         floats(who, target)

@@ -377,15 +377,6 @@ def expect(who: Any, x: Any, *shape: int | str, what: str = "input") -> None:
     shape_is(who, x, *shape, what=what)
 
 
-def same_shape(who: str, x: Any, target: Any) -> None:
-    """No broadcasting between predictions and targets: (n, 1) against (n,) would silently give n × n differences."""
-    if np.shape(x) != np.shape(target):
-        raise InputError(
-            f"{who}: predictions have shape {np.shape(x)}, targets {np.shape(target)}. They must be the same; "
-            f"reshape one of them."
-        )
-
-
 def labels(who: Any, target: Any, classes: int, ignore: int | None = None) -> Array:
     """Class numbers as a plain integer array, all in 0...classes-1 or equal to ``ignore``.
 

@@ -211,9 +211,7 @@ def leaf_array(value: Any, dtype: Any, copy: bool, inexact: bool) -> Array:
         if dtype is not None:
             raise DataError(f"a Variable of dtype {target} has no derivative. Use a float dtype, or af.Constant.")
         target = np.dtype(np.float64)
-    if copy or target != array.dtype or array is not value:
-        array = array.astype(target, order="K", copy=copy or array is value)
-    return array
+    return array.astype(target, order="K", copy=copy)
 
 
 def holds_node(x: Any) -> bool:

@@ -355,13 +355,8 @@ class ViewRole(OperationRole):
     __slots__ = ()
 
 
-ROLES = {
-    "Node": NodeRole,
-    "Variable": VariableRole,
-    "Constant": ConstantRole,
-    "Operation": OperationRole,
-    "View": ViewRole,
-}
+KINDS = NodeRole, VariableRole, ConstantRole, OperationRole, ViewRole
+ROLES: dict[str, Any] = {role.__name__.removesuffix("Role"): role for role in KINDS}
 
 
 def named_as(name: str, owner: type) -> None:

@@ -206,19 +206,13 @@ class Region:
 
     def key(self) -> tuple[Any, ...] | None:
         """Equal for equal regions."""
-        interface = self.__array_interface__
-        if interface is None:
-            return None
-        return interface["data"][0], interface["shape"], interface["strides"], interface["typestr"]
-
-    def is_nowhere(self) -> bool:
-        """Is the region empty?"""
-        return self.__array_interface__ is None or 0 in self.__array_interface__["shape"]
+        x = self.__array_interface__
+        return None if x is None else (x["data"][0], x["shape"], x["strides"], x["typestr"])
 
     def meets(self, array: Array) -> bool:
         """Do they share a byte? Exact where that is cheap, yes where it is not."""
         other = Region(array)
-        if self.is_nowhere() or other.is_nowhere():
+        if self.__array_interface__ is None or other.__array_interface__ is None:
             return False
         work: Any = 1000
         try:
@@ -337,18 +331,14 @@ def is_alone(array: Array, holders: int) -> bool:
 ALONE = 2 if (lambda array: getrefcount(array))(np.empty(0)) == 2 else -99
 
 
-def samples(array: Array) -> Array:
-    """A view of about eight elements, evenly spread over an array of any layout; a small array is returned whole."""
+def fingerprint(array: Array) -> bytes:
+    """The bytes of about eight elements, evenly spread over an array of any layout; of a small array all. (Address,
+    shape and strides are those of the view that is kept.)"""
     if array.nbytes <= COPY_BYTES or not array.ndim:
-        return array
+        return array.tobytes()
     axes = sum([n > 1 for n in array.shape])
     along = math.ceil(SAMPLES ** (1 / max(axes, 1)))
-    return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])]
-
-
-def fingerprint(array: Array) -> bytes:
-    """The bytes of :func:`samples`. (Address, shape and strides are those of the view that is kept.)"""
-    return samples(array).tobytes()
+    return array[tuple([slice(None, None, max(1, (n - 1) // max(along - 1, 1))) for n in array.shape])].tobytes()
 
 
 def caller() -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,39 +38,80 @@ NOTHING = (
 )
 
 
+class Setting:
+    """A number of an optimiser that is checked whenever it is set. (It is read like any other attribute: there is no
+    ``__get__``.)"""
+
+    def __init__(self, check: Callable[[str, str, Any], Any]) -> None:
+        self.check = check
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, optimiser: Any, value: Any) -> None:
+        vars(optimiser)[self.name] = self.check(type(optimiser).__name__, self.name, value)
+        if hasattr(optimiser, "memory"):
+            optimiser.remember()
+
+
+def not_negative(who: str, name: str, value: Any) -> float:
+    """A finite number of at least 0."""
+    if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
+        raise ValueError(f"{who}: {name} must be a finite number of at least 0, not {value!r}")
+    return float(value)
+
+
+def below_one(who: str, name: str, value: float) -> float:
+    """The share of a running mean that stays: in [0, 1)."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
+    return float(value)
+
+
+def switch(who: str, name: str, value: Any) -> bool:
+    """On or off."""
+    return bool(value)
+
+
+setting: Any = Setting
+
+
 class Optimiser:
     """Base of all optimisers: a subclass writes ``update``, and names in ``remembers`` the arrays it keeps per
     parameter.
 
     parameters : Variables; or ``model.parameters()``; or the model.
-    lr : the learning rate, the size of the steps. May be changed at any time (``optimiser.lr = 0.01``).
+    lr : the learning rate, the size of the steps. Like all settings it may be changed at any time: ``optimiser.lr =
+        0.01``.
     """
 
-    remembers: tuple[str, ...] = ()
-    momentum: float  # settings that several rules have
-    weight_decay: float
-    eps: float
+    lr: float = setting(not_negative)
+    momentum: float = setting(below_one)  # settings that several rules have
+    weight_decay: float = setting(not_negative)
+    eps: float = setting(not_negative)
 
-    def __init__(self, parameters: Any, lr: float, **settings: float) -> None:
+    def __init__(self, parameters: Any, lr: float, **settings: Any) -> None:
         self.parameters = variables(parameters)
         self.lr = lr
         for name, value in settings.items():
-            setattr(self, name, not_negative(type(self).__name__, name, value))
+            setattr(self, name, value)
         self.steps = [0] * len(self.parameters)  # the number of steps that each parameter has made
-        arrays = map(value_of, self.parameters)
-        self.memory = [{name: np.zeros_like(x, dtype=wide(x)) for name in self.remembers} for x in arrays]
+        self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
+        self.remember()
         self.scratch = scratch_for(self.parameters)
         self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
         self.unfinished = ""  # names what holds part of a step that could not be undone
 
     @property
-    def lr(self) -> float:
-        """The learning rate."""
-        return float(self._lr)
+    def remembers(self) -> tuple[str, ...]:
+        """The names of the arrays that :meth:`update` gets."""
+        return ()
 
-    @lr.setter
-    def lr(self, lr: float) -> None:
-        self._lr = not_negative(type(self).__name__, "lr", lr)
+    def remember(self) -> None:
+        """Zeros for what the rule remembers and has not yet, at first and when a setting was changed."""
+        new = [name for name in self.remembers if name not in self.memory[0]]
+        for p, own in zip(self.parameters, self.memory, strict=True):
+            own |= {name: np.zeros_like(value_of(p), dtype=wide(value_of(p))) for name in new}
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """Change the plain array x in place. g: its gradient, not to be changed; t: the number of this step, from 1;
@@ -91,15 +132,15 @@ class Optimiser:
         announce("step", self, self.parameters)
         if max(self.steps) < 2:
             self.check_caller(sys._getframe(1))
-        grads = [value_of(p.grad) if p.requires_grad else None for p in self.parameters]
-        for p, g in zip(self.parameters, grads, strict=True):
-            if g is not None and not finite(g):
+        trained = [(k, p.grad) for k, p in enumerate(self.parameters) if p.requires_grad]
+        moving = {k: value_of(g) for k, g in trained if g is not None}
+        for k, g in moving.items():
+            if not finite(g):
                 raise AnomalyError(
-                    f"{type(self).__name__}: the gradient of {p.name} contains NaN or infinity. No parameter was "
-                    f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
+                    f"{type(self).__name__}: the gradient of {self.parameters[k].name} contains NaN or infinity. No "
+                    f"parameter was changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
                 )
-        moving = {k: g for k, g in enumerate(grads) if g is not None}
-        if not moving and any([p.requires_grad for p in self.parameters]):
+        if trained and not moving:
             warnings.warn(NOTHING.format(type(self).__name__, len(self.parameters)), RuntimeWarning, stacklevel=2)
         live = [array for k in moving for array in self.changed_by_step(k)]
         kept = [array for k in moving for array in self.room_for(k)]
@@ -128,9 +169,8 @@ class Optimiser:
             for note in notes:
                 note.undo()
             raise
-        number = now()
         for note in notes:
-            note.was_written(number)
+            note.was_written(now())
 
     def check_memory(self, k: int) -> None:
         """Raise AnomalyError if the arrays remembered for parameter number k are no longer finite."""
@@ -147,7 +187,7 @@ class Optimiser:
         first two steps."""
         ours = {id(p) for p in self.parameters}
         for x in variables_of(frame).values():
-            if isinstance(x, NodeRole) and (w := original_of(x)) is not None and id(w) in ours:
+            if (w := original_of(x)) is not None and id(w) in ours:
                 raise rebound(x, w, f"{type(self).__name__}.step() changes Variables")
 
     def changed_by_step(self, k: int) -> list[Array]:
@@ -156,7 +196,7 @@ class Optimiser:
 
     def room_for(self, k: int) -> list[Array]:
         """Arrays for a copy of :meth:`changed_by_step`."""
-        if k not in self.kept:
+        if len(self.kept.get(k, ())) <= len(self.memory[k]):
             self.kept[k] = [np.empty_like(array) for array in self.changed_by_step(k)]
         return self.kept[k]
 
@@ -196,7 +236,7 @@ class Optimiser:
             for k, own in enumerate(self.memory)
         ]
         lr, steps = float(arrays["lr"]), [int(t) for t in arrays["steps"]]
-        self._lr, self.steps, self.memory, self.unfinished = lr, steps, memory, ""  # no call: Ctrl-C comes before it
+        vars(self).update(lr=lr, steps=steps, memory=memory, unfinished="")  # one call in C
 
     def save(self, path: str | Path) -> Path:
         """Write :meth:`state_dict` to an npz file, or to one that ends in ``.safetensors``; returns its path."""
@@ -262,12 +302,3 @@ def finite(g: Array) -> bool:
     """
     with np.errstate(all="ignore"):
         return not is_on_host(g) or bool(np.isfinite(g.sum())) or bool(np.isfinite(g).all())
-
-
-def not_negative(who: str, name: str, value: Any) -> Any:
-    """A setting: a finite number of at least 0, or a switch."""
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if not isinstance(value, (int, float, np.number)) or not 0 <= value < math.inf:
-        raise ValueError(f"{who}: {name} must be a finite number of at least 0, not {value!r}")
-    return float(value)

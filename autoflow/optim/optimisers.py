@@ -20,10 +20,11 @@ import numpy as np
 from ..base.errors import AnomalyError, DataError, StateError
 from ..base.lazy import load_package
 from ..base.modes import enable_grad
+from ..base.pytree import tree_ravel
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import Optimiser
+from .base import Optimiser, below_one, not_negative, setting, switch
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"]
 
@@ -51,11 +52,9 @@ def move(x: Array, d: Array, lr: float, out: Array) -> None:
     np.subtract(x, out, out=x)
 
 
-def below_one(who: str, **settings: float) -> None:
-    """Refuse settings of running means that are not in [0, 1)."""
-    for name, value in settings.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
+def two_below_one(who: str, name: str, betas: tuple[float, float]) -> tuple[float, float]:
+    """The settings beta1 and beta2."""
+    return below_one(who, "beta1", betas[0]), below_one(who, "beta2", betas[1])
 
 
 class SGD(Optimiser):
@@ -71,7 +70,7 @@ class SGD(Optimiser):
     np.float64(0.7)
     """
 
-    nesterov: bool
+    nesterov: bool = setting(switch)
 
     def __init__(
         self, parameters: Any, lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0,
@@ -79,9 +78,12 @@ class SGD(Optimiser):
     ) -> None:  # fmt: skip
         if nesterov and not momentum:
             raise ValueError("SGD: Nesterov's method needs a momentum")
-        below_one("SGD", momentum=momentum)
-        self.remembers = ("velocity",) if momentum else ()
         super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
+
+    @property
+    def remembers(self) -> tuple[str, ...]:
+        """The velocity, if there is a momentum."""
+        return ("velocity",) if self.momentum else ()
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
@@ -100,7 +102,7 @@ class Adagrad(Optimiser):
     """
 
     remembers = ("squares",)
-    lr_decay: float
+    lr_decay: float = setting(not_negative)
 
     def __init__(
         self, parameters: Any, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10
@@ -124,18 +126,21 @@ class RMSprop(Optimiser):
     Source: Tieleman and Hinton, Coursera lecture 6.5, 2012; centred: Graves, arXiv 1308.0850.
     """
 
-    alpha: float
-    centered: bool
+    alpha: float = setting(below_one)
+    centered: bool = setting(switch)
 
     def __init__(
         self, parameters: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False,
     ) -> None:  # fmt: skip
-        below_one("RMSprop", alpha=alpha, momentum=momentum)
-        self.remembers = ("squares", *["velocity"] * bool(momentum), *["mean"] * bool(centered))
         super().__init__(
             parameters, lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered
         )
+
+    @property
+    def remembers(self) -> tuple[str, ...]:
+        """The squares; with a momentum the velocity; the mean, if it is taken off."""
+        return ("squares", *["velocity"] * bool(self.momentum), *["mean"] * self.centered)
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
@@ -171,15 +176,14 @@ class Adam(Optimiser):
     """
 
     remembers = ("mean", "squares")
+    betas: tuple[float, float] = setting(two_below_one)
     decoupled = False  # does weight decay shrink x itself, or is it part of the gradient?
 
     def __init__(
         self, parameters: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
-        self.betas = float(betas[0]), float(betas[1])
-        below_one(type(self).__name__, beta1=self.betas[0], beta2=self.betas[1])
-        super().__init__(parameters, lr, eps=eps, weight_decay=weight_decay)
+        super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
         """One step of one parameter."""
@@ -245,6 +249,9 @@ class LBFGS(Optimiser):
     array([1., 1.])
     """
 
+    tolerance_grad: float = setting(not_negative)
+    tolerance_change: float = setting(not_negative)
+
     def __init__(
         self, parameters: Any, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9, history_size: int = 10,
@@ -260,9 +267,6 @@ class LBFGS(Optimiser):
                 raise DataError(f"LBFGS computes with SciPy, on the host, and {p.name} is not there: model.to_cpu()")
         self.evaluations, self.message = 0, ""
 
-    tolerance_grad: float
-    tolerance_change: float
-
     def step(self, closure: Callable[[], Any] | None = None) -> float:  # type: ignore[override]
         """Minimise; returns the loss as it was before.
 
@@ -276,24 +280,27 @@ class LBFGS(Optimiser):
             raise TypeError("LBFGS.step takes a function that computes the loss, calls loss.backward() and returns it")
         if not (moving := [p for p in self.parameters if p.requires_grad]):
             raise StateError("LBFGS: all parameters are frozen (requires_grad is False): there is nothing to minimise")
-        before = [value_of(p).copy() for p in moving]
+        missing = "optim.LBFGS computes with SciPy, which is not installed: pip install scipy"
+        minimize = load_package("scipy.optimize", missing).minimize
+        values = [value_of(p) for p in moving]
+        before, (start, arrays_of) = [x.copy() for x in values], tree_ravel(values)
         losses: list[float] = []
 
         def evaluate(vector: Array) -> tuple[float, Array]:
-            write_vector(moving, vector)
+            overwrite(values, arrays_of(vector))
             self.zero_grad()
             with enable_grad():
                 losses.append(float(value_of(closure())))
             return losses[-1], collect_gradients(moving, losses[-1])
 
         try:
-            result = run_scipy(
-                evaluate, np.concatenate([x.ravel().astype(float) for x in before]), maxiter=self.max_iter,
-                maxfun=self.max_eval, gtol=self.tolerance_grad, ftol=self.tolerance_change, maxcor=self.history_size,
-            )  # fmt: skip
-            write_vector(moving, result.x)
+            result = minimize(evaluate, start.astype(float), jac=True, method="L-BFGS-B", options={
+                "maxiter": self.max_iter, "maxfun": self.max_eval, "gtol": self.tolerance_grad,
+                "ftol": self.tolerance_change, "maxcor": self.history_size,
+            })  # fmt: skip
+            overwrite(values, arrays_of(result.x))
         except BaseException:
-            overwrite([value_of(p) for p in moving], before)
+            overwrite(values, before)
             raise
         self.zero_grad()
         self.evaluations, self.message = len(losses), str(result.message)
@@ -316,18 +323,3 @@ def collect_gradients(moving: list[Any], loss: float) -> Array:
             f"the step. Look at the data and the loss, or start elsewhere."
         )
     return vector
-
-
-def write_vector(parameters: list[Any], vector: Array) -> None:
-    """The numbers of a vector into the parameters, all or nothing."""
-    values = [value_of(p) for p in parameters]
-    ends = np.cumsum([x.size for x in values])
-    parts = np.split(vector, ends[:-1])
-    overwrite(values, [part.reshape(x.shape).astype(x.dtype) for part, x in zip(parts, values, strict=True)])
-
-
-def run_scipy(evaluate: Callable[[Array], tuple[float, Array]], start: Array, **options: Any) -> Any:
-    """SciPy's L-BFGS-B."""
-    missing = "optim.LBFGS computes with SciPy, which is not installed: pip install scipy"
-    minimize = load_package("scipy.optimize", missing).minimize
-    return minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options)

@@ -70,7 +70,8 @@ class Schedule:
         found = check_state("Schedule", own, state, sizes=own)
         lr, steps = float(found["lr"]), int(found["steps"])
         now = not_negative("Schedule", "lr", lr * self.factor(steps))
-        self.lr, self.steps, self.optimiser._lr = lr, steps, now  # no call: Ctrl-C comes before it
+        changes: list[dict[str, Any]] = [{"lr": lr, "steps": steps}, {"lr": now}]
+        list(map(dict.update, [vars(self), vars(self.optimiser)], changes))  # one call in C
 
 
 def step_decay(every: int, factor: float = 0.1) -> Factor:
@@ -268,7 +269,7 @@ def clip_grad_norm(parameters: Any, max_norm: float) -> float:
         return _clip_there(found, max_norm)
     with np.errstate(over="ignore"):
         total = math.hypot(*[float(np.linalg.norm(g.astype(wide(g), copy=False))) for _, g in found])
-    if found and not 1e-15 < total < math.inf:  # a square may have overflowed, or vanished
+    if not 1e-15 < total < math.inf:  # a square may have overflowed, or vanished
         total = float(_scaled_norm([g for _, g in found]))
     if not math.isfinite(total):
         wrong = [p.name for p, g in found if not np.isfinite(g).all()]

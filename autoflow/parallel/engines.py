@@ -28,6 +28,7 @@ from ..base import pytree
 from ..base.errors import CompileError, InputError, StaleValueError
 from ..base.lazy import show_bar
 from ..base.modes import modes
+from ..base.numbering import Kind
 from ..extending.joint import Parts, joint_row, record_results, split_inputs
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import fingerprint
@@ -52,16 +53,15 @@ def kind_of(workers: Any) -> str:
     )
 
 
-def run(workers: Any, task: tasks.Task, parts: list[tasks.Part], together: int, progress: bool) -> tasks.Answer:
+def run(how: DataParallel, task: tasks.Task, parts: list[tasks.Part]) -> tasks.Answer:
     """The sum over all parts. With a communicator: over those of all ranks."""
-    kind = kind_of(workers)
-    groups = [parts[k : k + together] for k in range(0, len(parts), together)]
-    if kind == "dask":
-        return by_dask(workers, task, groups)
-    if kind == "ranks":
-        return over_ranks(workers, task, parts)
-    found: Iterable[tasks.Answer] = answers(workers, task, groups)
-    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if progress else found)
+    groups = [parts[k : k + how.together] for k in range(0, len(parts), how.together)]
+    if how.kind == "dask":
+        return by_dask(how.workers, task, groups)
+    if how.kind == "ranks":
+        return over_ranks(how.workers, task, parts)
+    found: Iterable[tasks.Answer] = answers(how.workers, task, groups)
+    return tasks.tree_sum(show_bar(found, desc="parts", total=len(groups), leave=False) if how.progress else found)
 
 
 # -- maps
@@ -214,9 +214,6 @@ def digest_of(f: Any, shared: list[Any]) -> str:
     return found.hexdigest()
 
 
-ROWS: dict[int, Rule] = {}  # by number of operands
-
-
 def data_parallel(
     f: Callable[..., Any], *, over: int | str | Sequence[int | str], workers: Any = None, chunks: int = 16,
     together: int = 1, reduction: str = "mean", rng: np.random.Generator | None = None, compiled: bool = False,
@@ -356,7 +353,7 @@ class Total:
             tasks.Part(k, span, weight, [tasks.RowRange(x, *span) for x in sources], seed)
             for k, (span, weight, seed) in enumerate(zip(self.spans, self.weights, self.seeds, strict=True))
         ]
-        sums, pieces = run(self.how.workers, task, parts, self.how.together, self.how.progress)
+        sums, pieces = run(self.how, task, parts)
         return [np.asarray(x) for x in sums], [np.concatenate(x) for x in pieces]
 
     def apply(self, program: Any, shared: list[Any], cut: list[Any], known: Any = None) -> Any:
@@ -402,26 +399,24 @@ class BackwardStep:
                 f"overwritten since. Give data_parallel a copy, or overwrite them after the pass."
             )
         shared, cut = self.wanted.put(list(saved[:n]), self.shared, self.cut)
-        arrived = [g.grads.get(j) for j in range(len(self.sums) + len(self.pieces))] if isinstance(g, Parts) else [g]
-        shapes = [*self.sums, *self.pieces]
+        shapes, m = [*self.sums, *self.pieces], len(self.sums)
+        arrived = [g.grads.get(j) for j in range(len(shapes))] if isinstance(g, Parts) else [g]
         cotangents = [np.zeros(s) if x is None else x for x, s in zip(arrived, shapes, strict=True)]
-        program = tasks.Pullback(self.program, self.wanted, len(self.sums), len(self.pieces))
-        m = len(self.sums)
+        program = tasks.Pullback(self.program, self.wanted, m, len(self.pieces))
         known = None
         if self.gradients is not None:  # their numbers need no worker
             found = [np.asarray(value_of(g) * x) for x in self.gradients]
             known = found[: len(self.wanted.shared)], found[len(self.wanted.shared) :]
-        answer = self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known)
-        return list(answer)
+        return list(self.total.apply(program, [*shared, *cotangents[:m]], [*cut, *cotangents[m:]], known))
 
 
+COUNTED = Kind("data_parallel")
+
+
+@functools.cache
 def row(n: int) -> Rule:
     """The row of the operation with n operands; all are counted together."""
-    if n not in ROWS:
-        xs = [f"x{k}" for k in range(n)]
-        ROWS[n] = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
-        ROWS[n].tick = lambda: ROWS[min(ROWS)].tick() if n != min(ROWS) else next(NUMBERS)
-    return ROWS[n]
-
-
-NUMBERS = itertools.count()
+    xs = [f"x{k}" for k in range(n)]
+    made = joint_row("data_parallel", xs, ["_step"], joint=lambda g, saved: saved[n](g, saved), needs=range(n))
+    made.tick = lambda: COUNTED.tick()
+    return made

@@ -37,7 +37,7 @@ from ..base.errors import InputError, LostGradientError
 from ..base.modes import MODES, Modes, modes
 from ..base.numbering import now
 from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
-from ..nodes.records import ancestors
+from ..nodes.records import ancestors, holder_name
 from ..transforms.gradient import checked_scalar, value_and_grad
 from ..transforms.vjp_jvp import vjp
 
@@ -387,7 +387,7 @@ def check_captured(z: Any, start: int, shared: list[Any], cut: list[Any]) -> Non
     ours = {id(gradient_target(x)) for x in (*shared, *cut) if isinstance(x, NodeRole)}
     for r in ancestors(record, lambda r: id(r) not in ours):
         if r.number < start and id(r) not in ours:
-            name = getattr(r, "name", None) or getattr(r, "node_name", "a node")
+            name = holder_name(r)
             raise LostGradientError(
                 f"data_parallel: f uses {name}, a node that is not one of its arguments, so it would get no gradient: "
                 f"make it an argument (of a model with nn.functional_call), or use its numbers, {name}.value"

@@ -36,6 +36,7 @@ from ..table.shapes import (
     given_keywords,
     is_numpys,
     is_on_host,
+    numbers_of,
     restore_axes,
     sum_to,
     to_last,
@@ -102,13 +103,15 @@ def std_x(
     """z = √var, so dz/dx = (x - m) / (n z); 0 where all values are equal, as a subgradient.
 
     The mean of equal values may be rounded. Then neither z nor x - m is 0 (those of three 0.1 are 1e-17), but all x - m
-    are the same few units in the last place, whose mean is exact: so it is taken off.
+    are the same few units in the last place, whose mean is exact. (Only numbers are compared: in a recorded pass that
+    is no operation.)
 
     The inner ``np.where`` keeps the unused 1/z finite: derivatives of this derivative stay free of NaN too.
     """
     z = restore_axes(z, x.shape, axis, keepdims)
-    d = deviations(deviations(x, axis, dtype, where), axis, dtype, where)
-    equal = (z == 0) | ~np.any(mask_out(d, where), axis=axis, keepdims=True)
+    d = deviations(x, axis, dtype, where)
+    rest = deviations(numbers_of(d), axis, dtype, where)
+    equal = (z == 0) | ~np.any(mask_out(rest, where), axis=axis, keepdims=True)
     g = divide_by_count(restore_axes(g, x.shape, axis, keepdims), freedom(x.shape, axis, ddof, correction, where))
     return mask_out(np.where(equal, 0, g / np.where(equal, 1, z)) * d, where)
 

@@ -445,7 +445,8 @@ def test_wrong_kinds():
 
 OF_ONE_ARRAY = [
     nn.elu, nn.erf, nn.gelu, nn.leaky_relu, nn.log_softmax, nn.relu, nn.sigmoid, nn.silu, nn.softmax, nn.softplus,
-    nn.tanh, lambda x: nn.dropout(x, 0.3, rng=np.random.default_rng(0)), lambda x: nn.layer_norm(x, 4),
+    nn.tanh, lambda x: nn.gelu(x, "tanh"), lambda x: nn.softplus(x, 50),
+    lambda x: nn.dropout(x, 0.3, rng=np.random.default_rng(0)), lambda x: nn.layer_norm(x, 4),
     lambda x: nn.group_norm(x, 2), lambda x: nn.batch_norm(x, training=True),
 ]  # fmt: skip
 
@@ -492,6 +493,7 @@ HALF = {
     "layer_norm": lambda x: nn.layer_norm(x, 600),
     "group_norm": lambda x: nn.group_norm(x, 3),
     "batch_norm": lambda x: nn.batch_norm(x, training=True),
+    "batch_norm in use": lambda x: nn.batch_norm(x, np.full(600, -5e4), np.full(600, 1e4)),
     "softmax": lambda x: nn.softmax(x / 1000),
     "softmax along the first axis": lambda x: nn.softmax(x.T / 1000, 0),
     "log_softmax along the first axis": lambda x: nn.log_softmax(x.T / 1000, 0),
@@ -500,6 +502,7 @@ HALF = {
     "elu": nn.elu,
     "silu": nn.silu,
     "softplus": nn.softplus,
+    "softplus with a bend": lambda x: nn.softplus(x, 50.0),
 }
 
 
@@ -519,6 +522,15 @@ def test_half_precision(name, size):
     for ours, right in zip(*found, strict=True):
         smallest = float(np.finfo(np.float16).smallest_subnormal)
         np.testing.assert_allclose(ours, right, rtol=0, atol=1e-2 * np.max(np.abs(right)) + smallest)
+
+
+def test_scores_of_half_precision_do_not_overflow():
+    """Nor under autocast. The products of queries and keys would, if they were computed before they are scaled."""
+    given = np.full((1, 64), 40.0), np.array([[40.0], [39.0], [10.0]]) * np.ones(64), np.eye(3)
+    half, single = [[af.Variable(x.astype(dtype)) for x in given] for dtype in (np.float16, np.float32)]
+    np.testing.assert_array_equal(nn.scaled_dot_product_attention(*half), [[1.0, 0.0, 0.0]])
+    with af.autocast():
+        np.testing.assert_array_equal(nn.scaled_dot_product_attention(*single), [[1.0, 0.0, 0.0]])
 
 
 def test_half_precision_where_two_terms_cancel():

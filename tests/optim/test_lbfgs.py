@@ -38,6 +38,20 @@ def test_steps_go_on_to_the_minimum():
     assert repr(lbfgs) == "LBFGS(1 parameters, max_iter=20)"
 
 
+def test_gradients_are_cleared_before_each_call_of_a_closure():
+    w, v = af.Variable([-1.0, 2.0, 0.5]), af.Variable([-1.0, 2.0, 0.5])
+    lbfgs, other = optim.LBFGS([w]), optim.LBFGS([v])
+
+    def closure():
+        loss = rosenbrock(w)
+        loss.backward()
+        return loss
+
+    lbfgs.step(closure)
+    other.step(closure_of(rosenbrock, other, v))
+    np.testing.assert_array_equal(w.value, v.value)
+
+
 def test_several_parameters_of_any_shape_and_one_that_is_frozen():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(30, 3)), rng.normal(size=30)

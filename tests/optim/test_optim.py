@@ -178,6 +178,42 @@ def test_bad_gradients_change_nothing(bad):
     assert b.value.tolist() == [3, 4]
 
 
+@every_case
+def test_settings_that_come_later_are_those_from_the_beginning(name, options):
+    ours, others = [af.Variable(x) for x in start()], [af.Variable(x) for x in start()]
+    optimiser, later = getattr(optim, name)(ours, **options), getattr(optim, name)(others)
+    for setting, value in options.items():
+        setattr(later, setting, value)
+    for first in (0, 5):
+        train(optimiser, ours, 5, first=first)
+        train(later, others, 5, first=first)
+        assert all(np.array_equal(p.value, q.value) for p, q in zip(ours, others, strict=True))
+        later.load_state_dict(optimiser.state_dict())
+
+
+def test_a_momentum_begins_in_the_middle():
+    w = af.Variable(1.0)
+    sgd = optim.SGD([w], lr=0.1)
+    w.grad = np.array(1.0)
+    for momentum, right in ((0.0, 0.9), (0.5, 0.8), (0.5, 0.65), (0.0, 0.55)):
+        sgd.momentum = momentum
+        sgd.step()
+        assert w.value == pytest.approx(right)
+
+
+@pytest.mark.parametrize(("name", "setting", "bad"), [
+    ("SGD", "momentum", 1.0), ("SGD", "weight_decay", -1.0), ("SGD", "lr", math.nan), ("RMSprop", "alpha", 1.5),
+    ("Adam", "betas", (0.9, 1.0)), ("Adam", "eps", math.inf), ("Adagrad", "lr_decay", "much"),
+    ("LBFGS", "tolerance_grad", -1e-9),
+])  # fmt: skip
+def test_bad_settings_that_come_later_change_nothing(name, setting, bad):
+    optimiser = getattr(optim, name)([af.Variable(1.0)])
+    before = getattr(optimiser, setting)
+    with pytest.raises(ValueError, match=f"{name}: {setting.replace('betas', 'beta2')} must be"):
+        setattr(optimiser, setting, bad)
+    assert getattr(optimiser, setting) == before
+
+
 def test_graphs_from_before_a_step_notice():
     w = af.Variable([1.0, 2.0])
     old = (w * w).sum()
@@ -241,6 +277,8 @@ def test_many_ways_to_say_which():
         (ValueError, "alpha must be", lambda w: optim.RMSprop([w], alpha=1.5)),
         (ValueError, "every must be", lambda w: optim.step_decay(0)),
         (ValueError, "linear: steps must be", lambda w: optim.linear(0)),
+        (ValueError, "cosine: steps must be", lambda w: optim.cosine(0)),
+        (ValueError, "warm_up: steps must be", lambda w: optim.warm_up(0)),
         (ValueError, "inverse_square_root: steps must be", lambda w: optim.inverse_square_root(0)),
         (ValueError, "bound must be", lambda w: optim.clip_grad_value([w], -1)),
     ],
@@ -355,8 +393,10 @@ def test_a_schedule_whose_factor_fails_has_made_no_step():
 
 
 def test_clipping_without_any_gradient_does_nothing():
-    w = af.Variable([1.0])
+    w, empty = af.Variable([1.0]), af.Variable([])
+    empty.grad = np.zeros(0)
     assert optim.clip_grad_norm([w], 0.0) == 0.0
+    assert optim.clip_grad_norm([w, empty], 1.0) == 0.0
     optim.clip_grad_value([w], 1.0)
     assert w.grad is None
 
