@@ -41,8 +41,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 # ---------------------------------------------------------------- slopes and areas
 
 
-rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", x=lambda g: g, holomorphic=False,
-     compute=lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period))  # fmt: skip
+rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", x=lambda g: g, by_name=True, holomorphic=False)
 
 # ---------------------------------------------------------------- the line through given points
 

@@ -22,6 +22,7 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ from .vjps import (
     sequence_values,
     sequence_vjp,
     vjp_by_position,
+    words_of_sequence,
 )
 
 Residual = dict[str, Callable[..., Any]] | None
@@ -156,8 +158,8 @@ class Rule(Kind):
             row.required, row.variadic = n, False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
-            values = sequence_values(derivative, n, self.names)
+            words = words_of_sequence(derivative, n, self.names)
+            row.needs, values = (needs_of_sequence(words, n),) * n, sequence_values(words, n)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values, self.holomorphic) if n > LONG else None
             self._of_arity[n] = row
@@ -221,7 +223,7 @@ def rule(
     function: Any, arguments: str, label: str = "", latex: str = "", *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
+    also: tuple[Any, ...] = (), residual: Residual = None, by_name: bool = False, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     r"""Add a row to the table and return it.
 
@@ -242,6 +244,8 @@ def rule(
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
         be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
+    by_name : ``function`` gets options with a default by name, and only if they differ from it: other versions of NumPy
+        and other libraries do not know all of them, and some mean something else by None than by nothing.
     **derivatives : one per differentiable argument, by its name.
     """
     if residual:
@@ -251,7 +255,8 @@ def rule(
     names = tuple([word.lstrip("*") for word, _, _ in words])
     defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
     row = new_row(
-        Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
+        Rule, function, names, defaults, len(before.split()), derivatives, name=name,
+        compute=call_by_name(compute or function, names, defaults) if by_name else compute,
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.precedence = label or row.name, precedence
@@ -273,6 +278,24 @@ def as_operator(label: str, operands: Sequence[str]) -> str:
     """
     places = ", ".join([f"${name}" for name in operands])
     return rf"\operatorname{{{label}}}" + (rf"\left({places}\right)" if len(operands) > 1 else f" {places}")
+
+
+def call_by_name(function: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) -> Callable[..., Any]:
+    """``function``, called with all arguments by position, as a function that gets what is not the default by name.
+
+    >>> call_by_name(dict, ("x", "axis", "kind"), (MISSING, -1, None))([], -1, "stable")
+    {'kind': 'stable'}
+    """
+    n = defaults.count(MISSING)
+    options, usual = names[n:], defaults[n:]
+
+    def compute(*values: Any) -> Any:
+        if all(map(is_, values[n:], usual)):  # most often
+            return function(*values[:n])
+        given = zip(options, usual, values[n:], strict=True)
+        return function(*values[:n], **{name: v for name, d, v in given if type(v) is not type(d) or v != d})
+
+    return compute
 
 
 def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:
