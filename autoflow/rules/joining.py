@@ -123,6 +123,8 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: Any) -> Arra
 @composed(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
     """The elements at which the condition holds."""
+    if np.ndim(condition) != 1:
+        raise ValueError("condition must be a 1-d array")
     return np.take(a, np.flatnonzero(condition), axis=axis)
 
 

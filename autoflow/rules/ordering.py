@@ -210,13 +210,14 @@ def histogramdd(
         points = numbers_of(sample)
         sample = sample.T if points.ndim == 2 else [sample]
     plain, ends = numbers_in(bins), numbers_in(range)
-    n, edges = np.histogramdd(points, plain, ends, weights=None if has_gradient(weights) else numbers_of(weights))
+    weights = as_array(weights) if has_gradient(weights) else weights
+    n, edges = np.histogramdd(points, plain, ends, weights=numbers_of(weights))
     if has_gradient(weights):
         columns = points.T if points.ndim == 2 else points[None]
         places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
         shape = tuple([e.size - 1 for e in edges])
         inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
-        n = put_back(as_dtype(as_array(weights), float)[inside], tuple(places[:, inside]), shape)
+        n = put_back(as_dtype(weights, float)[inside], tuple(places[:, inside]), shape)
     each = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else repeat(bins)
     spread = zip(edges, map(as_array, sample), each, range or repeat(None), strict=False)
     edges = type(edges)([moving(*x) for x in spread])

@@ -375,6 +375,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
         x = as_array(x)
         axis = axes_of(axis, x.ndim)[0]
+        ufunc.reduceat(np.ones(x.shape[axis]), list(map(int, indices)))  # NumPy's errors
         reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
         return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)
 
