@@ -336,13 +336,12 @@ EighResult, EigResult = type(np.linalg.eigh(ONE)), type(np.linalg.eig(ONE))
 QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
 
 
-def packed(function: Any, shapes: Callable[..., tuple[Shape, ...]]) -> Any:
-    """``function`` of NumPy's, whose several results have these ``shapes``, with all of them in one array: the function
-    of a row."""
+def packed(function: Any, *axes: int) -> Any:
+    """``function`` of NumPy's, which has several results, with all of them in one array: the function of a row. Given:
+    how many axes of each belong to one matrix."""
 
     def compute(x: Array, *args: Any, **options: Any) -> Array:
-        parts = zip(function(x, *args, **options), shapes(x.shape, *args, **options), strict=True)
-        return pack(*[(part, len(shape)) for part, shape in parts])
+        return pack(*zip(function(x, *args, **options), axes, strict=True))
 
     compute.__name__ = compute.__qualname__ = function.__name__
     return primitive(compute)
@@ -374,7 +373,7 @@ def qr_shapes(x: Shape) -> tuple[Shape, Shape]:
     return (m, min(m, n)), (min(m, n), n)
 
 
-qr = packed(np.linalg.qr, qr_shapes)  # mode="complete" of no more rows than columns is the same
+qr = packed(np.linalg.qr, 2, 2)  # mode="complete" of no more rows than columns is the same
 
 
 def qr_x(g: Array, x: Array, z: Array) -> Array:
@@ -416,12 +415,12 @@ rule(qr, "x", x=qr_x, holomorphic=False)
 # ---------------------------------------------------------------- eigenvalues of Hermitian matrices
 
 
-def eigen_shapes(x: Shape, UPLO: Any = "L") -> tuple[Shape, Shape]:  # noqa: N803 - NumPy's name
+def eigen_shapes(x: Shape) -> tuple[Shape, Shape]:
     """Shapes of eigenvalues and eigenvectors."""
     return x[-1:], x[-2:]
 
 
-eigh, eig = packed(np.linalg.eigh, eigen_shapes), packed(np.linalg.eig, eigen_shapes)
+eigh, eig = packed(np.linalg.eigh, 1, 2), packed(np.linalg.eig, 1, 2)
 
 
 def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N803
@@ -503,14 +502,14 @@ rule(np.linalg.eigvals, "x", "eigvals", r"\lambda($x)", x=eigvals_x, holomorphic
 # ---------------------------------------------------------------- singular values
 
 
-def svd_shapes(x: Shape, full_matrices: bool = True) -> tuple[Shape, Shape, Shape]:
+def svd_shapes(x: Shape, full: bool) -> tuple[Shape, Shape, Shape]:
     """Shapes of u, s and vᴴ."""
     m, n = x[-2:]
     k = min(m, n)
-    return (m, m if full_matrices else k), (k,), (n if full_matrices else k, n)
+    return (m, m if full else k), (k,), (n if full else k, n)
 
 
-svd = packed(np.linalg.svd, svd_shapes)
+svd = packed(np.linalg.svd, 2, 1, 2)
 
 
 def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:

@@ -20,9 +20,9 @@ import ast
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -244,8 +244,8 @@ def rule(
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
         be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
-    by_name : ``function`` gets options with a default by name, and only if they differ from it: other versions of NumPy
-        and other libraries do not know all of them, and some mean something else by None than by nothing.
+    by_name : ``function`` gets options with a default by name, and only if they are not the default: other versions of
+        NumPy and other libraries do not know all of them, and some mean something else by None than by nothing.
     **derivatives : one per differentiable argument, by its name.
     """
     if residual:
@@ -254,6 +254,7 @@ def rule(
     words = [word.partition("=") for word in (before + behind).split()]
     names = tuple([word.lstrip("*") for word, _, _ in words])
     defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    defaults = tuple([sys.intern(d) if type(d) is str else d for d in defaults])  # as Python does: see call_by_name
     row = new_row(
         Rule, function, names, defaults, len(before.split()), derivatives, name=name,
         compute=call_by_name(compute or function, names, defaults) if by_name else compute,
@@ -287,13 +288,10 @@ def call_by_name(function: Any, names: tuple[str, ...], defaults: tuple[Any, ...
     {'kind': 'stable'}
     """
     n = defaults.count(MISSING)
-    options, usual = names[n:], defaults[n:]
+    options = range(n, len(names))
 
     def compute(*values: Any) -> Any:
-        if all(map(is_, values[n:], usual)):  # most often
-            return function(*values[:n])
-        given = zip(options, usual, values[n:], strict=True)
-        return function(*values[:n], **{name: v for name, d, v in given if type(v) is not type(d) or v != d})
+        return function(*values[:n], **{names[k]: values[k] for k in options if values[k] is not defaults[k]})
 
     return compute
 
