@@ -17,13 +17,22 @@ import numpy as np
 from ..base.types import Shape
 from ..table.bodies import COPIES, run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, numbers_of, together, widen, zeros
-from ..table.table import primitive, rule
+from ..table.shapes import Array, as_array, numbers_of, together, widen, zeros
+from ..table.table import composed, primitive, rule
 
 # ---------------------------------------------------------------- differences
 
 
-run_own(np.diff, np.ediff1d, np.gradient, np.trapezoid)
+run_own(np.diff, np.gradient, np.trapezoid)
+
+
+@composed(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of the flattened array, with values put before and behind, in its dtype."""
+    x = as_array(ary).reshape(-1)
+    begin, end = [None if part is None else together(x, part)[1].reshape(-1) for part in (to_begin, to_end)]
+    parts = [part for part in (begin, x[1:] - x[:-1], end) if part is not None]
+    return np.concatenate(parts, dtype=x.dtype, casting="same_kind") if len(parts) > 1 else parts[0]
 
 
 # ---------------------------------------------------------------- slopes and areas
@@ -147,4 +156,12 @@ rule(np.correlate, "x y | mode='valid'", "⋆", r"$x \star $y",  x=correlate_x, 
 # ---------------------------------------------------------------- np.emath: complex where real numbers have no answer
 
 
-run_own(np.real_if_close, *[getattr(np.emath, name) for name in np.emath.__all__])
+run_own(*[getattr(np.emath, name) for name in np.emath.__all__])
+
+
+@composed(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real part, if all imaginary parts are rounding errors."""
+    x = as_array(a)
+    answer = np.real_if_close(numbers_of(x), tol)
+    return np.real(x) if x.dtype.kind == "c" and answer.dtype.kind != "c" else x

@@ -304,7 +304,6 @@ run_own(np.linalg.multi_dot, sequences="arrays")
 # ---------------------------------------------------------------- norms, and the condition number
 
 
-EUCLIDEAN = (None, "fro", "f", 2)
 INF = math.inf
 
 
@@ -324,7 +323,7 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     array([0., 0.])
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
-    if ord in EUCLIDEAN:
+    if ord in (None, "fro", "f", 2):
         return x * (g / z if is_on_host(z) and np.all(numbers_of(z)) else g * reciprocal(z, numbers_of(z) == 0))
     if ord == 0:
         return np.zeros(x.shape, numbers_of(x).dtype, like=like_argument(x))

@@ -26,14 +26,12 @@ from ..table.blocks import in_blocks
 from ..table.bodies import run_own
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from ..table.shapes import (
-    NOT_GIVEN,
     Axis,
     as_dtype,
     axes_of,
     count_along,
     divide_by_count,
     from_last,
-    given_keywords,
     is_numpys,
     is_on_host,
     restore_axes,
@@ -79,7 +77,7 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        total = np.sum(x, axis=axis, keepdims=True, **given_keywords(dtype=dtype))
+        total = np.sum(x, axis=axis, dtype=dtype, keepdims=True)
         return x - total / count_used(x.shape, axis, where)
     return x - compute_mean(x, axis, dtype, True, where)
 
@@ -290,10 +288,9 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
 
 @composed(np.ptp)
-def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
+def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Array:
     """max - min."""
-    options = given_keywords(axis=axis, keepdims=keepdims)
-    return np.subtract(np.max(a, **options), np.min(a, **options))
+    return np.subtract(np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims))
 
 
 # fmt: off

@@ -105,10 +105,8 @@ def stand_ins() -> Copies:
     found |= {id(theirs): new_array(theirs, like) for theirs, like in pairs}
     found |= {id(theirs): on_library(theirs) for theirs in (np.arange, np.eye)}
     empty, asarray = found[id(np.empty)], found[id(np.asarray)]
-    found[id(np.empty_like)] = lambda a, dtype=None, shape=None: (
-        np.empty_like(a, dtype, shape=shape)
-        if kept_in(a)
-        else empty(a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+    found[id(np.empty_like)] = lambda a, dtype=None: (
+        np.empty_like(a, dtype) if kept_in(a) else empty(a.shape, a.dtype if dtype is None else dtype)
     )
     found[id(np.full)] = lambda shape, value, dtype: filled(empty(shape, dtype), value)
     concatenate: Any = np.concatenate

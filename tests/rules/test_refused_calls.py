@@ -52,7 +52,6 @@ REFUSED = {
     "tensordot": lambda v, m: np.tensordot(m, m, 1),
     "place": lambda v, m: np.place(v * 1.0, [True], [1.0]),
     "put": lambda v, m: np.put(v * 1.0, [9], [1.0]),
-    "ediff1d": lambda v, m: np.ediff1d(v, to_end=1j),
     "compress, of a matrix": lambda v, m: np.compress([[True, False, True]], v),
     "compress, of a number": lambda v, m: np.compress(True, v),
     "reduceat, before the first": lambda v, m: np.maximum.reduceat(v, [-1]),

@@ -267,7 +267,6 @@ VARIANT_CALLS = _named({
     np.log: [call(lambda x: np.log(x, out=x - 1.0, where=YES), (2, 3), domain=POSITIVE)],
     np.multiply: [call(lambda x, y: np.multiply(x, y, out=np.ones_like(x * y), where=YES), (2, 3), ()), call(lambda x, y: written(x + 0 * y, lambda a: np.multiply(a, y, out=a, where=YES)), (2, 3), (3,))],
     np.clip: [call(lambda x, y: np.clip(x, y, 1.0, out=x * y, where=YES), (2, 3), ())],
-    np.quantile: [call(lambda x, y: np.quantile(x, [0.2, 0.7], axis=1, weights=y * y, method="inverted_cdf", keepdims=True), (2, 3), (3,), domain=POSITIVE)],
 }, lambda function: f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1) + " with")
 # fmt: on
 
