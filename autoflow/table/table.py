@@ -403,7 +403,8 @@ def primitive(compute: F) -> F:
             if type(x) in (list, tuple) and {*map(type, x)} - {int} and has_gradient(x):  # not a shape
                 x = first_node(x)
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
-                z = x.__array_function__(function, (type(x),), args, options)
+                types = (type(x),) if hasattr(type(x), "family") else tuple(map(type, args))  # may a node be asked?
+                z = x.__array_function__(function, types, args, options)
                 if z is not NotImplemented:  # else NumPy calls a node among the others
                     return z
         return compute(*args, **options)
