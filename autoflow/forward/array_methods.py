@@ -34,13 +34,12 @@ from ..table.table import Rule
 from . import node_methods
 from .callers import is_users
 from .node_methods import NodeMethods
-from .recording import apply, compute_one, plain_arrays
+from .recording import NO_OPTIONS, apply, compute_one, plain_arrays
 
 if TYPE_CHECKING:
     from numpy._core.multiarray import flagsobj
 
 A = TypeVar("A", bound=np.ndarray)
-NONE: dict[str, Any] = {}
 AXES = (type(None), int)
 ndarray = np.ndarray
 
@@ -77,14 +76,14 @@ class ArrayMethods:
             refuse_keywords("sum", unknown)
         if type(self) is Operation and dtype is out is initial is where is None and type(axis) in AXES:
             return reduce_quickly(SUM, self, (axis, None, keepdims, None, None))
-        return apply(SUM, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+        return apply(SUM, (self, axis, dtype, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
             where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.prod"""
         if unknown:
             refuse_keywords("prod", unknown)
-        return apply(PROD, (self, axis, dtype, keepdims, initial, where), NONE if out is None else {"out": out})
+        return apply(PROD, (self, axis, dtype, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
              where: Any = None, **unknown: Never) -> Node:  # fmt: skip
@@ -93,21 +92,21 @@ class ArrayMethods:
             refuse_keywords("mean", unknown)
         if type(self) is Operation and dtype is out is where is None and type(axis) in AXES:
             return reduce_quickly(MEAN, self, (axis, None, keepdims, None))
-        return apply(MEAN, (self, axis, dtype, keepdims, where), NONE if out is None else {"out": out})
+        return apply(MEAN, (self, axis, dtype, keepdims, where), NO_OPTIONS if out is None else {"out": out})
 
     def max(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
             where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.max"""
         if unknown:
             refuse_keywords("max", unknown)
-        return apply(MAX, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+        return apply(MAX, (self, axis, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
 
     def min(self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
             where: Any = None, **unknown: Never) -> Node:  # fmt: skip
         """np.min"""
         if unknown:
             refuse_keywords("min", unknown)
-        return apply(MIN, (self, axis, keepdims, initial, where), NONE if out is None else {"out": out})
+        return apply(MIN, (self, axis, keepdims, initial, where), NO_OPTIONS if out is None else {"out": out})
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
             **options: Any) -> Node:  # fmt: skip
@@ -213,7 +212,7 @@ class ArrayMethods:
 
     def dot(self, other: Any, out: Any = None) -> Node:
         """np.dot"""
-        return apply(DOT, (self, other), NONE if out is None else {"out": out})
+        return apply(DOT, (self, other), NO_OPTIONS if out is None else {"out": out})
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Node:
         """np.clip"""

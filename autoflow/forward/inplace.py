@@ -477,10 +477,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     write_places(x, numbers, np.broadcast_to(together(x, values)[1], numbers.shape))
 
 
-WRITERS: dict[Any, Callable[..., Any]] = {
-    np.copyto: copyto, np.fill_diagonal: fill_diagonal, np.place: place, np.put: put,
-    np.put_along_axis: put_along_axis, np.putmask: putmask,
-}  # fmt: skip
+WRITERS = {getattr(np, f.__name__): f for f in (copyto, fill_diagonal, place, put, put_along_axis, putmask)}
 
 
 def write_at(ufunc: Any, x: Any, i: Any, y: Any = None) -> None:

@@ -30,19 +30,15 @@ run_own(np.diff, np.gradient, np.trapezoid)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of the flattened array, with values put before and behind, in its dtype."""
     x = as_array(ary).reshape(-1)
-    z = x[1:] - x[:-1]
-    ends = [
-        None if part is None else np.astype(together(x, part)[1], x.dtype).reshape(-1) for part in (to_begin, to_end)
-    ]
-    parts = [part for part in (ends[0], z, ends[1]) if part is not None]
-    return np.concatenate(parts) if len(parts) > 1 else z
+    begin, end = [None if part is None else together(x, part)[1].reshape(-1) for part in (to_begin, to_end)]
+    parts = [part for part in (begin, x[1:] - x[:-1], end) if part is not None]
+    return np.concatenate(parts, dtype=x.dtype, casting="same_kind") if len(parts) > 1 else parts[0]
 
 
 # ---------------------------------------------------------------- slopes and areas
 
 
-rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", x=lambda g: g, holomorphic=False,
-     compute=lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period))  # fmt: skip
+rule(np.unwrap, "x | discont=None axis=-1 period=6.283185307179586", x=lambda g: g, by_name=True, holomorphic=False)
 
 # ---------------------------------------------------------------- the line through given points
 

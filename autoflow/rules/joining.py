@@ -14,7 +14,7 @@ import numpy as np
 
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Array, Shape, as_array, as_dtype, axes_of, given_keywords, like_argument, total
+from ..table.shapes import Array, Shape, as_array, as_dtype, axes_of, like_argument, total
 from ..table.table import composed, primitive, rule
 from ..table.vjps import Shapes
 
@@ -123,7 +123,9 @@ def take_x(g: Array, x_shape: Shape, indices: Any, axis: Any, mode: Any) -> Arra
 @composed(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
     """The elements at which the condition holds."""
-    return np.take(a, np.flatnonzero(condition), axis=axis, **given_keywords(out=out))
+    if np.ndim(condition) != 1:
+        raise ValueError("condition must be a 1-d array")
+    return np.take(a, np.flatnonzero(condition), axis=axis)
 
 
 # fmt: off

@@ -172,17 +172,11 @@ def indexed_sum(xs: Any, call: Any, letters: str, optimize: Any = False, **optio
         if hasattr(type(x), "family"):  # a node, of whatever array type
             options = {"optimize": optimize, **options}
             return x.__array_function__(indexed_sum, (type(x),), (xs, call, letters), options)
-    return compute_einsum(xs, call, letters, optimize, **options)
+    return compute_einsum(xs, call, letters, optimize=optimize, **options)
 
 
-def compute_einsum(
-    xs: Sequence[Array], call: Any, letters: str, optimize: Any = False, dtype: Any = None, order: str = "K",
-    casting: str = "safe",
-) -> Array:  # fmt: skip
+def compute_einsum(xs: Sequence[Array], call: Any, letters: str, **options: Any) -> Array:
     """The call as it was given, so that its bits and its errors are NumPy's."""
-    options: dict[str, Any] = {"optimize": optimize, "dtype": dtype}
-    usual = {"order": "K", "casting": "safe"}  # CuPy does not know these two words
-    options |= {name: value for name, value in (("order", order), ("casting", casting)) if value != usual[name]}
     if isinstance(call, str):
         return np.einsum(call, *xs, **options)
     given = [word for pair in zip(xs, call, strict=False) for word in pair]
@@ -248,7 +242,7 @@ def einsum_x(g: Array, k: int, xs: Sequence[Array], letters: str, optimize: Any,
 
 # fmt: off
 rule(indexed_sum, "*xs | call letters optimize=False dtype=None order='K' casting='safe'", "einsum",
-     r"\operatorname{einsum}($xs)", xs=einsum_x, name="einsum", compute=compute_einsum, view=True)
+     r"\operatorname{einsum}($xs)", xs=einsum_x, name="einsum", compute=compute_einsum, by_name=True, view=True)
 # fmt: on
 
 
@@ -310,7 +304,6 @@ run_own(np.linalg.multi_dot, sequences="arrays")
 # ---------------------------------------------------------------- norms, and the condition number
 
 
-EUCLIDEAN = (None, "fro", "f", 2)
 INF = math.inf
 
 
@@ -330,7 +323,7 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     array([0., 0.])
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
-    if ord in EUCLIDEAN:
+    if ord in (None, "fro", "f", 2):
         return x * (g / z if is_on_host(z) and np.all(numbers_of(z)) else g * reciprocal(z, numbers_of(z) == 0))
     if ord == 0:
         return np.zeros(x.shape, numbers_of(x).dtype, like=like_argument(x))

@@ -22,7 +22,6 @@ from ..table.indexing import put_back
 from ..table.shapes import (
     as_array,
     as_dtype,
-    given_keywords,
     has_gradient,
     is_numpys,
     is_on_host,
@@ -85,24 +84,13 @@ def sort_x(g: Array, x: Array, z: Array, axis: Any) -> Array:
     return np.take_along_axis(g, rank_in_result(x, z, axis), axis)
 
 
-def compute_sort(x: Array, axis: Any, kind: Any, order: Any, stable: Any, descending: Any) -> Array:
-    """``np.sort``. (An older NumPy says itself that it does not know ``descending``.)"""
-    return np.sort(x, axis=axis, **given_keywords(kind=kind, order=order, stable=stable, descending=descending))
-
-
-def compute_partition(x: Array, kth: Any, axis: Any, kind: str, order: Any) -> Array:
-    """``np.partition``."""
-    options = given_keywords(order=order) if kind == "introselect" else {"kind": kind, **given_keywords(order=order)}
-    return np.partition(x, kth, axis, **options)
-
-
 run_own(np.sort_complex)
 
 # fmt: off
 rule(np.take_along_axis, "x | indices axis=-1", "take", x=take_along_x)
-rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", x=sort_x, compute=compute_sort)
-rule(np.partition, "x | kth axis=-1 kind='introselect' order=None",
-     x=sort_x, compute=compute_partition, holomorphic=False)  # complex numbers may come in another order
+# An older NumPy says itself that it does not know ``descending``. Complex numbers may come in another order.
+rule(np.sort, "x | axis=-1 kind=None order=None stable=None descending=None", x=sort_x, by_name=True)
+rule(np.partition, "x | kth axis=-1 kind='introselect' order=None", x=sort_x, by_name=True, holomorphic=False)
 # fmt: on
 
 # ---------------------------------------------------------------- sets: the first of equal elements is taken
@@ -222,13 +210,14 @@ def histogramdd(
         points = numbers_of(sample)
         sample = sample.T if points.ndim == 2 else [sample]
     plain, ends = numbers_in(bins), numbers_in(range)
-    n, edges = np.histogramdd(points, plain, ends, weights=None if has_gradient(weights) else numbers_of(weights))
+    weights = as_array(weights) if has_gradient(weights) else weights
+    n, edges = np.histogramdd(points, plain, ends, weights=numbers_of(weights))
     if has_gradient(weights):
         columns = points.T if points.ndim == 2 else points[None]
         places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
         shape = tuple([e.size - 1 for e in edges])
         inside = np.all((places >= 0) & (places < np.asarray(shape, like=like_argument(places))[:, None]), axis=0)
-        n = put_back(as_dtype(as_array(weights), float)[inside], tuple(places[:, inside]), shape)
+        n = put_back(as_dtype(weights, float)[inside], tuple(places[:, inside]), shape)
     each = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else repeat(bins)
     spread = zip(edges, map(as_array, sample), each, range or repeat(None), strict=False)
     edges = type(edges)([moving(*x) for x in spread])

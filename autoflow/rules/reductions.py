@@ -26,14 +26,12 @@ from ..table.blocks import in_blocks
 from ..table.bodies import run_own
 from ..table.kernels import FLOATS, broadcast_view, compute_mean, compute_var, reducer
 from ..table.shapes import (
-    NOT_GIVEN,
     Axis,
     as_dtype,
     axes_of,
     count_along,
     divide_by_count,
     from_last,
-    given_keywords,
     is_numpys,
     is_on_host,
     numbers_of,
@@ -80,7 +78,7 @@ def deviations(x: Array, axis: Axis, dtype: Any, where: Any) -> Array:
     x = mask_out(x, where)
     dtype = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     if where is not None and not is_on_host(x):  # CuPy's mean knows no where=
-        total = np.sum(x, axis=axis, keepdims=True, **given_keywords(dtype=dtype))
+        total = np.sum(x, axis=axis, dtype=dtype, keepdims=True)
         return x - total / count_used(x.shape, axis, where)
     return x - compute_mean(x, axis, dtype, True, where)
 
@@ -293,10 +291,9 @@ def extreme(ufunc: np.ufunc, function: Any) -> Callable[..., Any]:
 
 
 @composed(np.ptp)
-def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: Any = NOT_GIVEN) -> Array:
+def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Array:
     """max - min."""
-    options = given_keywords(axis=axis, keepdims=keepdims)
-    return np.subtract(np.max(a, **options), np.min(a, **options), **given_keywords(out=out))
+    return np.subtract(np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims))
 
 
 # fmt: off
@@ -364,35 +361,27 @@ def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     return mask_out(cumprod_x(g, np.where(ok, x, 1), axis, dtype), ok)
 
 
-def by_keyword(function: Any, *names: str) -> Callable[..., Any]:
-    """``function(x, axis=..., ...)`` from arguments in the row's order; those not given are left out."""
-    return lambda x, axis, *values: function(x, axis=axis, **given_keywords(**dict(zip(names, values, strict=True))))
-
-
 def spread_in_dtype(function: Any) -> Callable[..., Any]:
     """np.nanvar or np.nanstd. CuPy's compute in the precision of x, whatever ``dtype`` says: so x gets that dtype."""
-    compute = by_keyword(function, "dtype", "ddof", "keepdims", "where", "correction")
-    return lambda x, axis, dtype, *rest: compute(
-        x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), axis, dtype, *rest
+    return lambda x, dtype=None, **options: function(
+        x if dtype is None or is_numpys(x) or x.dtype.kind == "c" else x.astype(dtype), dtype=dtype, **options
     )
 
 
 # fmt: off
 rule(np.nansum,  "x | axis=None dtype=None keepdims=None initial=None where=None", "Σ", r"\sum $x",
-     x=lambda g, x, axis, keepdims, where: sum_x(g, x.shape, axis, keepdims, numbers(x, where)),
-     compute=by_keyword(np.nansum, "dtype", "keepdims", "initial", "where"))
+     x=lambda g, x, axis, keepdims, where: sum_x(g, x.shape, axis, keepdims, numbers(x, where)), by_name=True)
 rule(np.nanprod, "x | axis=None dtype=None keepdims=None initial=None where=None", "Π", r"\prod $x", x=nanprod_x,
-     compute=by_keyword(np.nanprod, "dtype", "keepdims", "initial", "where"))
-rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", x=nanmean_x,
-     compute=by_keyword(np.nanmean, "dtype", "keepdims", "where"))
-rule(np.nanvar, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var",
+     by_name=True)
+rule(np.nanmean, "x | axis=None dtype=None keepdims=None where=None", "mean", x=nanmean_x, by_name=True)
+rule(np.nanvar, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "var", by_name=True,
      x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)
-rule(np.nanstd, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std",
+rule(np.nanstd, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", by_name=True,
      x=nanstd_x, compute=spread_in_dtype(np.nanstd), holomorphic=False)
 rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
-     residual={"x": find_maxima}, compute=by_keyword(np.nanmax, "keepdims", "initial", "where"))
+     residual={"x": find_maxima}, by_name=True)
 rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
-     residual={"x": find_maxima}, compute=by_keyword(np.nanmin, "keepdims", "initial", "where"))
+     residual={"x": find_maxima}, by_name=True)
 rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",
      x=lambda g, x, axis: mask_out(cumsum_x(g, x.shape, axis), numbers(x, None)))
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x)

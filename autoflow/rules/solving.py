@@ -252,16 +252,8 @@ def pinv_x_beside(g: Array, x: Array, z: Array, ratio: Array) -> Array:
     return rows + r @ more_rows + zh @ (columns + more_columns) - zh @ g @ zh
 
 
-def compute_pinv(x: Array, rcond: Any, hermitian: bool, rtol: Any) -> Array:
-    """NumPy distinguishes rtol=None from a missing rtol."""
-    options = {"hermitian": True} if hermitian else {}
-    return np.linalg.pinv(
-        x, **({} if rcond is None else {"rcond": rcond}), **options, **({} if isinstance(rtol, str) else {"rtol": rtol})
-    )
-
-
-rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x,
-     compute=compute_pinv, holomorphic=False)  # fmt: skip
+rule(np.linalg.pinv, "x | rcond=None hermitian=False rtol='unset'", "pinv", r"$x^{+}", x=pinv_x, by_name=True,
+     holomorphic=False)  # NumPy distinguishes rtol=None from a missing rtol  # fmt: skip
 
 
 @primitive
@@ -343,6 +335,18 @@ ONE = np.eye(1)
 EighResult, EigResult = type(np.linalg.eigh(ONE)), type(np.linalg.eig(ONE))
 QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
 
+
+def packed(function: Any, *axes: int) -> Any:
+    """``function`` of NumPy's, which has several results, with all of them in one array: the function of a row. Given:
+    how many axes of each belong to one matrix."""
+
+    def compute(x: Array, *args: Any, **options: Any) -> Array:
+        return pack(*zip(function(x, *args, **options), axes, strict=True))
+
+    compute.__name__ = compute.__qualname__ = function.__name__
+    return primitive(compute)
+
+
 # ---------------------------------------------------------------- Cholesky
 
 
@@ -358,23 +362,18 @@ def cholesky_x(g: Array, z: Array, upper: bool) -> Array:
     return fold(adjoint(solve(adjoint(low), adjoint(half))), "U" if upper else "L")
 
 
-rule(np.linalg.cholesky, "x | upper=False", "chol", x=cholesky_x, holomorphic=False,
-     compute=lambda x, upper: np.linalg.cholesky(x, upper=True) if upper else np.linalg.cholesky(x))  # fmt: skip
+rule(np.linalg.cholesky, "x | upper=False", "chol", x=cholesky_x, by_name=True, holomorphic=False)
 
 # ---------------------------------------------------------------- QR
-
-
-@primitive
-def qr(x: Array) -> Array:
-    """q and r of np.linalg.qr, packed. (mode="complete" of no more rows than columns is the same.)"""
-    q, r = np.linalg.qr(x)
-    return pack((q, 2), (r, 2))
 
 
 def qr_shapes(x: Shape) -> tuple[Shape, Shape]:
     """Shapes of q and r."""
     m, n = x[-2:]
     return (m, min(m, n)), (min(m, n), n)
+
+
+qr = packed(np.linalg.qr, 2, 2)  # mode="complete" of no more rows than columns is the same
 
 
 def qr_x(g: Array, x: Array, z: Array) -> Array:
@@ -416,11 +415,12 @@ rule(qr, "x", x=qr_x, holomorphic=False)
 # ---------------------------------------------------------------- eigenvalues of Hermitian matrices
 
 
-@primitive
-def eigh(x: Array, UPLO: Any = "L") -> Array:  # noqa: N803 - NumPy's name
-    """Eigenvalues and eigenvectors of np.linalg.eigh, packed."""
-    w, v = np.linalg.eigh(x, UPLO)
-    return pack((w, 1), (v, 2))
+def eigen_shapes(x: Shape) -> tuple[Shape, Shape]:
+    """Shapes of eigenvalues and eigenvectors."""
+    return x[-1:], x[-2:]
+
+
+eigh, eig = packed(np.linalg.eigh, 1, 2), packed(np.linalg.eig, 1, 2)
 
 
 def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N803
@@ -429,10 +429,9 @@ def eigh_x(g: Array, z: Array, x_shape: Shape, UPLO: str) -> Array:  # noqa: N80
     So dL/dx = v (diag(gw) + F ⊙ vᴴ gv) vᴴ, folded onto the triangle that is read. Equal eigenvalues: F = 0.
     Source: Giles 2008, under "Eigenvalues and eigenvectors".
     """
-    n = x_shape[-1]
-    (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
+    (w, v), (gw, gv) = unpack(z, *eigen_shapes(x_shape)), unpack(g, *eigen_shapes(x_shape))
     rotation = inverse_gaps(np.real(w)) * (adjoint(v) @ gv)
-    inside = np.real(gw)[..., None] * np.identity(n, g.dtype, like=like_argument(g)) + rotation
+    inside = np.real(gw)[..., None] * np.identity(x_shape[-1], g.dtype, like=like_argument(g)) + rotation
     return fold(v @ inside @ adjoint(v), UPLO.upper())
 
 
@@ -447,8 +446,7 @@ def eigvalsh_x(g: Array, x: Array, UPLO: Any) -> Array:  # noqa: N803
 def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803
     """``np.linalg.eigh``: eigenvalues and eigenvectors."""
     x = as_array(a)
-    n = x.shape[-1]
-    w, v = unpack(eigh(x, UPLO), (n,), (n, n))
+    w, v = unpack(eigh(x, UPLO), *eigen_shapes(x.shape))
     return EighResult(np.real(w) if w.dtype.kind == "c" else w, v)
 
 
@@ -458,13 +456,6 @@ rule(np.linalg.eigvalsh, "x | UPLO='L'", "eigvalsh", r"\lambda($x)", x=eigvalsh_
 # ---------------------------------------------------------------- eigenvalues of any matrix
 
 
-@primitive
-def eig(x: Array) -> Array:
-    """Eigenvalues and eigenvectors of np.linalg.eig, packed."""
-    w, v = np.linalg.eig(x)
-    return pack((w, 1), (v, 2))
-
-
 def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
     """x = v diag(w) v⁻¹. With C = v⁻¹ dx v:  dw = diag(C),  dv = v (F ⊙ C) but for the lengths of the columns.
 
@@ -472,12 +463,10 @@ def eig_x(g: Array, z: Array, x_shape: Shape) -> Array:
     dL/dx = v⁻ᴴ (diag(gw) + F̄ ⊙ vᴴ gv) vᴴ. NaN for a matrix that has no basis of eigenvectors.
     Sources: Giles 2008; C. Boeddeker et al., "On the computation of complex-valued gradients", 2017.
     """
-    n = x_shape[-1]
-    (w, v), (gw, gv) = unpack(z, (n,), (n, n)), unpack(g, (n,), (n, n))
+    (w, v), (gw, gv) = unpack(z, *eigen_shapes(x_shape)), unpack(g, *eigen_shapes(x_shape))
     gaps = np.conjugate(inverse_gaps(w))
-    inside = gw[..., None] * np.identity(n, g.dtype, like=like_argument(g)) + gaps * (
-        adjoint(v) @ normalise_gradient(gv, v)
-    )
+    inside = gw[..., None] * np.identity(x_shape[-1], g.dtype, like=like_argument(g))
+    inside = inside + gaps * (adjoint(v) @ normalise_gradient(gv, v))
     return solve(adjoint(v), inside @ adjoint(v))
 
 
@@ -505,8 +494,7 @@ def eigvals_x(g: Array, x: Array) -> Array:
 def _eig(a: Any) -> Any:
     """``np.linalg.eig``: eigenvalues and eigenvectors, complex if NumPy's are."""
     x = as_array(a)
-    n = x.shape[-1]
-    return EigResult(*unpack(eig(x), (n,), (n, n)))
+    return EigResult(*unpack(eig(x), *eigen_shapes(x.shape)))
 
 
 rule(eig, "x", x=eig_x, holomorphic=False)
@@ -515,18 +503,14 @@ rule(np.linalg.eigvals, "x", "eigvals", r"\lambda($x)", x=eigvals_x, holomorphic
 # ---------------------------------------------------------------- singular values
 
 
-@primitive
-def svd(x: Array, full_matrices: bool = True) -> Array:
-    """u, s and vᴴ of np.linalg.svd, packed."""
-    u, s, vh = np.linalg.svd(x, full_matrices)
-    return pack((u, 2), (s, 1), (vh, 2))
-
-
 def svd_shapes(x: Shape, full: bool) -> tuple[Shape, Shape, Shape]:
     """Shapes of u, s and vᴴ."""
     m, n = x[-2:]
     k = min(m, n)
     return (m, m if full else k), (k,), (n if full else k, n)
+
+
+svd = packed(np.linalg.svd, 2, 1, 2)
 
 
 def svd_x(g: Array, z: Array, x_shape: Shape, full_matrices: bool) -> Array:

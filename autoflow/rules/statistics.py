@@ -17,7 +17,7 @@ from ..base.errors import NoRuleError
 from ..base.types import Array
 from ..table.bodies import run_own
 from ..table.indexing import put_back
-from ..table.shapes import Axis, as_array, from_last, given_keywords, like_argument, numbers_of, to_last, total
+from ..table.shapes import Axis, as_array, from_last, like_argument, numbers_of, to_last, total
 from ..table.table import rule
 from .arithmetic import times_share
 
@@ -71,9 +71,7 @@ def steepness(name: str, q: Array, n: Array, method: str) -> Array:
     return np.where((rank >= 0) & (rank <= n - 1), slope * scale, 0)
 
 
-def quantile_x(
-    g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, keepdims: Any, weights: Any
-) -> Array:  # fmt: skip
+def quantile_x(g: Array, x: Array, q: Any, z: Array, name: str, axis: Axis, method: str, weights: Any) -> Array:
     """z = (1 − t) y[j] + t y[j + 1], y being x in order: these two receive (1 − t) g and t g.
 
     Shapes: x (rows, n) once the axes are brought together; z and g (q, rows).
@@ -141,50 +139,41 @@ def to_rank(g: Array, rank: Array, order: Array) -> Array:
     return put_back(g, (*grid, order[(*grid, rank)]), order.shape)
 
 
-def refuse_overwrite(overwrite_input: Any) -> None:
-    """``overwrite_input=True`` lets NumPy write into x, whose values derivatives may need."""
-    if overwrite_input:
-        raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
+def refuse_overwrite(function: Any) -> Any:
+    """``function``, but ``overwrite_input=True`` lets NumPy write into x, whose values derivatives may need."""
+
+    def compute(x: Array, *q: Any, overwrite_input: Any = False, **options: Any) -> Array:
+        if overwrite_input:
+            raise NoRuleError("overwrite_input=True would destroy the elements of a node: leave it out")
+        if q and np.ndim(q[0]) > 1 and function.__name__.startswith("nan"):  # NumPy puts such results in wrong places
+            raise NoRuleError(
+                f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q[0])} axes of q"
+            )
+        return function(x, *q, **options)
+
+    return compute
 
 
 def add_median(function: Any) -> None:
     """The row of np.median or np.nanmedian."""
-
-    def compute(x: Array, axis: Axis, overwrite_input: Any, keepdims: Any) -> Array:
-        refuse_overwrite(overwrite_input)
-        return function(x, axis=axis, **given_keywords(keepdims=keepdims))
-
-    def back(g: Array, x: Array, z: Array, axis: Axis, keepdims: Any) -> Array:
-        return quantile_x(g, x, None, z, function.__name__, axis, "", keepdims, None)
-
-    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med",
-         rf"\operatorname{{{function.__name__}}} $x", x=back, compute=compute)  # fmt: skip
+    name = function.__name__
+    rule(function, "x | axis=None overwrite_input=False keepdims=None", "med", rf"\operatorname{{{name}}} $x",
+         compute=refuse_overwrite(function), by_name=True,
+         x=lambda g, x, z, axis: quantile_x(g, x, None, z, name, axis, "", None))  # fmt: skip
 
 
-def add_quantile(function: Any, scale: float) -> None:
-    """The row of np.quantile, np.percentile (``scale`` 100) or one of their twins for NaN."""
-
-    def compute(x: Array, q: Any, axis: Axis, overwrite_input: Any, method: str, keepdims: Any, weights: Any) -> Array:
-        refuse_overwrite(overwrite_input)
-        if np.ndim(q) > 1 and function.__name__.startswith("nan"):  # NumPy puts such results into the wrong places
-            raise NoRuleError(
-                f"np.{function.__name__} of a node takes one q or a list of them, not {np.ndim(q)} axes of q"
-            )
-        return function(x, q, axis=axis, method=method, **given_keywords(keepdims=keepdims, weights=weights))
-
-    def back(g: Array, x: Array, q: Any, z: Array, axis: Axis, method: str, keepdims: Any, weights: Any) -> Array:
-        return quantile_x(g, x, q, z, function.__name__, axis, method, keepdims, weights)
-
-    domain = (0.05, 0.95) if scale == 1 else (2, 30)  # percents: their cubes fit into half precision
+def add_quantile(function: Any) -> None:
+    """The row of np.quantile, np.percentile or one of their twins for NaN."""
+    name = function.__name__
+    domain = (2, 30) if name.endswith("percentile") else (0.05, 0.95)  # the cubes of percents fit into half precision
     rule(function, "x q | axis=None overwrite_input=False method='linear' keepdims=None weights=None", "quantile",
-         rf"\operatorname{{{function.__name__}}} $x", compute=compute, elementwise=False, domain=domain, x=back,
-         q=lambda g, x, q, axis, method, weights: quantile_q(g, x, q, function.__name__, axis, method, weights),
-    )  # fmt: skip
+         rf"\operatorname{{{name}}} $x", elementwise=False, domain=domain,
+         compute=refuse_overwrite(function), by_name=True,
+         x=lambda g, x, q, z, axis, method, weights: quantile_x(g, x, q, z, name, axis, method, weights),
+         q=lambda g, x, q, axis, method, weights: quantile_q(g, x, q, name, axis, method, weights))  # fmt: skip
 
 
 add_median(np.median)
 add_median(np.nanmedian)
-add_quantile(np.quantile, 1.0)
-add_quantile(np.nanquantile, 1.0)
-add_quantile(np.percentile, 100.0)
-add_quantile(np.nanpercentile, 100.0)
+for each in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
+    add_quantile(each)

@@ -36,6 +36,7 @@ from ..table.shapes import (
     is_numpys,
     is_on_host,
     like_argument,
+    name_out,
     numbers_of,
     restore_axes,
     to_last,
@@ -44,7 +45,7 @@ from ..table.shapes import (
 from ..table.table import RULES, primitive, rule
 from .arithmetic import exp_above, over
 from .reductions import freedom
-from .statistics import quantile_x, refuse_overwrite
+from .structure import constant_with_history
 
 VARIANTS: dict[Any, tuple[Callable[[Any, Any], bool], Callable[..., Any]]] = {}  # function -> is it such a call, answer
 
@@ -80,7 +81,7 @@ def add_spread(function: Any) -> None:
         if used is not None:
             x = np.where(used, x, 0)
         dtype = np.dtype(float) if dtype is None and x.dtype.kind in "iub" else dtype
-        ddof, keepdims = correction if is_given(correction) else ddof, keepdims_or_false(keepdims)
+        ddof, keepdims = correction if is_given(correction) else ddof, is_given(keepdims) and bool(keepdims)
         quiet: Any = {"divide": "ignore", "invalid": "ignore"} if leaves_out else {}
         with np.errstate(**quiet):
             z = average(squares(x - mean, leaves_out), axis, dtype, ddof, keepdims, used)
@@ -108,11 +109,6 @@ def without_freedom(z: Array, lost: Array) -> Array:
     return np.where(lost, np.nan, z)
 
 
-def keepdims_or_false(keepdims: Any) -> bool:
-    """``keepdims``, which NumPy marks where it is not given."""
-    return is_given(keepdims) and bool(keepdims)
-
-
 def average(squares: Array, axis: Axis, dtype: Any, ddof: Any, keepdims: bool, where: Any) -> Array:
     """Σ / (n − ddof), in the dtype of the sum."""
     z = np.sum(squares, axis, keepdims=keepdims, **given_keywords(dtype=dtype, where=where))
@@ -134,37 +130,19 @@ def places(condition: Any) -> tuple[Array, ...]:
     return np.nonzero(numbers_of(condition))
 
 
-@primitive
-def weighted_quantile(x: Array, q: Array, weights: Array, name: str, axis: Axis, keepdims: bool, method: str) -> Array:
-    """``np.quantile(x, q, weights=...)``, or the function of that ``name``."""
-    return getattr(np, name)(x, q, axis=axis, weights=weights, method=method, keepdims=keepdims)
-
-
 def add_weighted(function: Any) -> None:
     """Weights that are nodes: the quantile is one of the elements, and steps from one to the next as a weight grows."""
 
     @variant(function, when=lambda args, options: has_gradient(options.get("weights")))
-    def answer(
-        a: Any, q: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: Any = False, *, weights: Any,
-    ) -> Array:  # fmt: skip
-        refuse_overwrite(overwrite_input)
-        z = weighted_quantile(
-            as_array(a), as_array(q), weights, function.__name__, axis, keepdims_or_false(keepdims), method
-        )
+    def answer(*args: Any, weights: Any, **options: Any) -> Array:
+        args, options = name_out(function, args, options)
+        weights, out = as_array(weights), options.pop("out", None)
+        z = constant_with_history(function(*args, weights=numbers_of(weights), **options), weights)
         return z if out is None else np.positive(z, out=out)
 
 
 for each in (np.quantile, np.percentile, np.nanquantile, np.nanpercentile):
     add_weighted(each)
-
-# fmt: off
-rule(weighted_quantile, "x q weights | name axis keepdims method", "quantile", r"\operatorname{quantile} $x",
-     domain=(0.05, 0.95),
-     x=lambda g, x, q, z, weights, name, axis, keepdims, method: quantile_x(g, x, q, z, name, axis, method, keepdims,
-     numbers_of(weights)),
-     q=lambda g, q: np.zeros_like(numbers_of(q)), weights=lambda g, weights: np.zeros_like(numbers_of(weights)))
-# fmt: on
 
 # ---------------------------------------------------------------- where= of ufuncs
 
@@ -398,6 +376,7 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
         x = as_array(x)
         axis = axes_of(axis, x.ndim)[0]
+        ufunc.reduceat(np.ones(x.shape[axis]), list(map(int, indices)))  # NumPy's errors
         reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
         return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)
 

@@ -20,6 +20,7 @@ import ast
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -45,6 +46,7 @@ from .vjps import (
     sequence_values,
     sequence_vjp,
     vjp_by_position,
+    words_of_sequence,
 )
 
 Residual = dict[str, Callable[..., Any]] | None
@@ -156,8 +158,8 @@ class Rule(Kind):
             row.required, row.variadic = n, False
             compute = self.compute
             row.compute = lambda *values: compute(values[:n], *values[n:])
-            row.needs = (needs_of_sequence(derivative, n, self.names),) * n
-            values = sequence_values(derivative, n, self.names)
+            words = words_of_sequence(derivative, n, self.names)
+            row.needs, values = (needs_of_sequence(words, n),) * n, sequence_values(words, n)
             row.vjps = row.scalar_vjps = tuple([sequence_vjp(derivative, values, k) for k in range(n)])
             row.joint = sequence_joint(derivative, values, self.holomorphic) if n > LONG else None
             self._of_arity[n] = row
@@ -221,7 +223,7 @@ def rule(
     function: Any, arguments: str, label: str = "", latex: str = "", *,
     compute: Any = None, operator: Any = None, name: str = "", elementwise: bool | None = None, view: bool = False,
     holomorphic: bool = True, precedence: int = 9, domain: tuple[float, float] = (-2.0, 2.0),
-    also: tuple[Any, ...] = (), residual: Residual = None, **derivatives: Callable[..., Any],
+    also: tuple[Any, ...] = (), residual: Residual = None, by_name: bool = False, **derivatives: Callable[..., Any],
 ) -> Rule:  # fmt: skip
     r"""Add a row to the table and return it.
 
@@ -242,6 +244,8 @@ def rule(
     residual : per operand, what its derivative is computed from, in few bytes: a function of the arguments and, if it
         reads that, the result. The derivative is then called with (g, residual). The residual is kept, and operands may
         be freed or overwritten; only of small elementwise results the operands are kept, which is quicker.
+    by_name : ``function`` gets options with a default by name, and only if they are not the default: other versions of
+        NumPy and other libraries do not know all of them, and some mean something else by None than by nothing.
     **derivatives : one per differentiable argument, by its name.
     """
     if residual:
@@ -250,8 +254,10 @@ def rule(
     words = [word.partition("=") for word in (before + behind).split()]
     names = tuple([word.lstrip("*") for word, _, _ in words])
     defaults = tuple([ast.literal_eval(text) if equals else MISSING for _, equals, text in words])
+    defaults = tuple([sys.intern(d) if type(d) is str else d for d in defaults])  # as Python does: see call_by_name
     row = new_row(
-        Rule, function, names, defaults, len(before.split()), derivatives, name=name, compute=compute,
+        Rule, function, names, defaults, len(before.split()), derivatives, name=name,
+        compute=call_by_name(compute or function, names, defaults) if by_name else compute,
         elementwise=elementwise, variadic=before.startswith("*"), residual=residual,
     )  # fmt: skip
     row.label, row.precedence = label or row.name, precedence
@@ -273,6 +279,21 @@ def as_operator(label: str, operands: Sequence[str]) -> str:
     """
     places = ", ".join([f"${name}" for name in operands])
     return rf"\operatorname{{{label}}}" + (rf"\left({places}\right)" if len(operands) > 1 else f" {places}")
+
+
+def call_by_name(function: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) -> Callable[..., Any]:
+    """``function``, called with all arguments by position, as a function that gets what is not the default by name.
+
+    >>> call_by_name(dict, ("x", "axis", "kind"), (MISSING, -1, None))([], -1, "stable")
+    {'kind': 'stable'}
+    """
+    n = defaults.count(MISSING)
+    options = range(n, len(names))
+
+    def compute(*values: Any) -> Any:
+        return function(*values[:n], **{names[k]: values[k] for k in options if values[k] is not defaults[k]})
+
+    return compute
 
 
 def compute_residual(of_residual: Callable[..., Any], residual: Callable[..., Any]) -> Callable[..., Any]:
@@ -382,7 +403,8 @@ def primitive(compute: F) -> F:
             if type(x) in (list, tuple) and {*map(type, x)} - {int} and has_gradient(x):  # not a shape
                 x = first_node(x)
             if hasattr(type(x), "takes_primitives"):  # a node, of whatever array type, or an array that hides a batch
-                z = x.__array_function__(function, (type(x),), args, options)
+                types = (type(x),) if hasattr(type(x), "family") else tuple(map(type, args))  # may a node be asked?
+                z = x.__array_function__(function, types, args, options)
                 if z is not NotImplemented:  # else NumPy calls a node among the others
                     return z
         return compute(*args, **options)

@@ -248,17 +248,20 @@ def scalar_vjp(derivative: Callable[..., Any], needs: Needs) -> VJP:
     )  # fmt: skip
 
 
-def needs_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
+ALL = -2  # the place of all arrays of a sequence
+
+
+def words_of_sequence(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Needs:
     """What the derivative of each array of a sequence reads, as places in the flat ``saved``."""
     first, *options = names
-    place = {name: n + i for i, name in enumerate(options)} | {"z": -1}
-    needs: list[tuple[int, str]] = []
-    for word in list(inspect.signature(derivative).parameters)[2:]:
-        if word == first:
-            needs += [(i, "") for i in range(n)]
-        elif not word.startswith(first + "_"):
-            needs.append(place_of(word, place))
-    return tuple(needs)
+    place = {name: n + i for i, name in enumerate([*options, "z"])} | {first: ALL}
+    return tuple([place_of(word, place) for word in list(inspect.signature(derivative).parameters)[2:]])
+
+
+def needs_of_sequence(words: Needs, n: int) -> Needs:
+    """The same for each array by itself."""
+    arrays = [(k, "") for k in range(n)] if (ALL, "") in words else []
+    return (*arrays, *[need for need in words if need[0] != ALL])
 
 
 class Shapes(tuple[tuple[int, ...], ...]):
@@ -273,18 +276,13 @@ class Shapes(tuple[tuple[int, ...], ...]):
         return known[axis]
 
 
-def sequence_values(derivative: Callable[..., Any], n: int, names: tuple[str, ...]) -> Callable[[Any], list[Any]]:
+def sequence_values(words: Needs, n: int) -> Callable[[Any], list[Any]]:
     """What the derivatives of a sequence of n arrays read, as a function of ``saved``."""
-    first, *options = names
-    place = {name: n + i for i, name in enumerate(options)} | {"z": n + len(options)}
-    words = list(inspect.signature(derivative).parameters)[2:]
-    whole = {first: (-2, ""), first + "_shape": (-2, "shape")}  # of all arrays; the rest is as in any row
-    needs = [whole[word] if word in whole else place_of(word, place) for word in words]
 
     def values(saved: tuple[Any, ...]) -> list[Any]:
         found: list[Any] = []
-        for i, what in needs:
-            if i == -2:
+        for i, what in words:
+            if i == ALL:
                 found.append(Shapes([x.shape for x in saved[:n]]) if what else saved[:n])
             else:
                 found.append(getattr(saved[i], what) if what else saved[i])

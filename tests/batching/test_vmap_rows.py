@@ -22,7 +22,7 @@ BATCH = 3
 # Rows without a batched form: each example is computed by itself, and a warning says so. No other row may warn.
 LOOPED = {
     "convolve", "histogram", "interp", "lstsq", "nanpercentile", "nanquantile", "orthogonal", "percentile", "quantile",
-    "sparse_matmul", "spsolve", "weighted_quantile",
+    "sparse_matmul", "spsolve",
 }  # fmt: skip
 ROWS = rows(scipys=False)
 EVERY = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

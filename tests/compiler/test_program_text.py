@@ -122,7 +122,7 @@ NO_PYTHON = {  # a rule that is one call, a view that is no index, SciPy's funct
 NO_JAVASCRIPT = {
     "det", "eigh", "eigvalsh", "frexp", "geomspace", "histogram", "interp", "irfft", "ldexp", "linspace", "lstsq",
     "modf", "nanmedian", "nanpercentile", "nanquantile", "nextafter", "partition", "percentile", "pinv", "qr",
-    "quantile", "reduceat", "slogdet", "svd", "svdvals", "weighted_quantile",
+    "quantile", "reduceat", "slogdet", "svd", "svdvals",
 }  # fmt: skip
 
 

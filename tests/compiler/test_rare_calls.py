@@ -68,6 +68,10 @@ CALLS = {
     "split": lambda x: np.split(x, 2)[1] * np.stack(np.unstack(x))[:2],
     "argmax as an index": lambda x: np.take_along_axis(x, np.argmax(x, 0)[None], 0),
     "sorting": lambda x: np.sort(x, axis=0) + np.argsort(x, axis=0),
+    "linspace to a node": lambda x: af.grad(lambda w: np.sum(np.linspace(x[0], w, 3) ** 2))(x[1]),
+    "interp of nodes": lambda x: af.grad(lambda w: np.sum(np.interp(x[0], np.arange(3.0), w)))(x[1]),
+    "weights that are nodes": lambda x: af.grad(
+        lambda w: np.quantile(x[0], 0.5, weights=w * w, method="inverted_cdf") * w[0])(x[1]),
     "logical functions": lambda x: np.logical_and(x > 0, x < 1) * 1.0 + np.logical_not(x > 0),
 }
 # fmt: on

@@ -32,6 +32,13 @@ def test_values_and_derivatives(f, xs):
     check(f, *xs)
 
 
+def test_ends_of_differences_are_cast_as_by_numpy():
+    for x in (V, af.Variable(V)):
+        with pytest.raises(TypeError, match="same_kind"):
+            np.ediff1d(x, to_end=1j)
+    assert np.ediff1d(af.Variable(np.float32(V)), to_begin=af.Variable(S), to_end=[1]).dtype == np.float32
+
+
 @pytest.mark.parametrize(
     ("f", "xs"),
     [

@@ -52,6 +52,12 @@ REFUSED = {
     "tensordot": lambda v, m: np.tensordot(m, m, 1),
     "place": lambda v, m: np.place(v * 1.0, [True], [1.0]),
     "put": lambda v, m: np.put(v * 1.0, [9], [1.0]),
+    "compress, of a matrix": lambda v, m: np.compress([[True, False, True]], v),
+    "compress, of a number": lambda v, m: np.compress(True, v),
+    "reduceat, before the first": lambda v, m: np.maximum.reduceat(v, [-1]),
+    "reduceat, behind the last": lambda v, m: np.maximum.reduceat(v, [7]),
+    "histogramdd, lengths": lambda v, m: np.histogramdd(M, bins=2, weights=v),
+    "histogramdd, complex": lambda v, m: np.histogramdd(M, bins=2, weights=v[:2] * 1j),
 }
 # fmt: on
 

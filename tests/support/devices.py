@@ -47,7 +47,7 @@ def is_refused(row, example, dtypes="float64"):
             return True
     words = KEYWORDS - {"initial"} if row.name.endswith("_reduce") else KEYWORDS  # these rows do it themselves
     words = words | {"mode"} if row.name == "take" else words
-    return row.name in LACKING | {"weighted_quantile"} or bool(words & set(example.options))
+    return row.name in LACKING or bool(words & set(example.options))
 
 
 Array = Any

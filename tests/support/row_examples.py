@@ -23,7 +23,7 @@ from autoflow.rules.joining import pad
 from autoflow.rules.ordering import histogram_sums
 from autoflow.rules.reductions import recur
 from autoflow.rules.structure import astype, constant_with_history, flatten
-from autoflow.rules.variants import NORMS, sums_at, weighted_quantile
+from autoflow.rules.variants import NORMS, sums_at
 from autoflow.table.indexing import getitem, put_back, put_view, setitem
 from autoflow.table.kernels import broadcast_view
 from autoflow.table.shapes import since
@@ -154,9 +154,6 @@ EXAMPLES: Examples = {
     np.nanquantile: NAN_QUANTILES,
     np.percentile: QUANTILES,
     np.nanpercentile: NAN_QUANTILES,
-    # variants
-    weighted_quantile: (of((4,), (), (4,), name="quantile", axis=None, keepdims=False, method="inverted_cdf"),
-        of((2, 3), (2,), (3,), name="quantile", axis=1, keepdims=True, method="inverted_cdf")),
     # counting
     histogram_sums: (of((5,), a=SAMPLES, bins=3), of((5,), a=SAMPLES, bins=[0.0, 1.0, 2.5]),
         of((5,), a=SAMPLES, bins=2, range=(0.0, 2.0))),
