@@ -80,6 +80,7 @@ class Traced(DuckArray):
         "__weakref__", "borrowed", "held", "memory", "now", "shared", "source", "tape", "time", "under", "viewed",
     )  # fmt: skip
     takes_primitives = True  # kernels ask us, as NumPy's functions do: table/table.py
+    reports_nan = True  # a call in which NaN arises is made again by eager code: rules/arithmetic.py
     borrowed: bool  # does its memory belong to the caller, or to somebody outside? Then it is not written into.
     held: Any  # the recorded array, which lives as long as we do
     memory: Any  # see memory.py: dummy_of
