@@ -57,10 +57,10 @@ class Optimiser:
         for name, value in settings.items():
             setattr(self, name, not_negative(type(self).__name__, name, value))
         self.steps = [0] * len(self.parameters)  # the number of steps that each parameter has made
-        arrays = map(value_of, self.parameters)
-        self.memory = [{name: np.zeros_like(x, dtype=wide(x)) for name in self.remembers} for x in arrays]
+        self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
         self.scratch = scratch_for(self.parameters)
         self.kept: dict[int, list[Array]] = {}  # each parameter and its memory, as before this step
+        self.add_memory()
         self.unfinished = ""  # names what holds part of a step that could not be undone
 
     @property
@@ -98,6 +98,7 @@ class Optimiser:
                     f"{type(self).__name__}: the gradient of {p.name} contains NaN or infinity. No parameter was "
                     f"changed. Look at the data and the loss; clip gradients or lower lr={self.lr:g}."
                 )
+        self.add_memory()
         moving = {k: g for k, g in enumerate(grads) if g is not None}
         if not moving and any([p.requires_grad for p in self.parameters]):
             warnings.warn(NOTHING.format(type(self).__name__, len(self.parameters)), RuntimeWarning, stacklevel=2)
@@ -131,6 +132,13 @@ class Optimiser:
         number = now()
         for note in notes:
             note.was_written(number)
+
+    def add_memory(self) -> None:
+        """Make the arrays to be remembered that are not there yet: a setting may ask for more since the last step."""
+        for k, (p, own) in enumerate(zip(self.parameters, self.memory, strict=True)):
+            for name in [name for name in self.remembers if name not in own]:
+                own[name] = np.zeros_like(value_of(p), dtype=wide(value_of(p)))
+                self.kept.pop(k, None)
 
     def check_memory(self, k: int) -> None:
         """Raise AnomalyError if the arrays remembered for parameter number k are no longer finite."""
@@ -173,6 +181,7 @@ class Optimiser:
 
     def _state(self) -> dict[str, Array]:
         """The state on which later steps depend, besides the parameters, by name; arrays are not copied."""
+        self.add_memory()
         named = {f"{k}.{name}": array for k, m in enumerate(self.memory) for name, array in m.items()}
         return {"lr": np.array(self.lr), "steps": np.array(self.steps), **named}
 

@@ -71,6 +71,7 @@ class SGD(Optimiser):
     np.float64(0.7)
     """
 
+    remembers = property(lambda self: ("velocity",) * bool(self.momentum))  # type: ignore[assignment]
     nesterov: bool
 
     def __init__(
@@ -80,7 +81,6 @@ class SGD(Optimiser):
         if nesterov and not momentum:
             raise ValueError("SGD: Nesterov's method needs a momentum")
         below_one("SGD", momentum=momentum)
-        self.remembers = ("velocity",) if momentum else ()
         super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov)
 
     def update(self, x: Array, g: Array, t: int, a: Array, b: Array, **memory: Array) -> None:
@@ -124,6 +124,9 @@ class RMSprop(Optimiser):
     Source: Tieleman and Hinton, Coursera lecture 6.5, 2012; centred: Graves, arXiv 1308.0850.
     """
 
+    remembers = property(  # type: ignore[assignment]
+        lambda self: ("squares", *["velocity"] * bool(self.momentum), *["mean"] * bool(self.centered))
+    )
     alpha: float
     centered: bool
 
@@ -132,7 +135,6 @@ class RMSprop(Optimiser):
         momentum: float = 0.0, centered: bool = False,
     ) -> None:  # fmt: skip
         below_one("RMSprop", alpha=alpha, momentum=momentum)
-        self.remembers = ("squares", *["velocity"] * bool(momentum), *["mean"] * bool(centered))
         super().__init__(
             parameters, lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered
         )

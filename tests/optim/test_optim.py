@@ -288,6 +288,27 @@ def test_an_inverse_square_root_is_that_of_the_paper():
     np.testing.assert_allclose([optim.inverse_square_root(8)(k - 1) for k in t], theirs / theirs.max(), rtol=1e-12)
 
 
+LATER = [("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {"momentum": 0.9}),
+         ("RMSprop", {"centered": True})]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "setting"), LATER)
+def test_what_a_later_setting_remembers_begins_at_zero(kind, setting):
+    found = []
+    for given in (setting, {}):
+        x = af.Variable([1.0, 2.0])
+        opt = getattr(optim, kind)([x], lr=0.01, **given)
+        x.grad = np.zeros(2)
+        opt.step()
+        vars(opt).update(setting)
+        for _ in range(3):
+            opt.zero_grad()
+            np.sum(x**3).backward()
+            opt.step()
+        found.append([x.value.tolist(), str(opt.state_dict())])
+    assert found[0] == found[1]
+
+
 def test_schedules_go_on():
     schedule = optim.Schedule(optim.SGD(af.Variable(1.0), lr=0.1), optim.warm_up(2, optim.cosine(4)))
     first = rates(schedule, 3)

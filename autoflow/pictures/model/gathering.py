@@ -193,8 +193,6 @@ class Walk:
         self.flow: dict[Any, Flow] = {}
         self.left: dict[Any, Numbers] = {}  # what is in .grad, where no pass is possible any more
         self.ids: dict[Any, int] = {}
-        self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
-        self.objects: dict[int, str] = {}  # of calls: the object
         self.called: dict[Any, str] = {}  # plain operands, by their places
         self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
