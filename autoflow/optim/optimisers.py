@@ -71,7 +71,7 @@ class SGD(Optimiser):
     np.float64(0.7)
     """
 
-    remembers = property(lambda self: ("velocity",) * bool(self.momentum))  # type: ignore[assignment]
+    remembers = property(lambda self: ("velocity",) * bool(self.momentum))
     nesterov: bool
 
     def __init__(
@@ -124,9 +124,7 @@ class RMSprop(Optimiser):
     Source: Tieleman and Hinton, Coursera lecture 6.5, 2012; centred: Graves, arXiv 1308.0850.
     """
 
-    remembers = property(  # type: ignore[assignment]
-        lambda self: ("squares", *["velocity"] * bool(self.momentum), *["mean"] * bool(self.centered))
-    )
+    remembers = property(lambda self: ("squares", *["velocity"] * bool(self.momentum), *["mean"] * bool(self.centered)))
     alpha: float
     centered: bool
 

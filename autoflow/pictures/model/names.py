@@ -213,6 +213,8 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
+        self.renamed: set[int] = set()  # ids of records in whose expression a name is that of another node
+        self.names = set(self.program.names.values())
         self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
@@ -240,6 +242,7 @@ class Titles:
         if id(record) in self.program.calls and len(text) <= TITLE:
             self.known[id(record)] = as_title(text)
             return
+        text = "" if self.is_of_others(record) else text
         is_clear = self.is_clear(record)
         found = self.expression(record) if is_clear else None
         if found is None and 0 < len(text) <= LONGEST:
@@ -249,6 +252,15 @@ class Titles:
         self.known[id(record)] = found or record.rule.name
         if found is None or is_cut(found):
             self.long.add(id(record))
+
+    def is_of_others(self, record: Any) -> bool:
+        """Has its expression in the program a name that another node of the picture has? A function calls something of
+        its own ``x``, say."""
+        for slot, x in enumerate(record.operands):
+            text = self.program.operand_text(record, slot)
+            if id(x) in self.renamed if text is None else text in self.names and self.term(x) != text:
+                self.renamed.add(id(record))
+        return id(record) in self.renamed
 
     def is_clear(self, record: Any) -> bool:
         """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two."""
@@ -323,7 +335,7 @@ class Titles:
         for slot, x in enumerate(operands):
             if id(x) in self.long or (brief and len(terms[slot]) > brief):
                 text = self.program.operand_text(record, slot, exact=True) or ""  # as the program has it: self.w
-                terms[slot] = text if 0 < len(text) <= LONGEST // 2 else LEFT_OUT
+                terms[slot] = text if 0 < len(text) <= LONGEST // 2 and text not in self.names else LEFT_OUT
         if name in BINARY and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":
