@@ -213,7 +213,6 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
-        self.renamed: set[int] = set()  # ids of records in whose expression a name is that of another node
         self.names = set(self.program.names.values())
         self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
@@ -235,17 +234,16 @@ class Titles:
         same = self.times_one(record)
         if same is not None:
             self.known[id(record)] = self.term(record.operands[same])
-            self.letters[id(record)] = self.letters_of(record.operands[same])
+            self.letters[id(record)] = self.letters.get(id(record.operands[same]), {})
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
         text = self.program.text(record) or ""
         if id(record) in self.program.calls and len(text) <= TITLE:
             self.known[id(record)] = as_title(text)
             return
-        text = "" if self.is_of_others(record) else text
-        is_clear = self.is_clear(record)
-        found = self.expression(record) if is_clear else None
-        if found is None and 0 < len(text) <= LONGEST:
+        found, is_clear = self.expression(record), self.is_clear(record)
+        found = found if is_clear else None
+        if found is None and 0 < len(text) <= LONGEST and not self.is_of_others(record):
             found = as_title(text)
         if found is None and is_clear and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
@@ -258,20 +256,20 @@ class Titles:
         its own ``x``, say."""
         for slot, x in enumerate(record.operands):
             text = self.program.operand_text(record, slot)
-            if id(x) in self.renamed if text is None else text in self.names and self.term(x) != text:
-                self.renamed.add(id(record))
-        return id(record) in self.renamed
+            is_part = text is None and getattr(x, "place", self) is record.place and x.last != record.last
+            if self.is_of_others(x) if is_part else text in self.names and self.term(x) != text:
+                return True
+        return False
 
     def is_clear(self, record: Any) -> bool:
         """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two."""
-        pairs = [pair for x in record.operands if id(x) not in self.long for pair in self.letters_of(x).items()]
+        pairs: list[tuple[str, int]] = []
+        for x in record.operands:
+            name = self.known.get(id(x)) or self.given.get(id(x))
+            if name and id(x) not in self.long:
+                pairs += self.letters.get(id(x), {name: id(x)}).items()
         self.letters[id(record)] = dict(pairs)
         return len({*pairs}) == len(self.letters[id(record)])
-
-    def letters_of(self, x: Any) -> dict[str, int]:
-        """The names in the expression of an operand, each with the id of what is called so."""
-        has_name = id(x) in self.known or (isinstance(x, Node) and self.name(x) is not None)
-        return self.letters.get(id(x)) or ({self.term(x): id(x)} if has_name else {})
 
     def times_one(self, record: Any) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""

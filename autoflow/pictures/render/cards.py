@@ -150,8 +150,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
     detail = graph.look.detail
     compact = bool(graph.look.compact) and detail == "arrays"
-    known = [x for one in (node, *node.results) for x in (one.value, one.gradient) if x is not None]
-    alarm = any([x.nans or x.infinite for x in known])
+    alarm = any([x.nans or x.infinite for one in (node, *node.results) for x in (one.value, one.gradient) if x])
     least = BESIDE * (1 + len(node.operands)) if node.fold or detail == "names" else 0.0
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm, least)
@@ -168,17 +167,15 @@ def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]
         return [*lines, *result_lines(graph, node)]
     if not node.value.scalar and not compact:
         lines += [CardLine("body", (span(text, "numbers"),)) for text in break_lines(node.value.text(digits))]
-    lines += warnings_of("value", node.value)
+    if flags := node.value.flags():
+        lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
     if graph.look.images and (found := images(node, digits)):
         lines.append(CardLine("body", images=found))
     if node.gradient is not None:
-        lines += [foot(graph, node, node.gradient), *warnings_of("gradient", node.gradient)]
+        lines.append(foot(graph, node, node.gradient))
+        if flags := node.gradient.flags():
+            lines.append(CardLine("note", (span(f"gradient: {flags}", "warn"),)))
     return lines + [note_line(text) for text in node.notes if graph.gradients or text != "no gradient"]
-
-
-def warnings_of(name: str, x: Numbers) -> list[CardLine]:
-    """A line about what is not finite in it, if there is something."""
-    return [CardLine("note", (span(f"{name}: {flags}", "warn"),))] if (flags := x.flags()) else []
 
 
 def note_line(text: str) -> CardLine:
@@ -203,7 +200,8 @@ def result_lines(graph: GraphData, node: Vertex) -> list[CardLine]:
         left += [span(value.shape_text(), "shape")] if value.shape_text() else []
         lines.append(CardLine("result", tuple(left), (span(text, "numbers"),) if beside else ()))
         lines += [CardLine("body", (span(one, "numbers"),)) for one in ([] if beside else break_lines(text))]
-        lines += warnings_of("value", value)
+        if flags := value.flags():
+            lines.append(CardLine("note", (span(f"value: {flags}", "warn"),)))
         if result.gradient is not None:
             lines.append(gradient_line(graph, "gradient", result.gradient, result))
     return lines
