@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import gc
+import inspect
 import itertools
 import os
 import re
@@ -45,6 +46,24 @@ hypothesis.settings.load_profile("night" if NIGHTLY else "day")
 def names_from_zero():
     """var_0 is the first Variable of each test."""
     af.reset()
+
+
+@pytest.fixture(autouse=True)
+def rows_of_modules():
+    """Rows of programs that a test runs, in no module that stays, are gone after it: other tests go through the
+    table."""
+    before = set(RULES)
+    yield
+    for function in RULES.keys() - before:
+        if inspect.isfunction(function) and not stands_in_a_module(function):
+            del RULES[function]
+
+
+def stands_in_a_module(function):
+    """Not in a program, a docstring or a page, whose globals are a copy."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    home = sys.modules.get(names.get("__name__", ""))
+    return home is not None and vars(home) is names
 
 
 @pytest.fixture

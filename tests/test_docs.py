@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import stands_in_a_module
 
 import autoflow as af
 from autoflow.base.lazy import MOVED
@@ -36,26 +37,6 @@ class Finder(doctest.DocTestFinder):
         exported = inspect.isclass(object) and object.__module__ in EXPORTING
         homes = {f.__globals__["__name__"] for f in vars(object).values() if inspect.isfunction(f)} if exported else ()
         return module.__name__ in homes if homes else super()._from_module(module, object)
-
-
-@pytest.fixture(autouse=True)
-def rows_of_the_table():
-    """Examples may add rows: other tests go through the table. Those that autoflow adds, when it is imported or as it
-    runs, stay."""
-    for name in MODULES:
-        importlib.import_module(name)
-    before = dict(RULES)
-    yield
-    for function in RULES.keys() - before.keys():
-        if not stands_in_a_module(function):
-            del RULES[function]
-
-
-def stands_in_a_module(function):
-    """Not in a docstring or on a page, whose globals are a copy."""
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    home = sys.modules.get(names.get("__name__", ""))
-    return home is not None and vars(home) is names
 
 
 def run_examples(examples):
@@ -126,5 +107,5 @@ def test_blocks_are_found():
 
 
 def test_rows_of_examples_are_gone():
-    """Those of the docstrings and pages that were run above."""
+    """Those of the docstrings and pages that were run above, and of programs in other tests."""
     assert [function for function in RULES if inspect.isfunction(function) and not stands_in_a_module(function)] == []

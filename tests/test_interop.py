@@ -16,7 +16,7 @@ import pytest
 
 import autoflow as af
 from autoflow.base.modes import listening
-from autoflow.errors import LostGradientError, NoRuleError, StaleValueError
+from autoflow.errors import InPlaceError, LostGradientError, NoRuleError, StaleValueError
 
 
 @pytest.fixture
@@ -417,6 +417,22 @@ def test_masked_arrays_hold_numbers(z, recorded):
         np.testing.assert_array_equal(f(ours), f(theirs))
         assert not getattr(f(ours), "requires_grad", False)
     assert recorded == []
+    with pytest.raises(InPlaceError, match=r"numpy\.ma\.core writes into log_0\. Give it plain numbers: x\.value"):
+        np.ma.log(z)
+
+
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_nobody_asks_whether_a_broadcast_array_may_be_written_into(x):
+    """NumPy warns who asks one of ``np.broadcast_arrays``."""
+    b, many = (np.broadcast_arrays(1.0, np.ones(n))[0] for n in (4, 5000))
+    ours = (
+        lambda x: np.sum(x * b), lambda x: np.sum(np.broadcast_arrays(x, np.ones((2, 4)))[0] * b),
+        lambda x: np.sum(x) * np.sum(np.broadcast_arrays(x[0], many)[0]),
+    )  # fmt: skip
+    for f in ours:
+        for one in (af.grad(f), af.compile(f), af.vmap(f, loop="allow"), af.compile(af.grad(f))):
+            one(np.ones((2, 4)) if isinstance(one, type(af.vmap(f))) else np.ones(4))
+    af.checkpoint(lambda v: v * b)(x).sum().backward()
 
 
 def test_views_of_another_class_hold_numbers(x, z):

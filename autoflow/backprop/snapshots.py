@@ -341,7 +341,7 @@ def is_array(kind: type) -> bool:
 
 def is_locked(x: Array) -> bool:
     """Is the array read-only? On a device none is."""
-    return isinstance(x, np.ndarray) and not x.flags.writeable
+    return isinstance(x, np.ndarray) and not versions.is_writeable(x)
 
 
 def refill_mapping(x: dict[Any, Any], state: dict[Any, Any], base: Any = dict) -> None:
@@ -437,7 +437,7 @@ def same_numbers(x: Array, state: Array) -> bool:
     return bool(np.array_equal(x, state, equal_nan=x.dtype.kind in "fc"))
 
 
-FLAG = Kind(lambda x: x.flags.writeable, refill_flag, operator.is_)
+FLAG = Kind(versions.is_writeable, refill_flag, operator.is_)
 ARRAY = Kind(lambda x: x, refill_array, same_numbers)
 DICT = Kind(lambda x: dict(dict.items(x)), refill_mapping, same_objects)
 ATTRIBUTES = Kind(

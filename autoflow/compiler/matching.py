@@ -24,6 +24,7 @@ from ..base import pytree
 from ..base.errors import CompileError
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array as Array
+from ..nodes.versions import is_writeable
 
 # ---------------------------------------------------------------- values: arrays that will be computed
 
@@ -60,7 +61,7 @@ class Value:
     def __init__(self, kind: str, function: Any, args: tuple[Value, ...], options: Any, sample: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, args, options
         if type(sample) is ndarray and sample.size > LARGE and kind not in LEAVES:
-            self._weak, self._writeable = ref(sample), sample.flags.writeable
+            self._weak, self._writeable = ref(sample), is_writeable(sample)
         else:
             self.sample = sample
         self.shape: tuple[int, ...] = getattr(sample, "shape", ())
@@ -80,7 +81,7 @@ class Value:
         sample = self._weak()
         if sample is None:
             sample = self.compute(*[x.sample for x in self.args])
-            if self._writeable and not sample.flags.writeable:  # zeros, which are one 0 repeated
+            if self._writeable and not is_writeable(sample):  # zeros, which are one 0 repeated
                 sample = np.array(sample)
             self._weak = ref(sample)
         return sample

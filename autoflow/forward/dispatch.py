@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import DataError, LostGradientError, NoRuleError
+from ..base.errors import DataError, InPlaceError, LostGradientError, NoRuleError
 from ..base.lazy import later
 from ..base.modes import modes
 from ..nodes.coercion import refuse_halfway, wants_numbers
@@ -119,6 +119,8 @@ def array_function(self: Any, function: Any, types: Any, args: Any, options: Any
     try:
         if wants_numbers(caller := sys._getframe(1).f_globals.get("__name__")):
             refuse_halfway(caller, has_gradient(args))
+            if function in WRITERS and has_gradient(args[:1]):
+                raise InPlaceError(f"{caller} writes into {args[0].name}. Give it plain numbers: x.value")
             return on_numbers(function, args, options)
         if len(types) > 1 and is_anothers(function, types, (*args, *options.values()), False, "__array_function__"):
             return NotImplemented

@@ -39,6 +39,8 @@ from ..base.errors import StateError
 from ..base.numbering import CREATION
 from ..base.types import Array as Array
 
+WRITEABLE = 0x400  # NPY_ARRAY_WRITEABLE, a bit of the flags of NumPy's arrays
+
 # ---------------------------------------------------------------- freeing a deep graph
 
 
@@ -228,11 +230,16 @@ def owner_of(array: Array) -> Array:
     return array
 
 
+def is_writeable(array: np.ndarray) -> bool:
+    """May an array be written into? NumPy warns who asks that of a result of ``np.broadcast_arrays`` by name."""
+    return bool(array.flags.num & WRITEABLE)
+
+
 def apart(x: Any, owners: set[int]) -> Any:
     """A node that is given to the user, copied if one with memory of the same owner has been: ``owners`` has the ids.
     A write into one gradient must not change another."""
     value = getattr(x, "_value", None)
-    if type(value) is np.ndarray and value.flags.writeable:
+    if type(value) is np.ndarray and is_writeable(value):
         if id(owner := owner_of(value)) in owners:
             return np.copy(x)
         owners.add(id(owner))

@@ -211,7 +211,10 @@ class Boxes:
         """Is it a loop whose every turn is one call, or one scope?"""
         inside = [self.boxes[key] for key in box.content if type(key) is tuple]
         whole = box.kind == "loop" and len(inside) == len(box.content) > 1 and len(box.seen) <= 1
-        return whole and {one.kind for one in inside} in ({"call"}, {"loop"}, {"scope"})
+        dropped = whole and {one.kind for one in inside} in ({"call"}, {"loop"}, {"scope"})
+        for one in inside if dropped else ():
+            one.before = box.before + one.before
+        return dropped
 
     def says_nothing(self, box: Box) -> bool:
         """Is it a box around one operation; or around one box, which then has its title as well?"""

@@ -368,14 +368,16 @@ def function_of(place: Any) -> Any:
 
 def space_of(place: Any, text: str) -> Any:
     """What a name belongs to: an attribute of ``self`` to the object, a global variable to its module (to all cells of
-    a notebook), any other to the call of a function that it is used in."""
+    a notebook), one that inner functions set to the file, any other to the call of a function that it is used in."""
     call = function_of(place)
     if type(call) is not Activation:
         return call
     name, code = re.split(r"\W", text)[0], call.code
     if name == "self" and call.owner is not None:
         return call.owner
-    is_local = name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    if name in code.co_freevars or (name in code.co_cellvars and is_set_before(code, name, 0)):
+        return code.co_filename, name  # ``nonlocal``: whose variable it is a function that has returned does not tell
+    is_local = name in (*code.co_varnames, *code.co_cellvars)
     if code.co_name != "<module>" and (is_local or not code.co_flags & CO_OPTIMIZED):
         return call
     return "" if is_cell(code.co_filename) else code.co_filename

@@ -9,6 +9,7 @@ import ast
 import dis
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from .names import FRAMES, caller_of
@@ -111,4 +112,13 @@ def value_of(loop: Loop, n: int, counts: bool) -> str:
             value = str(low + n * by)
         case ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]) if isinstance(target, ast.Tuple):
             target, value = target.elts[0], str(n)
-    return f"{target.id} = {value}" if value and isinstance(target, ast.Name) and target.id != "_" else ""
+    if not value or not isinstance(target, ast.Name) or target.id == "_" or is_set_in(loop, target.id):
+        return ""
+    return f"{target.id} = {value}"
+
+
+@cache
+def is_set_in(loop: Loop, name: str) -> bool:
+    """Does the body of a loop store something in a variable?"""
+    names = [x for part in getattr(loop, "body", ()) for x in ast.walk(part) if isinstance(x, ast.Name)]
+    return any([x.id == name and isinstance(x.ctx, ast.Store) for x in names])

@@ -879,9 +879,18 @@ def of_positive(x):
     return x * 2.0
 
 
+def root_of(x):
+    guess = x + 0.5
+    while abs(guess * guess - x) > 1e-9:
+        guess = 0.5 * (guess + x / guess)
+    return guess
+
+
 STARTS = {  # a function, its sliders -> why Python has to compute, and what cannot be
     "a function that fails": (of_positive, {"x": (-1, 3, 1)}, "the function raises ValueError for other inputs"),
     "one that returns no number there": (lambda x: x * 2.0 if x > 0 else None, {"x": (-1, 3, 1)}, "takes other ways"),
+    "a loop that does not end": (root_of, {"x": (-1, 3, 2)}, "raises TimeoutError for other inputs"),
+    "one that does not end here": (root_of, {"x": -1.0}, TimeoutError),
     "a number of turns": (lambda n, x: sum([x * k for k in range(int(n))]), {"n": 3.0, "x": 1.0}, "takes other ways"),
     "an input that is not used": (lambda x, y: x * 2.0, {"x": 1.0, "y": 2.0}, None),
     "infinity": (lambda x: x * 2.0, {"x": np.inf}, ValueError),
@@ -893,10 +902,11 @@ STARTS = {  # a function, its sliders -> why Python has to compute, and what can
 
 
 @pytest.mark.parametrize("what", STARTS)
-def test_sliders_begin_wherever_they_can_move(what):
+def test_sliders_begin_wherever_they_can_move(what, monkeypatch):
+    monkeypatch.setattr("autoflow.pictures.sliders.explore.LONGEST", 0.5)
     f, ranges, expected = STARTS[what]
-    if expected is ValueError:
-        with pytest.raises(ValueError, match=r"a slider starts at a finite|with low < high"):
+    if isinstance(expected, type):
+        with pytest.raises(expected, match=r"a slider starts at a finite|with low < high|not over after 0\.5 s"):
             af.explore(f, **ranges)
         return
     page = af.explore(f, **ranges)

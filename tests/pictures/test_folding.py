@@ -187,6 +187,19 @@ def test_what_equal_parts_share_is_told_apart_from_what_is_their_own():
     assert told == [("each with its own W", "all with the same b")]
 
 
+@pytest.mark.parametrize("between", [(), (4,), (2, 3, 5), range(9)])
+def test_what_is_between_equal_parts_is_no_part_of_them(between):
+    h = af.Variable(np.ones(2), name="h0")
+    for k in range(10):
+        with scope(f"layer_{k}"):
+            h = np.tanh(af.Variable(np.ones((2, 2)), name=f"W{k}") @ h)
+        h = h * 0.5 if k in between else h
+    (fold,) = [v.fold for v in graph(np.sum(h)).drawn.nodes if v.fold and v.fold.sequence]
+    inside = [k for k in between if 0 < k < 8]
+    told = [f"and {len(inside)} operation{'s' * (len(inside) > 1)} between them"] * bool(inside)
+    assert (fold.operations, fold.told[1:]) == (16 + len(inside), ("each with its own W", *told))
+
+
 def test_many_nodes_fold_by_themselves_from_the_deepest():
     h = af.Variable(np.ones((2, 2)), name="h")
     with af.trace():
@@ -419,4 +432,4 @@ def test_what_stands_between_equal_parts_uses_no_variables_of_theirs():
         h = layer(h, w)
         h = h * 2.0 if k == 4 else h
     (told,) = [v.fold.told for v in h.graph().drawn.nodes if v.fold and v.fold.told]
-    assert told[1:] == ("all with the same w",)
+    assert told[1:] == ("all with the same w", "and 1 operation between them")

@@ -68,6 +68,39 @@ def test_the_outermost_name_wins_over_that_of_a_parameter():
     assert titles(lonely(af.Variable(1.0)))[0] == "node"  # nobody else has a name for it
 
 
+def doubled(x):
+    y = x * 2.0
+    return y
+
+
+def both(x):
+    s, c = np.sin(x), np.cos(x)
+    return s, c
+
+
+CALLS = {  # two calls of a function, whose variable is that of two values -> how what is made of them is called
+    "p": ("p = doubled(a) - doubled(b)\nz = np.exp(p * 3.0)", "p*3"),
+    "y": ("z = np.exp(doubled(a) - doubled(b))", None),
+    "s": ("s, c = both(a)\nd, e = both(s)\nz = np.exp(d * e * c)", "d*e*c"), "one": ("z = np.exp(a * a * 1.0)", "a*a"),
+    "x": ("def f(a): return a * a\nz = np.exp(f(a * 2 + 1))", "f(a*2 + 1)"),
+    "inner": ("def f(a):\n    def g(a): return a * a * a\n    return g(a + 1)\nz = np.exp(f(a * 2))", None),
+    "constants": ("z = np.exp(a * af.Constant(2.0) + af.Constant(2.0))", "a*2 + 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_in_an_expression_a_name_is_that_of_one_value(kind, tmp_path):
+    text, expected = CALLS[kind]
+    path = tmp_path / "program.py"
+    text = f"a, b = af.Variable(1.0), af.Variable(2.0)\n{text}\n"
+    path.write_text(text)
+    space = {"doubled": doubled, "both": both, "np": np, "af": af}
+    exec(compile(text, str(path), "exec"), space)
+    found = titles(space["z"].graph(merge=False))
+    assert expected is None or expected in found
+    assert not {"y - y", "s*c*c", "a*a*a", "a + 1"} & {*found}
+
+
 @pytest.mark.usefixtures("without_source")
 def test_no_title_has_a_number_that_nobody_asked_for():
     x, w = af.Variable(np.ones((2, 3)), name="some_data"), af.Variable(np.ones((3, 3)), name="some_weights")

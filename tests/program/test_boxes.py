@@ -131,6 +131,18 @@ def test_turns_of_a_loop_in_a_loop_are_those_of_all_its_runs():
     assert boxes.note(boxes.around(y.grad_fn)[-1][1]) == "at least 6 turns in all"
 
 
+def test_each_turn_of_loops_in_loops_is_told():
+    """Loops that have nothing but loops in them are no boxes: the boxes inside say which of their turns it is."""
+    x = af.Variable(1.0)
+    with af.trace():
+        for _i in range(2):
+            for _j in range(2):
+                for _k in range(2):
+                    x = np.sin(x) * 0.5
+    told = {v.scope[0] for v in x.graph(fold=False, merge=False).nodes if v.word == "sin"}
+    assert told == {f"_i = {i} · _j = {j} · for _k in range(2)" for i in range(2) for j in range(2)}
+
+
 @pytest.mark.parametrize("between", [(), (0,), (1,), (0, 1), (0, 1, 2)])
 @pytest.mark.parametrize("runs", [1, 2, 3])
 def test_no_loop_holds_what_the_loop_around_it_computes(runs, between):

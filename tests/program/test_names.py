@@ -720,6 +720,9 @@ SETS = {  # what sets a name again in its next call, given ``x`` -> the name, an
     "global": ("total = x * 0.5", "def add(v):\n    global total\n    total = total + v * x", "add(2.0)", "total"),
     "attribute": ("class Sum:\n    def add(self, v):\n        self.total = self.total + v * x\nsums = Sum()",
                   "sums.total = x * 0.5\nadd = sums.add", "add(2.0)", "self.total"),
+    "nonlocal": ("def begin():\n    total = x * 0.5\n    def add(v):\n        nonlocal total\n"
+                 "        total = total + v * x\n        return total\n    return add",
+                 "add = begin()", "every[:] = [add(2.0)]", "total"),
     "cell": ("total = x * 0.5", "", "total = total + 2.0 * x", "total"),
     "local": ("def add(v):\n    total = v * x\n    return total", "", "every.append(add(2.0))", "total"),
     "operation": ("def add(v):\n    total = v * v\n    return total", "", "every.append(add(x))", "total"),
@@ -730,7 +733,7 @@ SETS = {  # what sets a name again in its next call, given ``x`` -> the name, an
 @pytest.mark.parametrize("kind", SETS)
 def test_values_of_one_name_are_told_apart_in_every_box(kind, calls, monkeypatch):
     """A global variable has the numbers of its module, in a notebook of all cells; an attribute those of its object. A
-    variable of a function is in the box of its call, also if it is all that is in it."""
+    variable of a function is in the box of its call, also if it is all that is in it, unless inner functions set it."""
     *before, again, name = SETS[kind]
     names = {"x": af.Variable(2.0, name="x"), "every": []}
     for k, text in enumerate([*before, *[again] * calls, "out = sum(every, x * 1.5) + globals().get('total', 0.0)"]):
@@ -740,7 +743,7 @@ def test_values_of_one_name_are_told_apart_in_every_box(kind, calls, monkeypatch
     out = names["out"] * (names["sums"].total if "sums" in names else 1.0)
     found = [(v.title, v.entered) for v in out.graph(merge=False, fold=False).nodes if v.named]
     assert len(set(found)) == len(found) > calls
-    if kind in ("global", "cell") or (kind == "attribute" and calls > 1):
+    if kind in ("global", "nonlocal", "cell") or (kind == "attribute" and calls > 1):
         numbers = [f"{name}{'₀₁₂₃₄'[k]}" for k in range(1, calls + 1)]
         assert {*numbers} <= {title for title, _ in found}
 

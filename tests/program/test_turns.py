@@ -231,7 +231,7 @@ def test_a_loop_in_progress_does_not_say_of_how_many():
     assert sorted(texts(x)) == [(f"t = {t}, iteration {t + 1} of 3",) for t in range(3)]
 
 
-def test_a_range_of_ones_own_has_turns_and_no_values():
+def test_a_range_of_ones_own_and_a_variable_that_is_set_have_turns_and_no_values():
     def range(n):
         return [10, 20, 30][:n]
 
@@ -240,11 +240,18 @@ def test_a_range_of_ones_own_has_turns_and_no_values():
             x = x * k
         return x
 
+    def moved(x):
+        for k in (1.0, 2.0):
+            k += 5.0
+            x = x * k
+        return x
+
     x = af.Variable(0.5)
     with af.trace():
         for t in range(2):
             x = x * t
         x = counted(lambda items: [(5, v) for v in items], x)
+        x = moved(x)
     assert sorted(texts(x)) == [(f"iteration {k} of 2",) for k in (1, 2)]
 
 

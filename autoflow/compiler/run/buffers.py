@@ -326,6 +326,9 @@ class Plan(WatchedPlan):
                 if x in self.home and x.shape == v.shape and x.dtype == v.dtype and x.layout == v.layout:
                     self.home[v] = self.home.pop(x)
                     return self.place[x]
+        if v.dtype.hasobject:  # NumPy has no view of bytes as references
+            self.buffers.append(np.empty(v.nbytes // v.dtype.itemsize, v.dtype))
+            return shape_buffer(self.buffers[-1], v.shape, v.layout)
         need = max(v.nbytes, 8)
         fitting = [b for b in self.spare if need <= b.nbytes <= 4 * need]
         if fitting:

@@ -23,7 +23,7 @@ import numpy as np
 from ...backends.duck_arrays import flat, map_leaves, tuple_like
 from ...backprop.second_runs import same_state
 from ...base.errors import CompileError
-from ...nodes.versions import Array, caller
+from ...nodes.versions import WRITEABLE, Array, caller
 from ...table.facts import FIXED, RAISING, of_kind
 from ..matching import CAPTURED, Nth, Value, layout_of
 from ..program import NUMBERS, Program
@@ -174,7 +174,7 @@ class Tape:
         """A new array object on that value; on the memory of another one, if it is the view ``take(view_of)``."""
         x = Traced()
         x.now, x.tape, x.held, x.source, x.time = value, self, value.sample, view_of, self.writes
-        if isinstance(x.held, np.ndarray) and not x.held.flags.writeable:
+        if isinstance(x.held, np.ndarray) and not x.held.flags.num & WRITEABLE:
             x.borrowed = True  # as ``x.imag`` of real numbers: NumPy refuses the write
         elif not isinstance(x.held, np.ndarray) and value.args and gives_object([a.sample for a in value.args], x.held):
             raise CompileError(

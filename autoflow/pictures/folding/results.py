@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Generic
 
 from ...base.groups import grouped
-from ..model.data import Numbers, Operand, Picture, Result, Several, Vertex
+from ..model.data import Numbers, Operand, Picture, Several, Vertex
 from .repeats import renumber_graph
 
 
@@ -123,11 +123,10 @@ class Tidy(Generic[Picture]):
             return
         if s.word == "unstack":  # not x[2], if another axis was moved to the front
             parts = [v if v.named else replace(v, title=f"{s.title}[{k}]") for k, v in enumerate(parts)]
-        results = [Result(v.title, v.value, v.gradient, v.parts, v.of_parts, v.output) for v in parts]
         card = replace(
-            first, title=s.title, word=s.word, named=False, results=tuple(results), parts=(), notes=(),
+            first, title=s.title, word=s.word, named=False, results=tuple(parts), parts=(), notes=(),
             of_parts=sum([v.of_parts for v in parts]), output=any([v.output for v in (*parts, first)]),
-            value=Numbers((len(results),), first.value.dtype),
+            value=Numbers((len(parts),), first.value.dtype),
         )  # fmt: skip
         if s.call is None and s.source is not None:
             card = replace(card, operands=(self.whole_row(s.source, parts, s.inside),))

@@ -24,7 +24,7 @@ from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Pi
 from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
-from .repeats import Path, Skeleton, merge_chains
+from .repeats import Path, Skeleton, merge_chains, stem
 from .results import inline_constants, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
@@ -245,16 +245,20 @@ class Contraction:
         )  # fmt: skip
 
     def told(self, card: Card) -> tuple[str, ...]:
-        """For equal parts: which they are, and whether they share their Variables."""
-        repeat = self.skeleton.repeats.get(card[1])
+        """For equal parts: which they are, whether they share their Variables, and what is between them."""
+        repeat, number = self.skeleton.repeats.get(card[1]), 0
         if repeat is None:
             return ()
         parts: dict[Path, set[int]] = {}
-        for k in self.members[card] if self.gathered else ():
+        for k in [k for k in self.members[card] if self.skeleton.words[k]]:
             path, used = self.skeleton.paths[k], [a for a in self.skeleton.sources[k] if self.skeleton.variables[a]]
-            if self.skeleton.words[k] and path[-1] != card[1]:  # what untangle has put there is no part
-                parts.setdefault(path[: path.index(card[1]) + 2], set()).update(used)
-        return tuple(repeat.words([*parts.values()], lambda a: self.vertex(a).title))
+            inner = path[: path.index(card[1]) + 2]
+            if stem(self.skeleton, inner[-1]) != self.skeleton.names[card[1]] or inner[-1] == card[1]:
+                number += 1  # ``untangle`` has put it there
+            elif self.gathered:
+                parts.setdefault(inner, set()).update(used)
+        told = repeat.words([*parts.values()], lambda a: self.vertex(a).title)
+        return (*told, f"and {counted(number, 'operation')} between them") if number else tuple(told)
 
     def fold(self, members: Sequence[int], box: int) -> Fold:
         """The counts of a box."""

@@ -365,18 +365,6 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One of several results on the card of the function that computed them."""
-
-    title: str
-    value: Numbers
-    gradient: Numbers | None = None
-    parts: tuple[Numbers, ...] = ()  # whose sum the gradient is, if there are several
-    of_parts: int = 0
-    output: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Several:
     """Nodes that are one function with several results (ids)."""
 
@@ -414,11 +402,11 @@ class Vertex:
     equals: int | None = None  # the id of the node that this one is 1 times of; not drawn then
     write: str = ""  # the statement that writes it into an array: "f[1:] −= …"
     goes_on: bool = False  # with the execution of its expression that another node began: the terms of sum(...)
-    results: tuple[Result, ...] = ()  # in what is drawn: of a function with several
+    results: tuple[Vertex, ...] = ()  # in what is drawn: of a function with several
     kept: int = 0  # bytes that it keeps for the way back, and no earlier one does
     turns: tuple[str, ...] = ()  # of the loops around it, the outermost first: "t = 2, iteration 3 of 5"
 
-    def carried(self, result: int | None) -> Vertex | Result:
+    def carried(self, result: int | None) -> Vertex:
         """The value that an arrow from here carries: that result, or the only one."""
         return self if result is None or result >= len(self.results) else self.results[result]
 

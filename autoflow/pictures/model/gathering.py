@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nlargest
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from sys import getrefcount
 from typing import Any
 
@@ -193,8 +193,6 @@ class Walk:
         self.flow: dict[Any, Flow] = {}
         self.left: dict[Any, Numbers] = {}  # what is in .grad, where no pass is possible any more
         self.ids: dict[Any, int] = {}
-        self.told: dict[int, str] = {}  # of calls and loops: how many turns a loop had
-        self.objects: dict[int, str] = {}  # of calls: the object
         self.called: dict[Any, str] = {}  # plain operands, by their places
         self.arrays: list[tuple[str, Any]] = []  # plain arrays that the program has a name for
 
@@ -221,7 +219,7 @@ class Walk:
 
     def go(self, gradients: bool | None) -> list[str]:
         """Find the titles, and the flow of gradients if it is wanted. Returns notes for the reader."""
-        for record in sorted([r for r in {*self.order, *self.shown} if r.parents], key=creation_number):
+        for record in sorted([r for r in {*self.order, *self.shown} if r.parents], key=attrgetter("number")):
             self.titles.add(record)
         notes = []
         if self.shown is not self.order:
@@ -256,21 +254,21 @@ class Walk:
         born: list[tuple[tuple[float, int], Any, Any]] = []  # (when, what it is, its value if it is a plain operand)
         seen: set[Any] = set()
         for record in self.shown:
-            born.append(((creation_number(record), 0), record, None))
+            born.append(((record.number, 0), record, None))
             for slot, x in enumerate(record.operands[:ROWS] if record.parents else ()):
                 if record.parents[slot] is not None or x is None:  # None: a bound that np.clip was not given
                     continue
                 if isinstance(x, Node) and (self.literals or x.shape or self.titles.name(x)):
                     if id(x) not in seen:
                         seen.add(id(x))
-                        born.append(((creation_number(x), 0), x, None))
+                        born.append(((x.number, 0), x, None))
                 elif self.literals or getattr(x, "shape", ()) != ():
                     what, value = self.operand_key(record, slot, x)
                     if what not in seen:
                         seen.add(what)
                         self.called[what] = self.titles.of_operand(record, slot)
-                        born.append(((creation_number(record) - 0.5, slot), what, value))  # just before
-        born += [((creation_number(x), 0), x, None) for x in self.lonely if id(x) not in seen]
+                        born.append(((record.number - 0.5, slot), what, value))  # just before
+        born += [((x.number, 0), x, None) for x in self.lonely if id(x) not in seen]
         born.sort(key=lambda entry: entry[0])
         self.ids = {key(what): number for number, (_, what, _) in enumerate(born)}
         self.enter([what for _, what, _ in born])
@@ -419,7 +417,7 @@ class Gone(FreedArray):
 def kept_bytes(order: Iterable[Any]) -> dict[int, int]:
     """For each record (its id) of a graph, the bytes that it keeps for the way back and no earlier record keeps. Arrays
     that are there without the graph are not counted: those of leaves, and plain operands that something else holds."""
-    order = sorted(order, key=creation_number)
+    order = sorted(order, key=attrgetter("number"))
     seen, uses = set(), Counter[int]()
     for r in order:
         constants = r.extra.constants.values() if r.parents and r.extra is not None else ()
@@ -477,8 +475,3 @@ def uses_of(record: Any, order: Sequence[Any]) -> set[Any]:
         if not found.isdisjoint(r.parents):
             found.add(r)
     return found
-
-
-def creation_number(x: Any) -> int:
-    """The creation number of a record or a leaf."""
-    return int(x.number)

@@ -213,6 +213,8 @@ class Titles:
         self.variables = variables  # and the variables that hold them, where it is not known
         self.given: dict[int, str | None] = {}  # id -> the name, asked for once
         self.long: set[int] = set()  # ids of records whose expression is too long to be a part of another
+        self.names = set(self.program.names.values())
+        self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
         self.symbols: dict[str, str] = {}  # with the names that symbols are of,
@@ -232,20 +234,42 @@ class Titles:
         same = self.times_one(record)
         if same is not None:
             self.known[id(record)] = self.term(record.operands[same])
+            self.letters[id(record)] = self.letters.get(id(record.operands[same]), {})
             self.long |= {id(record)} if id(record.operands[same]) in self.long else set()
             return
         text = self.program.text(record) or ""
         if id(record) in self.program.calls and len(text) <= TITLE:
             self.known[id(record)] = as_title(text)
             return
-        found = self.expression(record)
-        if found is None and 0 < len(text) <= LONGEST:
+        found, is_clear = self.expression(record), self.is_clear(record)
+        found = found if is_clear else None
+        if found is None and 0 < len(text) <= LONGEST and not self.is_of_others(record):
             found = as_title(text)
-        if found is None and record.rule.name in (*BINARY, *UNARY, "getitem"):
+        if found is None and is_clear and record.rule.name in (*BINARY, *UNARY, "getitem"):
             found = self.expression(record, brief=LONGEST) or self.expression(record, brief=LONGEST // 2)
         self.known[id(record)] = found or record.rule.name
         if found is None or is_cut(found):
             self.long.add(id(record))
+
+    def is_of_others(self, record: Any) -> bool:
+        """Has its expression in the program a name that another node of the picture has? A function calls something of
+        its own ``x``, say."""
+        for slot, x in enumerate(record.operands):
+            text = self.program.operand_text(record, slot)
+            is_part = text is None and getattr(x, "place", self) is record.place and x.last != record.last
+            if self.is_of_others(x) if is_part else text in self.names and self.term(x) != text:
+                return True
+        return False
+
+    def is_clear(self, record: Any) -> bool:
+        """Is each name in its expression that of one node? In ``f(a) - f(b)`` a variable of f would be that of two."""
+        pairs: list[tuple[str, int]] = []
+        for x in record.operands:
+            name = self.known.get(id(x)) or self.given.get(id(x))
+            if name and id(x) not in self.long:
+                pairs += self.letters.get(id(x), {name: id(x)}).items()
+        self.letters[id(record)] = dict(pairs)
+        return len({*pairs}) == len(self.letters[id(record)])
 
     def times_one(self, record: Any) -> int | None:
         """The operand that ``record`` is 1 times of, if none of all this has a name: such a product is not shown."""
@@ -309,7 +333,7 @@ class Titles:
         for slot, x in enumerate(operands):
             if id(x) in self.long or (brief and len(terms[slot]) > brief):
                 text = self.program.operand_text(record, slot, exact=True) or ""  # as the program has it: self.w
-                terms[slot] = text if 0 < len(text) <= LONGEST // 2 else LEFT_OUT
+                terms[slot] = text if 0 < len(text) <= LONGEST // 2 and text not in self.names else LEFT_OUT
         if name in BINARY and all([text == LEFT_OUT for text in terms]):
             return None
         if name == "getitem":

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ...base.columns import aligned
-from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Result, Vertex, add_up, number, signed_sum
+from ..model.data import CIRCLED, LEVELS, Fold, GraphData, Image, Numbers, Vertex, add_up, number, signed_sum
 from ..model.style import BLOCK, CIRCLE, SHORT, STYLES, clip, to_ascii, width
 from .display import Circle, Path, Rect, Shape, Step, Text, step, tenth
 
@@ -150,8 +150,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
     """The card of one node at the graph's level of detail."""
     detail = graph.look.detail
     compact = bool(graph.look.compact) and detail == "arrays"
-    carried: list[Vertex | Result] = [node, *node.results]
-    alarm = any([x is not None and (x.nans or x.infinite) for one in carried for x in (one.value, one.gradient)])
+    alarm = any([x.nans or x.infinite for one in (node, *node.results) for x in (one.value, one.gradient) if x])
     least = BESIDE * (1 + len(node.operands)) if node.fold or detail == "names" else 0.0
     if detail == "names":
         return Card(node, (CardLine("head", (span(node.title, "title"),)),), alarm, least)
@@ -296,7 +295,7 @@ def foot(graph: GraphData, node: Vertex, gradient: Numbers) -> CardLine:
     return gradient_line(graph, name, gradient, node)
 
 
-def gradient_line(graph: GraphData, name: str, gradient: Numbers, carried: Vertex | Result) -> CardLine:
+def gradient_line(graph: GraphData, name: str, gradient: Numbers, carried: Vertex) -> CardLine:
     """The name of the gradient of what is ``carried``, its parts as a sum, and what it is."""
     digits = graph.look.digits
     left = span(name, "partial")

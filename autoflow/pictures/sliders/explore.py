@@ -26,6 +26,7 @@ import numpy as np
 from ...backprop.engine import topological
 from ...backprop.passes import run_pass
 from ...base.errors import LostGradientError
+from ...base.modes import listening
 from ...forward.replay import record_again, replay_node
 from ...nodes.nodes import Node, Operation, Variable
 from ..model.data import FEW_NUMBERS
@@ -38,6 +39,7 @@ from ..walk import Graph, graph
 from .live import Slider, find_row, fragment, may_start, script, slider, start_of, variables_of
 
 LARGEST = 2000  # operations that a page computes
+LONGEST = 5.0  # seconds that a call of the function may take
 TRIES = 8  # inputs between the ends for which the recorded graph must agree with the function
 
 
@@ -118,8 +120,8 @@ def explore(f: Any, /, **ranges: Any) -> Explorer:
     Graphs of single numbers are computed by the page itself. Other graphs need the extra ``widget``: its plot is drawn
     from numbers that Python computes on a grid.
 
-    Raises ValueError for invalid ranges and unknown names, LostGradientError if the result has
-    no history.
+    Raises ValueError for invalid ranges and unknown names, LostGradientError if the result has no history, TimeoutError
+    if the function takes longer than 5 s.
 
     >>> x = af.Variable(2.0, name="x")
     >>> page = explore(x * np.sin(x), x=(-3, 3))
@@ -158,8 +160,16 @@ def of_function(f: Callable[..., Any], ranges: dict[str, Any]) -> Explorer:
 
 
 def output_of(f: Callable[..., Any], variables: dict[str, Any]) -> Any:
-    """The result of f, named like f unless it has a name. (A lambda has no name.)"""
-    root, name = f(**variables), getattr(f, "__name__", "")
+    """The result of f, named like f unless it has a name. (A lambda has no name.) A ``while`` in f may end for some
+    inputs and not for others: that is a TimeoutError, at the next operation."""
+    end = process_time() + LONGEST
+
+    def check_time(_: Any) -> None:
+        if process_time() > end:
+            raise TimeoutError(f"not over after {LONGEST:g} s. Is there a loop that does not end?")
+
+    with listening(check_time):
+        root, name = f(**variables), getattr(f, "__name__", "")
     if isinstance(root, Operation) and name.isidentifier() and titles_of([root.grad_fn]).name(root.grad_fn) is None:
         root.name = name
     return root
@@ -190,7 +200,7 @@ def has_branches(f: Any, root: Any, inputs: dict[Any, Slider], variables: dict[s
         try:
             with np.errstate(all="ignore"):
                 given = {name: Variable(at.get(v, v.value), name) for name, v in variables.items()}
-                theirs = np.asarray(f(**given), float)
+                theirs = np.asarray(output_of(f, given), float)
         except Exception as error:
             return f"the function raises {type(error).__name__} for other inputs"
         ours = replay_node(root, {v: x for v, x in at.items() if v in known})  # an n may be in range(int(n)) only
