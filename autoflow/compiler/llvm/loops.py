@@ -83,10 +83,6 @@ class Places:
             return None
         return view if np.may_share_memory(view, base) else None
 
-    def put(self, v: Value, inside: Value, k: int) -> None:
-        """``v`` is to lie in the k-th row of ``inside``."""
-        self.dummies[v], self.bases[v] = self.dummy(inside)[k], inside
-
     def lay(self, v: Value, array: Array, base: Value) -> None:
         """``v`` is to lie where this array does, in the memory of ``base``."""
         self.dummies[v], self.bases[v] = array, base
@@ -159,7 +155,7 @@ class LoopText:
     def note_read(self, x: Value) -> None:
         """An operand that is not computed here."""
         if not is_number(x) and x not in self.formulas:
-            kind = type_in_memory(x)
+            kind = CODES[x.dtype]
             self.reads[x, kind] = self.note(self.places.access(x, self.shape, kind))
 
     # -- axes
@@ -296,7 +292,7 @@ class LoopText:
         def read(x: Value, kind: str) -> str:
             if is_number(x):
                 return constant(kind, number_in(x), w)
-            old = self.formulas[x].result if x in self.formulas else type_in_memory(x)
+            old = self.formulas[x].result if x in self.formulas else CODES[x.dtype]
             if x not in known:
                 known[x] = load_many(t, old, *pointer(self.reads[x, old]), w)
             return cast(t, known[x], old, kind, w)
@@ -319,11 +315,6 @@ class LoopText:
 
 
 SIZES = {"double": 8, "float": 4, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
-
-
-def type_in_memory(x: Value) -> str:
-    """LLVM's name of its dtype."""
-    return CODES[x.dtype]
 
 
 def load(t: IRText, kind: str, p: str, w: int) -> str:

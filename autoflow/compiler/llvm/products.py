@@ -3,8 +3,8 @@
 Products of small matrices are written out: z[i, j] = Σ x[i, k] y[k, j], kept in registers for some rows and columns at
 a time. Large ones are NumPy's: its matrix library knows the caches, and has threads. Small ones are quicker here,
 because a call of NumPy alone takes as long as 10,000 multiplications; and stacks of them, because NumPy copies windows,
-and calls its library for each matrix. With registers of 64 bytes medium ones are quicker here as well: they take half of
-the library's time on one thread of an AMD EPYC with AVX-512, wake no other threads, and read operands where they are.
+and calls its library for each matrix. With registers of 64 bytes medium ones are quicker here as well: they take half
+of the library's time on one thread of an AMD EPYC with AVX-512, wake no threads, and read operands where they are.
 
 A convolution is a sum of products, one for each place in the window, and its derivatives are two more:
 

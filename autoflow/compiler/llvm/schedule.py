@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import STACK, UFUNC, Value, behind_views
+from ..matching import STACK, UFUNC, Array, Value, behind_views
 from ..program import new_value
 from .functions import IRText
 from .loops import Access, LoopText, Places
@@ -109,7 +109,7 @@ class Kernels:
             for k, x in enumerate(v.args if v.kind == STACK else ()):
                 fine = x in inside and x not in self.places.bases and x not in self.results and x.kind != STACK
                 if fine and x.layout is None:
-                    self.places.put(x, v, k)
+                    self.places.lay(x, self.places.dummy(v)[k], v)
                     self.stored.add(x)
 
     # -- what
@@ -188,11 +188,12 @@ class Kernels:
 
     def part_of(self, v: Value, index: Any) -> Value:
         """``v[index]``, to be written into."""
-        if index is None:
-            return v
-        whole = self.places.dummy(v)
-        part = new_value(UFUNC, None, (v,), (), whole[index].shape, v.number)
-        self.places.lay(part, whole[index], self.places.base_of(v))
+        return v if index is None else self.seen_as(self.places.dummy(v)[index], v)
+
+    def seen_as(self, array: Array, v: Value) -> Value:
+        """The memory of ``v``, or a part of it, as this array looks at it."""
+        part = new_value(UFUNC, None, (v,), (), array.shape, v.number)
+        self.places.lay(part, array, self.places.base_of(v))
         return part
 
     def add_part(self, v: Value, index: Any, y: Value) -> None:
@@ -203,18 +204,14 @@ class Kernels:
 
     def add_reshape(self, v: Value) -> None:
         """A copy in another shape."""
-        x, whole = v.args[0], self.places.dummy(v)
-        copy = new_value(UFUNC, None, (x,), (), x.shape, v.number)
-        self.places.lay(copy, whole.reshape(x.shape), self.places.base_of(v))
-        self.add_copy(x, copy)
+        x = v.args[0]
+        self.add_copy(x, self.seen_as(self.places.dummy(v).reshape(x.shape), v))
 
     def add_stack(self, v: Value) -> None:
         """The rows that were not computed in place."""
         for k, x in enumerate(v.args):
             if self.places.bases.get(x) is not v:
-                row = new_value(UFUNC, None, (x,), (), x.shape, v.number)
-                self.places.put(row, v, k)
-                self.add_copy(x, row)
+                self.add_copy(x, self.part_of(v, k))
 
     def add_write(self, v: Value) -> None:
         """A copy, and then another one into a part of it."""
