@@ -230,6 +230,15 @@ def test_small_products_are_written_out(shape, everything_in_loops, monkeypatch)
         check(lambda x, y: x.T @ (x @ y) + (y @ y.T) @ y, a, b, rtol=rtol)
 
 
+@pytest.mark.parametrize("n", [1, 8])
+def test_long_products_are_as_exact_as_the_librarys(n, everything_in_loops):
+    """Of equal numbers all rounding errors have one sign. Products, and the gradients of windows of large images."""
+    for k in (4096, 60_000):
+        check(lambda x, y: np.matmul(x, y) + 1.0, np.full((n, k), 0.1), np.full((k, n), 0.13))
+    image, w = np.full((2, 200, 200, 1), 0.1), np.full((2, 1, n), 0.3)
+    check(af.grad(lambda w: (np.matmul(image[:, 1:], w[0]) + np.matmul(image[:, :-1], w[1])).sum() * 0.7), w)
+
+
 def block_of(compiled):
     """What the first block of the latest program runs: names of calls, loops of its stretches."""
     (phase,) = [v.function for v in compiled.latest.program.order() if isinstance(v.function, tiles.Phase)]

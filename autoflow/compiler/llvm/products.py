@@ -39,6 +39,7 @@ from .words import code, is_number, number_in, written_at
 
 MOST = 70_000  # multiplications that are written out, of one matrix
 MEDIUM = 2**22  # the same with wide registers: the library takes 150 µs, and waking its threads pays from here on
+LONG = 4096  # products that are added one after the other: the library adds in blocks, with smaller rounding errors
 NARROW = 10  # multiplications for each number that is read
 
 
@@ -145,7 +146,7 @@ def find_product(v: Value) -> Found | None:
         if all(reshaped) and any(map(is_copy, copies)):
             x, y = [a.args[0] for a in copies]
             fits = x.shape[:-1] == y.shape[:-1] and (x.shape[-1], y.shape[-1]) == v.shape
-            if fits and is_narrow(*v.shape):
+            if fits and is_narrow(*v.shape) and math.prod(x.shape[1:-1] or x.shape[:1]) <= LONG:
                 return Summand(2, None, True), (x, y)
     return (Summand(2), v.args) if is_small_product(v) else None
 
@@ -183,7 +184,7 @@ def is_small_product(v: Value) -> bool:
         return False
     (*stack, n, p), k = v.shape, v.args[0].shape[-1]
     most = MEDIUM if min(n, p) >= ROWS and has_wide_registers() else MOST
-    if n * p * k > most:
+    if n * p * k > most or k > LONG:
         return False
     return math.prod(stack) * n * p * k <= most or is_narrow(k, p) or as_one_product(v) is None
 
