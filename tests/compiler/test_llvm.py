@@ -235,6 +235,8 @@ def test_long_products_are_as_exact_as_the_librarys(n, everything_in_loops):
     """Of equal numbers all rounding errors have one sign. Products, and the gradients of windows of large images."""
     for k in (4096, 60_000):
         check(lambda x, y: np.matmul(x, y) + 1.0, np.full((n, k), 0.1), np.full((k, n), 0.13))
+    x, y = np.full((12, n, 4000), 0.1), np.full((12, 4000, n), 0.13)
+    check(lambda x, y: sum(map(np.matmul, x, y)) + 1.0, x, y)
     image, w = np.full((2, 200, 200, 1), 0.1), np.full((2, 1, n), 0.3)
     check(af.grad(lambda w: (np.matmul(image[:, 1:], w[0]) + np.matmul(image[:, :-1], w[1])).sum() * 0.7), w)
 

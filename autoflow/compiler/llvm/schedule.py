@@ -24,7 +24,7 @@ from ..matching import STACK, UFUNC, Array, Value, behind_views
 from ..program import new_value
 from .functions import IRText
 from .loops import Access, LoopText, Places
-from .products import ProductText, Sum, Summand, is_small_product, pair_of
+from .products import LONG, ProductText, Sum, Summand, is_small_product, pair_of
 from .words import ROWS, Element, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- the schedule: which loops, in which order
@@ -72,13 +72,11 @@ class Kernels:
 
     def find_level(self, v: Value, inside: set[Value]) -> None:
         """The level of a value, and so its group."""
-        formula = formula_of(v)
-        shape = v.shape
+        formula, reduction = formula_of(v), reduction_of(v)
         if formula is not None:
             self.formulas[v] = formula
-        elif reduction_of(v) is not None:
-            shape = v.args[0].shape
-        together = formula is not None or reduction_of(v) is not None
+        shape = v.shape if reduction is None else v.args[0].shape
+        together = formula is not None or reduction is not None
         level = 0
         for x in formula.operands if formula is not None else v.args:
             base = behind_views(x, inside)
@@ -150,8 +148,9 @@ class Kernels:
         if begun:
             self.add_copy(found.pop(0)[1][0], v)
         plain = [operands for term, operands in found if term == Summand(2)]
-        for k in range(0, len(plain), PAIRS):
-            self.add_product(v, Summand(2), plain[k : k + PAIRS], begun)
+        together = min(PAIRS, LONG // max([x.shape[-1] for x, _ in plain], default=1))
+        for k in range(0, len(plain), together):
+            self.add_product(v, Summand(2), plain[k : k + together], begun)
             begun = True
         if not begun:
             self.add_copy(0.0, v, "fill")
