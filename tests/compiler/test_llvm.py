@@ -230,6 +230,14 @@ def test_small_products_are_written_out(shape, everything_in_loops, monkeypatch)
         check(lambda x, y: x.T @ (x @ y) + (y @ y.T) @ y, a, b, rtol=rtol)
 
 
+@pytest.mark.parametrize("shape", [(9000, 8), (30_000, 3), (30, 1000, 3), (1100, 2, 5), (5, 70, 3)])
+def test_sums_of_many_short_rows_are_as_exact_as_numpys(shape, everything_in_loops):
+    x, w = np.full(shape, 0.1), np.full(shape[-1], 0.13)
+    check(lambda x, w: ((x * w + 0.01).sum(), np.exp(x * w).max(), (x * w).sum(axis=-1)), x, w)
+    check(lambda x, w: ((x * w + 0.01).sum(), (x - w).min()), x, w)
+    check(lambda x, w: (x * w).sum(axis=0), x, w)
+
+
 @pytest.mark.parametrize("n", [1, 8])
 def test_long_products_are_as_exact_as_the_librarys(n, everything_in_loops):
     """Of equal numbers all rounding errors have one sign. Products, and the gradients of windows of large images."""
