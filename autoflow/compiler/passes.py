@@ -48,8 +48,9 @@ A phase becomes one call of the program, and is itself a program, for a block of
 have 64,000 elements: with fewer, the Python between two NumPy calls and handing the interpreter over become visible
 (``benchmarks/README.md`` has the figures).
 
-A matrix library has threads of its own, so blocks with products run in one of ours. After a product its threads look
-for work for a while and take the time of others: a program with large products that no phase contains is left as it is.
+A matrix library has threads of its own, so blocks in which it is called run in one of ours. After a product its threads
+look for work for a while and take the time of others: a program with large products that no phase contains is left as
+it is.
 """
 
 from __future__ import annotations

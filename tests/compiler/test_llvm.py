@@ -10,7 +10,7 @@ from processes import alone
 from support import unseen_append
 
 import autoflow as af
-from autoflow.compiler.llvm import engine as engines, native
+from autoflow.compiler.llvm import engine as engines, native, products
 from autoflow.compiler.llvm.native import Native
 from autoflow.compiler.program import sort_values
 from autoflow.compiler.run import tiles
@@ -24,6 +24,12 @@ pytestmark = needs_llvm
 def everything_in_loops(monkeypatch):
     """Also single calls."""
     monkeypatch.setattr(native, "FEW", 1)
+
+
+@pytest.fixture
+def narrow_registers(monkeypatch):
+    """Medium products are the matrix library's, whatever the processor."""
+    monkeypatch.setattr(products, "has_wide_registers", lambda: False)
 
 
 def natives(compiled):
@@ -201,18 +207,46 @@ def test_empty_arrays_and_numbers_without_a_shape(everything_in_loops):
     assert compiled(np.array(3.0)) == 7.0
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 2), (32, 16, 32), (7, 5, 33), (4, 31, 1), (1, 8, 19), (9, 1, 9)])
-def test_small_products_are_written_out(shape, everything_in_loops):
+SIZES = [(1, 1, 1), (5, 3, 2), (32, 16, 32), (7, 5, 33), (4, 31, 1), (1, 8, 19), (9, 1, 9), (19, 4, 45), (42, 43, 44)]
+
+
+@pytest.mark.parametrize("shape", SIZES)
+def test_small_products_are_written_out(shape, everything_in_loops, monkeypatch):
+    """With the same bits for blocks of any size; with wide registers medium ones as well."""
     n, m, p = shape
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((n, m)), rng.standard_normal((m, p))
     for dtype, rtol in ((np.float64, 1e-13), (np.float32, 1e-5)):
         a, b = x.astype(dtype), y.astype(dtype)
-        compiled = check(lambda x, y: np.tanh(np.matmul(x, y)) + 1, a, b, rtol=rtol)
-        assert not left_to_numpy(compiled)
+        found = []
+        for wide in (False, True):
+            monkeypatch.setattr(products, "has_wide_registers", lambda wide=wide: wide)
+            compiled = check(lambda x, y: np.tanh(np.matmul(x, y)) + 1, a, b, rtol=rtol)
+            assert left_to_numpy(compiled) == (["product"] if n * m * p > products.MOST and not wide else [])
+            found.append(compiled(a, b))
+        np.testing.assert_allclose(*found, rtol=0, atol=rtol) if n > 40 else np.testing.assert_array_equal(*found)
         for pair in ((a.T.copy().T, b), (a, np.asfortranarray(b)), (a[::-1], b[:, ::-1])):
             check(lambda x, y: x @ y, *pair, rtol=rtol)
         check(lambda x, y: x.T @ (x @ y) + (y @ y.T) @ y, a, b, rtol=rtol)
+
+
+@pytest.mark.parametrize("shape", [(9000, 8), (30_000, 3), (30, 1000, 3), (1100, 2, 5), (5, 70, 3)])
+def test_sums_of_many_short_rows_are_as_exact_as_numpys(shape, everything_in_loops):
+    x, w = np.full(shape, 0.1), np.full(shape[-1], 0.13)
+    check(lambda x, w: ((x * w + 0.01).sum(), np.exp(x * w).max(), (x * w).sum(axis=-1)), x, w)
+    check(lambda x, w: ((x * w + 0.01).sum(), (x - w).min()), x, w)
+    check(lambda x, w: (x * w).sum(axis=0), x, w)
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_long_products_are_as_exact_as_the_librarys(n, everything_in_loops):
+    """Of equal numbers all rounding errors have one sign. Products, and the gradients of windows of large images."""
+    for k in (4096, 60_000):
+        check(lambda x, y: np.matmul(x, y) + 1.0, np.full((n, k), 0.1), np.full((k, n), 0.13))
+    x, y = np.full((12, n, 4000), 0.1), np.full((12, 4000, n), 0.13)
+    check(lambda x, y: sum(map(np.matmul, x, y)) + 1.0, x, y)
+    image, w = np.full((2, 200, 200, 1), 0.1), np.full((2, 1, n), 0.3)
+    check(af.grad(lambda w: (np.matmul(image[:, 1:], w[0]) + np.matmul(image[:, :-1], w[1])).sum() * 0.7), w)
 
 
 def block_of(compiled):
@@ -309,7 +343,7 @@ def test_large_arrays_run_in_blocks_of_loops(threads, monkeypatch):
     np.testing.assert_array_equal(compiled(strided, w, b)[1], ours)
 
 
-def test_products_lie_between_loops_of_a_block(monkeypatch):
+def test_products_lie_between_loops_of_a_block(monkeypatch, narrow_registers):
     """Softmax regression: both products are NumPy's, what lies between them is one stretch."""
     monkeypatch.setattr(tiles, "count_threads", lambda: 2)
     rng = np.random.default_rng(8)
@@ -327,7 +361,33 @@ def test_products_lie_between_loops_of_a_block(monkeypatch):
         assert names.count("loops") == 1
 
 
-def test_large_products_and_other_functions_stay_numpys():
+def test_blocks_whose_products_are_loops_run_on_threads(monkeypatch):
+    """With the bits of one thread; the library's products have threads of their own."""
+    rng = np.random.default_rng(8)
+    x, w = rng.standard_normal((2500, 64)), rng.standard_normal((64, 80)) * 0.1
+    step = af.value_and_grad(lambda w: np.exp(np.tanh(x @ w) * 2.0 - 1.0).sum())
+    found = []
+    for threads, wide in ((1, True), (2, True), (2, False)):
+        monkeypatch.setattr(tiles, "count_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(products, "has_wide_registers", lambda wide=wide: wide)
+        compiled = check(step, w)
+        found.append(compiled(w))
+        assert ("product" in block_of(compiled)[0]) == (not wide)
+        (phase,) = [v.function for v in compiled.latest.program.order() if isinstance(v.function, tiles.Phase)]
+        assert phase.has_products == (not wide)
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert found[0][0] == found[1][0]
+
+
+def test_a_reshape_that_names_its_order_cuts_no_program(everything_in_loops):
+    """The gradient of a reshape says order="C": between two loops it is a copy in the same function."""
+    x = np.random.default_rng(3).standard_normal((4, 6, 5))
+    step = af.grad(lambda x: (np.swapaxes(np.tanh(x), 0, 1).reshape(6, 20) * np.arange(20.0)).sum() ** 2)
+    for f in (step, lambda x: np.reshape(np.swapaxes(x * 2.0, 0, 1), (20, 6), order="C") + 1.0):
+        assert left_to_numpy(check(f, x)) == []
+
+
+def test_large_products_and_other_functions_stay_numpys(narrow_registers):
     """Between loops: nothing is refused that NumPy's engine takes."""
     x = np.random.default_rng(2).standard_normal((60, 60))
 
@@ -614,7 +674,7 @@ def test_other_layouts_of_objects_are_refused(monkeypatch):
         engines.check_layout()
 
 
-def test_a_plan_shows_its_loops_and_says_what_stayed_numpys_and_why():
+def test_a_plan_shows_its_loops_and_says_what_stayed_numpys_and_why(narrow_registers):
     compiled = af.compile(lambda x: np.cumsum(np.tanh(x * 2.0) - x, axis=0) @ x.T.astype(complex), engine="llvm")
     compiled(X)
     text = str(compiled.plan())

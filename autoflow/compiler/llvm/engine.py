@@ -186,6 +186,12 @@ def has_fma() -> bool:
     return bool(found.get("fma", False)) or flag_name() in ("aarch64", "arm64")
 
 
+@functools.cache
+def has_wide_registers() -> bool:
+    """Has the processor 32 registers of 64 bytes (AVX-512)?"""
+    return bool(llvmlite().get_host_cpu_features().get("avx512f", False))
+
+
 def flag_name() -> str:
     """The processor's name, as Python has it."""
     return importlib.import_module("platform").machine().lower()

@@ -151,10 +151,8 @@ class IRText:
         k, values = self.count, values or []
         self.say(f"br label %loop{k}")
         self.lines.append(f"loop{k}:")
-        names = []
-        for _ in values:
-            self.count += 1
-            names.append(f"%v{self.count}")
+        names = [f"%v{self.count + j}" for j in range(1, len(values) + 1)]
+        self.count += len(values)
         head = len(self.lines)
         before, self.block = self.block, f"loop{k}"
         types, begin = [kind for kind, _ in values], [x for _, x in values]

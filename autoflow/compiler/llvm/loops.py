@@ -12,8 +12,9 @@ read off.
 
 Then the text of a loop. Axes are put together where memory allows: a matrix without gaps is a row. The innermost axis
 is the one along which most operands lie side by side. A sum along it stays in a register; one across it is added up in
-memory. Of long rows blocks of 1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise
-summation that keeps rounding errors small.
+memory. The sums of many short rows are added in a register as well, 1,024 of them at a time. Of long rows blocks of
+1,024 are summed, then their sums by 64, and then those sums: as NumPy's pairwise summation that keeps rounding errors
+small.
 """
 
 from __future__ import annotations
@@ -83,10 +84,6 @@ class Places:
             return None
         return view if np.may_share_memory(view, base) else None
 
-    def put(self, v: Value, inside: Value, k: int) -> None:
-        """``v`` is to lie in the k-th row of ``inside``."""
-        self.dummies[v], self.bases[v] = self.dummy(inside)[k], inside
-
     def lay(self, v: Value, array: Array, base: Value) -> None:
         """``v`` is to lie where this array does, in the memory of ``base``."""
         self.dummies[v], self.bases[v] = array, base
@@ -122,6 +119,7 @@ def address(array: Array) -> int:
 
 SHORT = 256  # numbers; the remainder of longer rows is too short for a third text
 BLOCK = 1024  # numbers that are summed one after the other
+MANY = 64  # rows whose sums are added in a register, by blocks, and not one by one in memory
 GROUP = 64 * BLOCK  # their sums in groups of 64: of 10⁷ numbers no partial sum takes part in more than 350 additions
 Indices = list[tuple[str, int]]  # names of indices, and the axis that each goes along
 
@@ -159,7 +157,7 @@ class LoopText:
     def note_read(self, x: Value) -> None:
         """An operand that is not computed here."""
         if not is_number(x) and x not in self.formulas:
-            kind = type_in_memory(x)
+            kind = CODES[x.dtype]
             self.reads[x, kind] = self.note(self.places.access(x, self.shape, kind))
 
     # -- axes
@@ -185,50 +183,60 @@ class LoopText:
     def is_direct(self, v: Value) -> bool:
         """Does the sum end with the innermost axis, so that it is stored and not added?"""
         strides = self.strides[self.sums[v]]
-        if self.is_cut:
-            return False
-        return not strides or (not strides[-1] and all(strides[:-1]))
+        return not self.is_cut and (not strides or (not strides[-1] and all(strides[:-1])))
 
     @property
     def is_cut(self) -> bool:
         """Are rows summed in blocks?"""
-        along = any([not self.strides[k][-1:] or not self.strides[k][-1] for k in self.sums.values()])
-        return bool(self.dims) and self.dims[-1] > 4 * BLOCK and along
+        return bool(self.dims) and self.dims[-1] > 4 * BLOCK and bool(self.along())
+
+    @property
+    def has_many_rows(self) -> bool:
+        """Are short rows summed, and their sums added, so that it needs blocks of rows?"""
+        many = len(self.dims) > 1 and self.dims[-2] > MANY and not self.is_cut
+        return many and any([not self.strides[self.sums[v]][-2] for v in self.along()])
 
     # -- text
 
     def write(self, t: IRText) -> None:
         """The whole nest."""
         t.numbers = not self.dims
-        loops = [t.begin_for(0, m, 1) for m in self.dims[:-1]]
+        loops = [t.begin_for(0, m, 1) for m in (self.dims[:-2] if self.has_many_rows else self.dims[:-1])]
         outer = [(loop.index, k) for k, loop in enumerate(loops)]
         n = self.dims[-1] if self.dims else 1
-        if not self.is_cut:
-            self.add_up(t, outer, self.write_row(t, outer, 0, n))
+        if self.has_many_rows:
+            self.write_groups(t, outer, self.dims[-2], BLOCK, 1, -2, n)
+        elif self.is_cut:
+            end = n // BLOCK * BLOCK
+            self.write_groups(t, outer, end, GROUP, BLOCK, -1, BLOCK)
+            if end < n:
+                self.add_up(t, outer, self.write_row(t, outer, end, n))
         else:
-            groups = n // GROUP * GROUP
-            blocks = (n - groups) // BLOCK * BLOCK
-            if groups:
-                group = t.begin_for(0, groups, GROUP)
-                self.write_blocks(t, [*outer, (group.index, -1)], 0, GROUP)
-                t.end_for(group)
-            if blocks:
-                self.write_blocks(t, outer, groups, groups + blocks)
-            if groups + blocks < n:
-                self.add_up(t, outer, self.write_row(t, outer, groups + blocks, n))
+            self.add_up(t, outer, self.write_row(t, outer, 0, n))
         for loop in reversed(loops):
             t.end_for(loop)
 
-    def write_blocks(self, t: IRText, outer: Indices, start: int, end: int) -> None:
-        """Some blocks of a row: the sum of each, and of these the sum."""
-        kinds = {v: self.reductions[v].type for v in self.along()}
+    def write_groups(self, t: IRText, outer: Indices, end: int, group: int, step: int, axis: int, n: int) -> None:
+        """Blocks of n numbers, one every ``step`` along ``axis``: the sum of each ``group``, and of what is left."""
+        whole = end // group * group
+        if whole:
+            loop = t.begin_for(0, whole, group)
+            self.write_blocks(t, [*outer, (loop.index, axis)], range(0, group, step), axis, n)
+            t.end_for(loop)
+        if whole < end:
+            self.write_blocks(t, outer, range(whole, end, step), axis, n)
+
+    def write_blocks(self, t: IRText, outer: Indices, places: range, axis: int, n: int) -> None:
+        """Some blocks of a row, or some rows: the sum of each, of n numbers, and of these the sum."""
+        added = [v for v in self.along() if axis == -1 or not self.strides[self.sums[v]][axis]]
+        kinds = {v: self.reductions[v].type for v in added}
         begin = [(kind, number(kind, self.reductions[v].identity)) for v, kind in kinds.items()]
-        block = t.begin_for(start, end, BLOCK, begin)
-        new = self.write_row(t, [*outer, (block.index, -1)], 0, BLOCK)
-        totals = [
-            self.reductions[v].row(Lanes(t, 1, kinds[v]), old, new[v])
-            for v, old in zip(kinds, block.values, strict=True)
-        ]
+        block = t.begin_for(places.start, places.stop, places.step, begin)
+        inner = [*outer, (block.index, axis)]
+        new = self.write_row(t, inner, 0, n)
+        self.add_up(t, inner, {v: x for v, x in new.items() if v not in kinds})
+        pairs = zip(kinds, block.values, strict=True)
+        totals = [self.reductions[v].row(Lanes(t, 1, kinds[v]), old, new[v]) for v, old in pairs]
         t.end_for(block, totals)
         self.add_up(t, outer, dict(zip(kinds, totals, strict=True)))
 
@@ -296,7 +304,7 @@ class LoopText:
         def read(x: Value, kind: str) -> str:
             if is_number(x):
                 return constant(kind, number_in(x), w)
-            old = self.formulas[x].result if x in self.formulas else type_in_memory(x)
+            old = self.formulas[x].result if x in self.formulas else CODES[x.dtype]
             if x not in known:
                 known[x] = load_many(t, old, *pointer(self.reads[x, old]), w)
             return cast(t, known[x], old, kind, w)
@@ -319,11 +327,6 @@ class LoopText:
 
 
 SIZES = {"double": 8, "float": 4, "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
-
-
-def type_in_memory(x: Value) -> str:
-    """LLVM's name of its dtype."""
-    return CODES[x.dtype]
 
 
 def load(t: IRText, kind: str, p: str, w: int) -> str:

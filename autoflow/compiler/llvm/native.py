@@ -55,7 +55,6 @@ class Native:
         self.members, self.results = members, results
         self.schedule = Kernels(members, results, settings.own_functions)
         self.__name__ = "loops"
-        self.places = self.schedule.places
         bases = dict.fromkeys([a.base for _, accesses, _ in self.schedule.calls for a in accesses])
         inside = {*members, *[b for b in bases if b.function is None and b.kind == "ufunc"]}
         self.sources = [b for b in bases if b not in inside]
@@ -194,9 +193,7 @@ def lies_in_c_order(v: Value) -> bool:
 def maker(v: Value) -> Callable[[], Array]:
     """What makes an array for a result."""
     shape, dtype, layout = v.shape, v.dtype, v.layout
-    if layout is None:
-        return lambda: np.empty(shape, dtype)
-    return lambda: shape_buffer(np.empty(math.prod(shape), dtype), shape, layout)
+    return lambda: shape_buffer(np.empty(math.prod(shape), dtype), shape, layout) if layout else np.empty(shape, dtype)
 
 
 def place_in_workspace(calls: list[tuple[int, list[Access], str]], bases: set[Value]) -> tuple[dict[Value, int], int]:

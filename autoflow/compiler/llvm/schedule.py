@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..matching import STACK, UFUNC, Value, behind_views
+from ..matching import STACK, UFUNC, Array, Value, behind_views
 from ..program import new_value
 from .functions import IRText
 from .loops import Access, LoopText, Places
-from .products import ProductText, Sum, Summand, is_small_product, pair_of
+from .products import LONG, ProductText, Sum, Summand, is_small_product, pair_of
 from .words import ROWS, Element, code, formula_of, is_number, reduction_of, written_at
 
 # ---------------------------------------------------------------- the schedule: which loops, in which order
@@ -72,13 +72,11 @@ class Kernels:
 
     def find_level(self, v: Value, inside: set[Value]) -> None:
         """The level of a value, and so its group."""
-        formula = formula_of(v)
-        shape = v.shape
+        formula, reduction = formula_of(v), reduction_of(v)
         if formula is not None:
             self.formulas[v] = formula
-        elif reduction_of(v) is not None:
-            shape = v.args[0].shape
-        together = formula is not None or reduction_of(v) is not None
+        shape = v.shape if reduction is None else v.args[0].shape
+        together = formula is not None or reduction is not None
         level = 0
         for x in formula.operands if formula is not None else v.args:
             base = behind_views(x, inside)
@@ -109,7 +107,7 @@ class Kernels:
             for k, x in enumerate(v.args if v.kind == STACK else ()):
                 fine = x in inside and x not in self.places.bases and x not in self.results and x.kind != STACK
                 if fine and x.layout is None:
-                    self.places.put(x, v, k)
+                    self.places.lay(x, self.places.dummy(v)[k], v)
                     self.stored.add(x)
 
     # -- what
@@ -150,8 +148,9 @@ class Kernels:
         if begun:
             self.add_copy(found.pop(0)[1][0], v)
         plain = [operands for term, operands in found if term == Summand(2)]
-        for k in range(0, len(plain), PAIRS):
-            self.add_product(v, Summand(2), plain[k : k + PAIRS], begun)
+        together = min(PAIRS, LONG // max([x.shape[-1] for x, _ in plain], default=1))
+        for k in range(0, len(plain), together):
+            self.add_product(v, Summand(2), plain[k : k + together], begun)
             begun = True
         if not begun:
             self.add_copy(0.0, v, "fill")
@@ -188,11 +187,12 @@ class Kernels:
 
     def part_of(self, v: Value, index: Any) -> Value:
         """``v[index]``, to be written into."""
-        if index is None:
-            return v
-        whole = self.places.dummy(v)
-        part = new_value(UFUNC, None, (v,), (), whole[index].shape, v.number)
-        self.places.lay(part, whole[index], self.places.base_of(v))
+        return v if index is None else self.seen_as(self.places.dummy(v)[index], v)
+
+    def seen_as(self, array: Array, v: Value) -> Value:
+        """The memory of ``v``, or a part of it, as this array looks at it."""
+        part = new_value(UFUNC, None, (v,), (), array.shape, v.number)
+        self.places.lay(part, array, self.places.base_of(v))
         return part
 
     def add_part(self, v: Value, index: Any, y: Value) -> None:
@@ -203,18 +203,14 @@ class Kernels:
 
     def add_reshape(self, v: Value) -> None:
         """A copy in another shape."""
-        x, whole = v.args[0], self.places.dummy(v)
-        copy = new_value(UFUNC, None, (x,), (), x.shape, v.number)
-        self.places.lay(copy, whole.reshape(x.shape), self.places.base_of(v))
-        self.add_copy(x, copy)
+        x = v.args[0]
+        self.add_copy(x, self.seen_as(self.places.dummy(v).reshape(x.shape), v))
 
     def add_stack(self, v: Value) -> None:
         """The rows that were not computed in place."""
         for k, x in enumerate(v.args):
             if self.places.bases.get(x) is not v:
-                row = new_value(UFUNC, None, (x,), (), x.shape, v.number)
-                self.places.put(row, v, k)
-                self.add_copy(x, row)
+                self.add_copy(x, self.part_of(v, k))
 
     def add_write(self, v: Value) -> None:
         """A copy, and then another one into a part of it."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -27,13 +26,13 @@ def share_factors(program: Program) -> None:
     shared = [matrix for matrix, n in counts.items() if n > 1 and matrix not in triangular]
     if not (triangular or shared) or importlib.util.find_spec("scipy") is None:
         return
-    factors = {matrix: factors_of(matrix) for matrix in shared}
+    ways = {m: (solve_lower, (m,)) for m in triangular} | {m: (solve_with_factors, factors_of(m)) for m in shared}
     new = {}
     for v, (matrix, is_turned) in solved.items():
-        if matrix in triangular:
-            new[v] = system(v, partial(solve_lower, is_turned=is_turned), matrix)
-        elif matrix in factors:
-            new[v] = system(v, partial(solve_with_factors, is_turned=is_turned), *factors[matrix])
+        if matrix in ways:
+            function, known = ways[matrix]
+            args = (*known, v.args[1])
+            new[v] = new_value(CALL, partial(function, is_turned=is_turned), args, None, v.shape, v.number, v)
     program.rewrite(new)
 
 
@@ -59,11 +58,6 @@ def factors_of(matrix: Value) -> tuple[Value, Value]:
     both = new_value(CALL, factorise, (matrix,), None, (), number, None)
     lu = new_value(ITEM, None, (both,), 0, shape, number, matrix)
     return lu, new_value(ITEM, None, (both,), 1, shape[:1], number, np.dtype(np.int32))
-
-
-def system(v: Value, function: Callable[..., Array], *args: Value) -> Value:
-    """v, computed by another function from these and its right side."""
-    return new_value(CALL, function, (*args, v.args[1]), None, v.shape, v.number, v)
 
 
 # ---------------------------------------------------------------- with arrays

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -59,17 +59,24 @@ class Phase:
         self.free: dict[int, list[Plan]] = {}
         self.programs: dict[int, tuple[Program, dict[Value, Value]]] = {}
         self.lock = Lock()  # two threads do not make the same program
-        self.products = any([v.kind == PRODUCT for v in members])  # the matrix library has threads of its own
         self.__name__ = "blocks"
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """All results, in the order of ``results``."""
         full = {v: np.empty(v.shape, v.dtype) for v in self.whole}
         parts: list[Any] = [None] * len(self.edges)
-        threads = 1 if self.products else min(count_threads(), len(self.edges))
+        threads = 1 if self.has_products else min(count_threads(), len(self.edges))
         share([partial(self.work, b, arrays, full, parts) for b in range(len(self.edges))], threads)
         summed = {v: combine_parts(v, [part[k] for part in parts]) for k, v in enumerate(self.parts)}
         return [summed[v] if v in summed else full[v] for v in self.results]
+
+    @cached_property
+    def has_products(self) -> bool:
+        """Does a block call the matrix library, which has threads of its own?"""
+        i, j = self.edges[0]
+        plan = self.plan(j - i)
+        self.free.setdefault(j - i, []).append(plan)
+        return any([step.value.kind == PRODUCT for step in plan.steps])
 
     def work(self, b: int, arrays: tuple[Array, ...], full: dict[Value, Array], parts: list[Any]) -> None:
         """One block."""
