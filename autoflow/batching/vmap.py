@@ -26,7 +26,17 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_same, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes, with_examples_at
+from .definition import (
+    Axes,
+    is_same,
+    is_stacked,
+    mapped_leaves,
+    own_class,
+    run_loop,
+    same_as_one,
+    spread_axes,
+    with_examples_at,
+)
 from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -99,7 +109,9 @@ class BatchFunction(FunctionOfFunction):
         batch = Batch(self.f, args, options, self.how["in_axes"])
         before = Trial(self.f, *[x for x, axis in batch.given if axis is None], *options.values())
         layer = Layer(batch.size, self.how["loop"] != "refuse")
-        result = batch.run_at_once(layer, self.how["out_axes"], before)
+        kind = next(filter(None, map(own_class, [*[x for x, _ in batch.given], *options.values()])), None)
+        layer.reason = kind and f"an array of the class {kind.__name__}"
+        result = batch.run_at_once(layer, self.how["out_axes"], before) if kind is None else None
         if layer.reason is None:
             for name, line in dict.fromkeys(layer.loops):
                 self.say(name, f"{name} at {line} has no batched form for this call: af.vmap runs it for each example")

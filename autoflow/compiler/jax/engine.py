@@ -27,7 +27,7 @@ from ..report import PlanReport
 from ..run.buffers import Planned, WatchedPlan, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
-from .lowering import Lowering
+from .lowering import Lowering, in_layout
 
 # ---------------------------------------------------------------- JAX with 64 bits, and the plan of a program
 
@@ -35,6 +35,9 @@ MISSING = (
     'af.compile(f, engine="jax") computes with JAX, which is not installed: pip install "autoflow[jax]" (for a GPU or '
     'TPU see docs.jax.dev/en/latest/installation.html), or leave engine="numpy".'
 )
+# XLA's algebra is that of real numbers: to it x + 0 is x, log(exp(x)) is x, (x * a) * b is x * (a * b), and a product
+# with truth values is a choice. So -0.0, infinity and NaN would get lost.
+EXACT = {"xla_disable_hlo_passes": "algsimp"}
 VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: infinity and NaN
 RUNS = itertools.count(1)
 
@@ -53,7 +56,7 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
     """The engine: one program of XLA, for all threads."""
     jax = load_package("jax", MISSING)
     lowering = Lowering(program, jax)
-    compiled = jax.jit(lowering.trace)
+    compiled = jax.jit(lowering.trace, compiler_options=EXACT)
     return lambda: XlaPlan(lowering, compiled)
 
 
@@ -110,7 +113,7 @@ class XlaPlan(WatchedPlan):
                 return list(results)
             if self.kinds & VALUES and not np.asarray(finite):
                 self.noticed.any = True
-            return [np.array(r) for r in results]
+            return [in_layout(np.array(r), v) for r, v in zip(results, self.program.outputs, strict=True)]
 
     def notes(self) -> list[str]:
         """Lines for ``plan()``: what NumPy computes, and why."""

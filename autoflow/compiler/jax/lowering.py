@@ -52,7 +52,7 @@ def get_items(trace: Lowering, x: Array, index: Any) -> Array:
 def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
     """Of several new values for one element the last one counts, as in NumPy. (JAX does not say which: so the largest
     place in ``new`` decides.)"""
-    x, new = trace.np.asarray(x), trace.np.asarray(new).astype(x.dtype)
+    x, new = trace.np.asarray(x), casted(trace, new, x.dtype)
     if is_basic(index) or not new.ndim:
         return x.at[watched_index(trace, x.shape, index)].set(new)
     watched_index(trace, x.shape, index)
@@ -73,17 +73,17 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
     x = trace.np.asarray(x)
     at = x.at[watched_index(trace, x.shape, index)]
-    z: Array = getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
+    z: Array = getattr(at, UPDATES[ufunc])(casted(trace, rest[0], x.dtype))
     return z
 
 
 def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Array:
     """As new arrays; np.put, np.place and other writers stay NumPy's."""
     if function is np.copyto:
-        new = trace.np.broadcast_to(trace.np.asarray(rest[0]).astype(x.dtype), x.shape)
+        new = trace.np.broadcast_to(casted(trace, rest[0], x.dtype), x.shape)
         return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
     if function is np.fill_diagonal:
-        z: Array = trace.np.fill_diagonal(x, *rest, inplace=False, **options)
+        z: Array = trace.np.fill_diagonal(x, casted(trace, rest[0], x.dtype), *rest[1:], inplace=False, **options)
         return z
     raise LeftToNumPy(f"np.{function.__name__} writes in place")
 
@@ -110,15 +110,35 @@ def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: 
     return trace.np.searchsorted(a, v, side=side, sorter=sorter).astype(np.intp)
 
 
-def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
+def casted(trace: Lowering, x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe") -> Array:
     """``x.astype(dtype)``. What does not fit into integers is left to NumPy: JAX takes the nearest one."""
     x, dtype = trace.np.asarray(x), np.dtype(dtype)
-    if x.dtype.kind == "c" != dtype.kind:
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
     if x.dtype.kind == "f" and dtype.kind in "iu":
         whole, limits = trace.np.trunc(x), np.iinfo(dtype)
         trace.alarms.append(~((whole >= limits.min) & (whole < limits.max + 1.0)).all())
     return x.astype(dtype)
+
+
+def filled_like(
+    trace: Lowering, a: Any, fill_value: Any, dtype: Any = None, *_: Any, shape: Any = None, **options: Any
+) -> Array:
+    """A cast, too."""
+    a = trace.np.asarray(a)
+    z: Array = trace.np.broadcast_to(casted(trace, fill_value, dtype or a.dtype), a.shape if shape is None else shape)
+    return z
+
+
+def running_sum(trace: Lowering, a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Array:
+    """The first element is the first sum, so a -0.0 stays one: JAX begins with 0.0."""
+    x = trace.np.asarray(a) if dtype is None else casted(trace, a, dtype)
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    z: Array = trace.np.cumsum(x, axis=axis, dtype=dtype, **options)
+    if z.dtype.kind != "f":
+        return z
+    is_negative_zero = trace.np.signbit(x) & (x == 0)
+    return trace.np.where(trace.np.cumprod(is_negative_zero, axis=axis) == 1, x, z)
 
 
 def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
@@ -157,7 +177,8 @@ cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.
 FORMS: dict[Any, Callable[..., Any]] = {
     operator.getitem: get_items, set_items: items_set, update_at: updated_at, write_into_copy: written_into,
     np.clip: clip, np._core.umath.clip: clip, np.take: take, np.take_along_axis: take_along_axis,  # type: ignore[attr-defined]
-    np.searchsorted: searchsorted, cast: casted, flatten: flattened, np.ravel: flattened,
+    np.searchsorted: searchsorted, np.full_like: filled_like, np.cumsum: running_sum, cast: casted,
+    flatten: flattened, np.ravel: flattened,
     np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), operator.pow: power, power_of_arrays: power,
     np.linalg.cholesky: cholesky, np.linalg.eigh: eigh,
     np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
@@ -204,9 +225,16 @@ def one_of(compare: str) -> Callable[..., Any]:
     return form
 
 
-def product(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """XLA takes a product with what was a boolean for a choice, and 0 times NaN for 0."""
-    return trace.np.multiply(*trace.jax.lax.optimization_barrier((trace.np.asarray(x), trace.np.asarray(y))))
+def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+    """XLA takes x + 0.0 for x if it sees the 0.0."""
+    is_seen = [not isinstance(v, trace.jax.core.Tracer) for v in (x, y)]
+    return trace.np.add(*trace.jax.lax.optimization_barrier((x, y)) if any(is_seen) else (x, y))
+
+
+def parts_of(trace: Lowering, dtype: Any, x: Array) -> Any:
+    """The fraction has the sign of x, and an infinite number has none."""
+    whole = trace.np.trunc(x)
+    return trace.np.copysign(trace.np.where(trace.np.isinf(x), 0, x - whole), x), whole
 
 
 def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
@@ -219,7 +247,7 @@ def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
 OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
-    np.maximum: one_of("greater"), np.minimum: one_of("less"),
+    np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus,
     np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
 }  # fmt: skip
 
@@ -299,6 +327,9 @@ class Lowering(Writer):
             return FORMS[function](self, *args, **options)
         if isinstance(function, np.ufunc) and not options:
             return self.ufunc(function, [getattr(x, "dtype", None) for x in args], list(args))
+        dtype = options.get("dtype") or next((x for x in args if isinstance(x, (type, np.dtype))), None)
+        if dtype is not None and np.dtype(dtype).kind in "iu" and self.np.asarray(args[0]).dtype.kind in "fc":
+            raise LeftToNumPy("what does not fit into its dtype is cast as NumPy does")
         ufunc = getattr(function, "__self__", None)
         if isinstance(ufunc, np.ufunc):
             return self.method_of_ufunc(ufunc, function.__name__, args, options)
@@ -335,9 +366,9 @@ class Lowering(Writer):
         loop = function.resolve_dtypes((*kinds, *[None] * function.nout))
         operands = [self.cast(x, d) for x, d in zip(args, loop, strict=False)]
         form = OF_DTYPES.get(function)
-        if function is np.multiply and loop[0].kind != "b" and any([np.dtype(k).kind == "b" for k in kinds]):
-            form = product
         z = form(self, loop[0], *operands) if form else self.find(function)(*operands)
+        if "c" in {d.kind for d in loop}:
+            self.alarms += [~self.np.isfinite(part).all() for part in (*operands, z)]
         if function.nout > 1:
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
         return self.cast(z, loop[-1])
@@ -353,7 +384,9 @@ class Lowering(Writer):
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
         given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
         given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        z: Array = getattr(self.np, by[ufunc].__name__)(x, **given)
+        if x.dtype.kind == "c":
+            self.alarms.append(~self.np.isfinite(x).all())
+        z: Array = self.call(by[ufunc], (x,), given)
         return without_sign(self, z) if ufunc is np.add and name == "reduce" else z
 
     def promoted(self, v: Value, args: list[Any]) -> list[Any]:
