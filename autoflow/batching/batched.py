@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
-from ..base.errors import BatchError, CompileError
+from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
@@ -217,8 +217,6 @@ class Layer:
         except Doubt as doubt:
             if doubt.layer is not self:
                 raise
-        except (BatchError, CompileError):
-            return NotImplemented
         else:
             if self.reason is None:
                 return result
