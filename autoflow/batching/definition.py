@@ -89,13 +89,11 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
-def own_class(x: Any) -> type | None:
-    """The class of an array that computes in a way of its own, such as a masked array or a matrix."""
-    kind = type(x)
+def own_type(kind: type) -> bool:
+    """Is it a class of arrays that compute in a way of their own, such as masked arrays and matrices?"""
     if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
-        return None
-    is_plain = kind.__mul__ is np.ndarray.__mul__ and kind.__array_ufunc__ is np.ndarray.__array_ufunc__
-    return None if is_plain else kind
+        return False
+    return kind.__mul__ is not np.ndarray.__mul__ or kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
 
 
 def is_stacked(x: Any) -> bool:
@@ -137,13 +135,13 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 f"example {k}: they cannot be one array"
             )
         # NumPy writes beyond the shape of what it makes of several matrices.
-        return with_examples_at(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
+        return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
 
     leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
     return pytree.tree_unflatten(first, leaves)
 
 
-def with_examples_at(axis: int, z: Any) -> Any:
+def put_axis(axis: int, z: Any) -> Any:
     """The array with its first axis, which numbers the examples, at the place that ``out_axes`` gives."""
     if not -z.ndim <= axis < z.ndim:
         raise InputError(f"out_axes={axis}: the result for all examples has the axes 0 to {z.ndim - 1}")
@@ -168,7 +166,7 @@ def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
             if not is_same(z, x):
                 return False
             continue
-        if own_class(x):
+        if own_type(type(x)):
             return False
         z, x = value_of(z), value_of(x)
         if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):

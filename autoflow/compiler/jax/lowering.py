@@ -22,7 +22,7 @@ import numpy as np
 
 from ...base.errors import CompileError
 from ...table.indexing import is_basic
-from ..matching import CALL, CAPTURED, CONSTANT, UFUNC, Array, Value
+from ..matching import CALL, CAPTURED, CONSTANT, Array, Value
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
 from ..text.writer import REDUCING, Writer, call_of
@@ -52,7 +52,7 @@ def get_items(trace: Lowering, x: Array, index: Any) -> Array:
 def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
     """Of several new values for one element the last one counts, as in NumPy. (JAX does not say which: so the largest
     place in ``new`` decides.)"""
-    x, new = trace.np.asarray(x), casted(trace, new, x.dtype)
+    x, new = trace.np.asarray(x), trace.np.asarray(new).astype(x.dtype)
     if is_basic(index) or not new.ndim:
         return x.at[watched_index(trace, x.shape, index)].set(new)
     watched_index(trace, x.shape, index)
@@ -73,17 +73,17 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
     x = trace.np.asarray(x)
     at = x.at[watched_index(trace, x.shape, index)]
-    z: Array = getattr(at, UPDATES[ufunc])(casted(trace, rest[0], x.dtype))
+    z: Array = getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
     return z
 
 
 def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Array:
     """As new arrays; np.put, np.place and other writers stay NumPy's."""
     if function is np.copyto:
-        new = trace.np.broadcast_to(casted(trace, rest[0], x.dtype), x.shape)
+        new = trace.np.broadcast_to(trace.np.asarray(rest[0]).astype(x.dtype), x.shape)
         return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
     if function is np.fill_diagonal:
-        z: Array = trace.np.fill_diagonal(x, casted(trace, rest[0], x.dtype), *rest[1:], inplace=False, **options)
+        z: Array = trace.np.fill_diagonal(x, *rest, inplace=False, **options)
         return z
     raise LeftToNumPy(f"np.{function.__name__} writes in place")
 
@@ -110,7 +110,7 @@ def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: 
     return trace.np.searchsorted(a, v, side=side, sorter=sorter).astype(np.intp)
 
 
-def casted(trace: Lowering, x: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe") -> Array:
+def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
     """``x.astype(dtype)``. What does not fit into integers is left to NumPy: JAX takes the nearest one."""
     x, dtype = trace.np.asarray(x), np.dtype(dtype)
     if x.dtype.kind == "c" and dtype.kind not in "cb":
@@ -121,20 +121,10 @@ def casted(trace: Lowering, x: Any, dtype: Any, order: Any = "K", casting: Any =
     return x.astype(dtype)
 
 
-def filled_like(
-    trace: Lowering, a: Any, fill_value: Any, dtype: Any = None, *_: Any, shape: Any = None, **options: Any
-) -> Array:
-    """A cast, too."""
-    a = trace.np.asarray(a)
-    z: Array = trace.np.broadcast_to(casted(trace, fill_value, dtype or a.dtype), a.shape if shape is None else shape)
-    return z
-
-
-def running_sum(trace: Lowering, a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Array:
+def running_sum(trace: Lowering, a: Any, axis: Any = None, **options: Any) -> Array:
     """The first element is the first sum, so a -0.0 stays one: JAX begins with 0.0."""
-    x = trace.np.asarray(a) if dtype is None else casted(trace, a, dtype)
-    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
-    z: Array = trace.np.cumsum(x, axis=axis, dtype=dtype, **options)
+    x, axis = (trace.np.ravel(a), 0) if axis is None else (trace.np.asarray(a), axis)
+    z: Array = trace.np.cumsum(x, axis=axis, **options)
     if z.dtype.kind != "f":
         return z
     is_negative_zero = trace.np.signbit(x) & (x == 0)
@@ -149,16 +139,14 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
 
 
 def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
-    """A number that is equal to a limit stays what it is: -0.0."""
+    """A number that is equal to one of two limits stays what it is: -0.0."""
+    if not options and any([x is None for x in limits]):
+        low, high = limits
+        z: Array = trace.call(np.minimum, (a, high), {}) if low is None else trace.call(np.maximum, (a, low), {})
+        return z
     a = trace.np.asarray(a)
-    z: Array = trace.find(np.clip)(a, *limits, **options)
+    z = trace.find(np.clip)(a, *limits, **options)
     return trace.np.where(z == a, a.astype(z.dtype), z)
-
-
-def power(trace: Lowering, x: Any, y: Any) -> Array:
-    """By np.power."""
-    dtypes = [None if type(v) in (bool, int, float, complex) else v.dtype for v in (x, y)]
-    return trace.ufunc(np.power, dtypes, [x, y])
 
 
 def of_one_triangle(function: Any) -> Callable[..., Any]:
@@ -177,10 +165,11 @@ cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.
 FORMS: dict[Any, Callable[..., Any]] = {
     operator.getitem: get_items, set_items: items_set, update_at: updated_at, write_into_copy: written_into,
     np.clip: clip, np._core.umath.clip: clip, np.take: take, np.take_along_axis: take_along_axis,  # type: ignore[attr-defined]
-    np.searchsorted: searchsorted, np.full_like: filled_like, np.cumsum: running_sum, cast: casted,
+    np.searchsorted: searchsorted, np.cumsum: running_sum, cast: casted,
     flatten: flattened, np.ravel: flattened,
-    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), operator.pow: power, power_of_arrays: power,
-    np.linalg.cholesky: cholesky, np.linalg.eigh: eigh,
+    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), np.linalg.cholesky: cholesky,
+    operator.pow: lambda trace, *args: trace.call(np.power, args, {}),
+    power_of_arrays: lambda trace, *args: trace.call(np.power, args, {}), np.linalg.eigh: eigh,
     np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
 }  # fmt: skip
 
@@ -204,13 +193,6 @@ def guarded(name: str) -> Callable[..., Any]:
         return trace.np.where(z == 0, trace.np.copysign(0, like).astype(z.dtype), z)
 
     return form
-
-
-def without_sign(trace: Lowering, z: Array) -> Array:
-    """0.0 for -0.0: a sum of NumPy's begins with 0.0."""
-    if z.dtype.kind == "c":
-        return trace.jax.lax.complex(without_sign(trace, z.real), without_sign(trace, z.imag))
-    return trace.np.where(z == 0, trace.np.zeros((), z.dtype), z) if z.dtype.kind == "f" else z
 
 
 def one_of(compare: str) -> Callable[..., Any]:
@@ -248,7 +230,7 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
     np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus,
-    np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
+    np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0
 }  # fmt: skip
 
 
@@ -295,10 +277,7 @@ class Lowering(Writer):
             self.walk(self.program)
         results = [self.np.asarray(self.known[v], v.dtype) for v in self.program.outputs]
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
-        alarm = self.np.array(False)
-        for a in self.alarms:
-            alarm = alarm | a
-        return results, alarm, self.np.stack(finite).all() if finite else self.np.array(True)
+        return results, self.np.array([False, *self.alarms]).any(), self.np.array([True, *finite]).all()
 
     def write_constant(self, v: Value) -> Any:
         """Part of XLA's program."""
@@ -307,19 +286,15 @@ class Lowering(Writer):
     def write_call(self, v: Value, *args: Any) -> Any:
         """By functions of JAX; what these do not compute, or answer with another shape, by NumPy."""
         try:
-            return self.check(v, self.attempt(v, [*args]))
+            if is_cast(v):
+                raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
+            try:
+                return self.check(v, self.call(*call_of(v, args)))
+            except WrongDtypeError:
+                return self.check(v, self.call(*call_of(v, self.promoted(v, args))))
         except Exception as error:
             self.left[v] = reason_of(error)
         return self.by_numpy(v, args)
-
-    def attempt(self, v: Value, args: list[Any]) -> Any:
-        """The value by functions of JAX."""
-        if v.kind == UFUNC:
-            return self.ufunc(v.function, [x.dtype for x in v.args], args)
-        try:
-            return self.check(v, self.call(*call_of(v, args)))
-        except WrongDtypeError:
-            return self.call(*call_of(v, self.promoted(v, args)))
 
     def call(self, function: Any, args: Any, options: Any) -> Any:
         """``function(*args, **options)`` by its form, or by its name."""
@@ -327,9 +302,6 @@ class Lowering(Writer):
             return FORMS[function](self, *args, **options)
         if isinstance(function, np.ufunc) and not options:
             return self.ufunc(function, [getattr(x, "dtype", None) for x in args], list(args))
-        dtype = options.get("dtype") or next((x for x in args if isinstance(x, (type, np.dtype))), None)
-        if dtype is not None and np.dtype(dtype).kind in "iu" and self.np.asarray(args[0]).dtype.kind in "fc":
-            raise LeftToNumPy("what does not fit into its dtype is cast as NumPy does")
         ufunc = getattr(function, "__self__", None)
         if isinstance(ufunc, np.ufunc):
             return self.method_of_ufunc(ufunc, function.__name__, args, options)
@@ -367,13 +339,16 @@ class Lowering(Writer):
         operands = [self.cast(x, d) for x, d in zip(args, loop, strict=False)]
         form = OF_DTYPES.get(function)
         z = form(self, loop[0], *operands) if form else self.find(function)(*operands)
-        if "c" in {d.kind for d in loop}:
-            self.alarms += [~self.np.isfinite(part).all() for part in (*operands, z)]
+        self.watch_complex(*operands, z)
         if function.nout > 1:
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
         return self.cast(z, loop[-1])
 
-    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Array:
+    def watch_complex(self, *arrays: Any) -> None:
+        """An alarm for complex numbers that are not finite: what functions make of these is NumPy's own."""
+        self.alarms += [~self.np.isfinite(x).all() for x in arrays if getattr(x, "dtype", np.dtype(bool)).kind == "c"]
+
+    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Any:
         """``np.add.reduce(x, axis=0, initial=1.0)``, ``np.add.accumulate(x)``, ``np.multiply.outer(x, y)``."""
         x = self.np.asarray(args[0])
         if name == "outer" and not options:
@@ -384,12 +359,10 @@ class Lowering(Writer):
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
         given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
         given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        if x.dtype.kind == "c":
-            self.alarms.append(~self.np.isfinite(x).all())
-        z: Array = self.call(by[ufunc], (x,), given)
-        return without_sign(self, z) if ufunc is np.add and name == "reduce" else z
+        self.watch_complex(x)
+        return self.call(by[ufunc], (x,), given)
 
-    def promoted(self, v: Value, args: list[Any]) -> list[Any]:
+    def promoted(self, v: Value, args: Sequence[Any]) -> list[Any]:
         """The operands in the dtype of the result, where NumPy promotes them and JAX does not."""
         dtypes = [x.dtype for x in v.args if x.dtype is not None]
         to_float = v.dtype is not None and v.dtype.kind in "fc" and all([d.kind in "biu" for d in dtypes])
@@ -446,8 +419,18 @@ RAISING = frozenset({"solve", "inv", "cholesky", "eigh", "eigvalsh", "svd", "svd
                      "tensorsolve", "tensorinv", "lstsq", "matrix_power"})  # fmt: skip
 
 
+PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "digitize", "matrix_rank", "nanargmax",
+                    "nanargmin", "searchsorted"})  # fmt: skip
+
+
 class WrongDtypeError(LeftToNumPy):
     """JAX promotes in another way."""
+
+
+def is_cast(v: Value) -> bool:
+    """Does the call make whole numbers of others? JAX takes the nearest ones."""
+    is_whole = v.kind == CALL and v.name not in PLACES and v.dtype is not None and v.dtype.kind in "iu"
+    return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 
 
 def is_default(name: str, x: Any) -> bool:
