@@ -89,11 +89,10 @@ def mapped_leaves(in_axes: Axes, args: tuple[Any, ...], flat: bool) -> tuple[lis
     return given, int(next(iter(lengths.values())))
 
 
-def own_type(kind: type) -> bool:
+def own_type(kind: Any) -> bool:
     """Is it a class of arrays that compute in a way of their own, such as masked arrays and matrices?"""
-    if not issubclass(kind, np.ndarray) or kind in NODE_TYPES or issubclass(kind, NodeRole):
-        return False
-    return kind.__mul__ is not np.ndarray.__mul__ or kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
+    is_numpys = issubclass(kind, np.ndarray) and kind not in NODE_TYPES and not issubclass(kind, NodeRole)
+    return is_numpys and (kind.__mul__, kind.__array_ufunc__) != (np.ndarray.__mul__, np.ndarray.__array_ufunc__)
 
 
 def is_stacked(x: Any) -> bool:

@@ -38,7 +38,6 @@ MISSING = (
 # XLA's algebra is that of real numbers: to it x + 0 is x, log(exp(x)) is x, (x * a) * b is x * (a * b), and a product
 # with truth values is a choice. So -0.0, infinity and NaN would get lost.
 EXACT = {"xla_disable_hlo_passes": "algsimp"}
-VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: infinity and NaN
 RUNS = itertools.count(1)
 
 
@@ -54,9 +53,8 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
 
 def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
     """The engine: one program of XLA, for all threads."""
-    jax = load_package("jax", MISSING)
-    lowering = Lowering(program, jax)
-    compiled = jax.jit(lowering.trace, compiler_options=EXACT)
+    lowering = Lowering(program, load_package("jax", MISSING))
+    compiled = lowering.jax.jit(lowering.trace, compiler_options=EXACT)
     return lambda: XlaPlan(lowering, compiled)
 
 
@@ -102,16 +100,15 @@ class XlaPlan(WatchedPlan):
         with with_64_bits(jax):
             outside = [np.asarray(v.sample) for v in lowering.outside]
             results, alarm, finite = self.compiled(np.int32(number), list(arrays), outside)
-            on_device = any([is_on_device(x) for x in arrays])
             if lowering.left:
                 jax.block_until_ready((results, alarm))
             if (error := lowering.failures.pop(number, None)) is not None:
                 raise error
             if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
                 raise Alarm
-            if on_device:
+            if any([is_on_device(x) for x in arrays]):
                 return list(results)
-            if self.kinds & VALUES and not np.asarray(finite):
+            if self.kinds & {"divide", "over", "invalid"} and not np.asarray(finite):  # these show in the results
                 self.noticed.any = True
             return [in_layout(np.array(r), v) for r, v in zip(results, self.program.outputs, strict=True)]
 

@@ -65,7 +65,7 @@ def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
 UPDATES = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
 
 
-def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Array:
+def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Any:
     """By ``x.at[index].add(y)``, also for multiply, maximum, minimum and subtract."""
     if ufunc is np.subtract and rest:
         ufunc, rest = np.add, (-trace.np.asarray(rest[0]),)
@@ -73,18 +73,16 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
     x = trace.np.asarray(x)
     at = x.at[watched_index(trace, x.shape, index)]
-    z: Array = getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
-    return z
+    return getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
 
 
-def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Array:
+def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Any:
     """As new arrays; np.put, np.place and other writers stay NumPy's."""
     if function is np.copyto:
         new = trace.np.broadcast_to(trace.np.asarray(rest[0]).astype(x.dtype), x.shape)
         return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
     if function is np.fill_diagonal:
-        z: Array = trace.np.fill_diagonal(x, *rest, inplace=False, **options)
-        return z
+        return trace.np.fill_diagonal(x, *rest, inplace=False, **options)
     raise LeftToNumPy(f"np.{function.__name__} writes in place")
 
 
@@ -138,12 +136,11 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
     return trace.np.ravel(trace.np.asarray(x), order=order)
 
 
-def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
+def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
     """A number that is equal to one of two limits stays what it is: -0.0."""
     if not options and any([x is None for x in limits]):
         low, high = limits
-        z: Array = trace.call(np.minimum, (a, high), {}) if low is None else trace.call(np.maximum, (a, low), {})
-        return z
+        return trace.call(np.minimum, (a, high), {}) if low is None else trace.call(np.maximum, (a, low), {})
     a = trace.np.asarray(a)
     z = trace.find(np.clip)(a, *limits, **options)
     return trace.np.where(z == a, a.astype(z.dtype), z)
@@ -200,9 +197,7 @@ def one_of(compare: str) -> Callable[..., Any]:
 
     def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
         """NaN if one is."""
-        if dtype.kind != "f":
-            return getattr(trace.np, "maximum" if compare == "greater" else "minimum")(x, y)
-        return trace.np.where(getattr(trace.np, compare)(x, y) | trace.np.isnan(x), x, y)
+        return trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
     return form
 
