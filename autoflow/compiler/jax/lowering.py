@@ -138,11 +138,12 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
 
 def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
     """A number that is equal to one of two limits stays what it is: -0.0."""
-    if not options and any([x is None for x in limits]):
-        low, high = limits
-        return trace.call(np.minimum, (a, high), {}) if low is None else trace.call(np.maximum, (a, low), {})
+    low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
+    high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
+    if low is None or high is None:
+        return trace.call(*((np.minimum, (a, high)) if low is None else (np.maximum, (a, low))), options)
     a = trace.np.asarray(a)
-    z = trace.find(np.clip)(a, *limits, **options)
+    z = trace.find(np.clip)(a, low, high, **options)
     return trace.np.where(z == a, a.astype(z.dtype), z)
 
 
@@ -195,11 +196,7 @@ def guarded(name: str) -> Callable[..., Any]:
 def one_of(compare: str) -> Callable[..., Any]:
     """The maximum or minimum: of equal operands the second one, as in NumPy, which matters for signs of zeros."""
 
-    def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-        """NaN if one is."""
-        return trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
-
-    return form
+    return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
 
 def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
@@ -267,8 +264,8 @@ class Lowering(Writer):
         self.left.clear()
         self.alarms, self.run = [], run
         self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
-        precision = self.jax.config.jax_default_matmul_precision or "highest"  # on TPU and GPU others round to 8 bits
-        with self.jax.default_matmul_precision(precision):
+        # On TPU and GPU other precisions round to 8 bits.
+        with self.jax.default_matmul_precision(self.jax.config.jax_default_matmul_precision or "highest"):
             self.walk(self.program)
         results = [self.np.asarray(self.known[v], v.dtype) for v in self.program.outputs]
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
@@ -315,10 +312,12 @@ class Lowering(Writer):
         return self.watching(found) if name in RAISING else found
 
     def watching(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that raises an error for some values in NumPy, and gives NaN in JAX: that is an alarm."""
+        """A function that raises an error for some values in NumPy, and gives NaN in JAX: that is an alarm. So is what
+        is infinite."""
 
         def call(*args: Any, **options: Any) -> Any:
             z = function(*args, **options)
+            self.alarms.append(self.np.isinf(args[0]).any())
             self.alarms += [~self.np.isfinite(part).all() for part in self.jax.tree.leaves(z)]
             return z
 
@@ -411,7 +410,8 @@ class Lowering(Writer):
 DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
             "kind": (None, "quicksort", "stable"), "like": (None,)}  # fmt: skip
 RAISING = frozenset({"solve", "inv", "cholesky", "eigh", "eigvalsh", "svd", "svdvals", "pinv", "eig", "eigvals",
-                     "tensorsolve", "tensorinv", "lstsq", "matrix_power"})  # fmt: skip
+                     "tensorsolve", "tensorinv", "lstsq", "matrix_power", "quantile", "percentile", "nanquantile",
+                     "nanpercentile"})  # fmt: skip
 
 
 PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "digitize", "matrix_rank", "nanargmax",
