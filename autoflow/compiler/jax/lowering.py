@@ -141,7 +141,7 @@ def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
     low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
     high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
     if low is None or high is None:
-        return trace.call(*((np.minimum, (a, high)) if low is None else (np.maximum, (a, low))), options)
+        return trace.call(np.minimum if low is None else np.maximum, (a, high if low is None else low), options)
     a = trace.np.asarray(a)
     z = trace.find(np.clip)(a, low, high, **options)
     return trace.np.where(z == a, a.astype(z.dtype), z)
