@@ -353,6 +353,11 @@ OF_SPECIAL = [
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
     lambda x, m: (np.full_like(np.argsort(x), x[0]), np.full_like(x > 0, x[5]), np.mean(x, dtype=int)),
     lambda x, m: written(np.argsort(x) * 1, x),
+    lambda x, m: (
+        m.astype(int) ** 5,
+        (m.astype(int) + 3) ** np.array([100, 63, 300]),
+        m.astype(np.uint8) ** np.uint8(70),
+    ),
     # signs of zeros, and infinite numbers
     lambda x, m: (np.cumsum(x[3:]), np.cumsum(m * -0.0, axis=1), np.add.accumulate(x[3:]), np.cumsum(x > 0)),
     lambda x, m: (*np.modf(x), np.trapezoid(x[1:4:2]), np.trapezoid(x[:1:-1])),
