@@ -23,12 +23,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_ours, private, tuple_like
-from ..base.errors import BatchError, CompileError
+from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
 from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
@@ -212,14 +213,8 @@ class Layer:
 
     def attempt(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """The result of a function of ours on arrays of the layer; NotImplemented if it asks what cannot be known."""
-        try:
+        with suppress(Doubt):  # the reason of an outer layer stays
             result = function(*args, **options)
-        except Doubt as doubt:
-            if doubt.layer is not self:
-                raise
-        except (BatchError, CompileError):
-            return NotImplemented
-        else:
             if self.reason is None:
                 return result
         self.reason = None
@@ -434,7 +429,6 @@ class Batched(DuckArray):
         """Make arrays of the deepest layer out of nodes of outer ones, whose gradient is recorded inside. ``values``,
         ``parents`` and ``constants`` are changed. Returns the layer, and whether a node of it is an operand."""
         layer, held = whose_turn(*values)[0], False
-        layer.check()
         for k, x in enumerate(inputs[: rule.operands]):
             if isinstance(x, NodeRole) and layer_of(x) is layer:
                 held = True
@@ -447,10 +441,6 @@ class Batched(DuckArray):
     def run_each(self, function: Any, args: Any, options: Any, name: str) -> Any:
         """``function(*args, **options)`` for each example."""
         return self.batch_layer.run(name, FORM_OF["loop"], function, args, options, name)
-
-    def backward(self, *_: Any, **__: Any) -> None:
-        """Refuse: a single example has no backward pass of its own."""
-        self.refuse_number("backward()")
 
     # -- reading and writing
 

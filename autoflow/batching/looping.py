@@ -290,8 +290,7 @@ def brought(result: Any, how: Any) -> Any:
         return result
     result.is_number = how.number
     if how.copy or how.order:  # a copy, whose axes lie in this order in memory
-        x = result.inner
-        x = x.copy() if how.order is None else in_order(x, (0, *[k + 1 for k in how.order]))
+        x = result.inner.copy() if how.order is None else in_order(result.inner, (0, *[k + 1 for k in how.order]))
         result = Batched(x, result.batch_layer, result.mapped)
     if how.locked:
         result.inner.flags.writeable = False

@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.duck_arrays import flat
 from ..nodes.nodes import Array, NodeRole, gradient_target
 from ..table.indexing import getitem, is_basic, put_back, put_view, setitem
-from .batched import FORM_OF, Batched, Layer, open_layer, sample, wrap_batched
+from .batched import FORM_OF, Batched, Layer, layer_of, open_layer, sample, wrap_batched
 from .forms import FORMS, Form, align, as_numpy_wrote, batched, in_front, ndim_of
 from .looping import has_mapped, one_of, settled
 from .shapes import along, shift_axes
@@ -138,7 +138,7 @@ def update(layer: Layer, x: Any, name: str, y: Any) -> Any:
 
 def check_shared(x: Any, mapped: bool, layer: Layer) -> None:
     """A doubt if all examples share x, and something mapped would be written into it."""
-    if x.batch_layer is not layer or (mapped and not x.mapped):
+    if layer_of(x) is not layer or (mapped and not x.mapped):
         layer.doubt("a write into an array that all examples share")
 
 
@@ -196,13 +196,11 @@ def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
 
 def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
     """``np.add.at(x, index, new)``"""
-    inner, mapped = open_layer(x, layer)
-    if not mapped:
-        layer.doubt("a write into an array that all examples share")
+    check_shared(x, True, layer)
     for v in new:
-        check_history(inner, open_layer(v, layer)[0], layer)
-    inside = index_of_all(layer, index, inner.shape[1:], True)
-    ufunc_at(inner, inside, *[fit_values(inside, inner, *open_layer(v, layer), layer) for v in new])
+        check_history(x.inner, open_layer(v, layer)[0], layer)
+    inside = index_of_all(layer, index, x.shape, True)
+    ufunc_at(x.inner, inside, *[fit_values(inside, x.inner, *open_layer(v, layer), layer) for v in new])
 
 
 FORMS["at"] = at

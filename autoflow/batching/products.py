@@ -178,21 +178,23 @@ FORMS[np.isclose] = elementwise_of(np.isclose)
 # -- sliding products, of any arrays
 
 
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    """Each window of a times conj(v). Of a shorter a the two change places, turned round, and so is where they end."""
-    is_turned = np.size(a) < np.size(v)
-    a, v = (v[::-1].conj(), a[::-1].conj()) if is_turned else (a, v)
-    m = np.size(v)
-    number = mode if mode in (0, 1, 2) else ("valid", "same", "full").index(mode)
-    ends = ((0, 0), (m // 2, m - m // 2 - 1), (m - 1, m - 1))[number]
-    padded = np.pad(a, ends[::-1] if is_turned else ends) if any(ends) else a
-    return np.lib.stride_tricks.sliding_window_view(padded, m) @ v.conj()
+def convolve(a: Any, v: Any, mode: Any = "full", *, mirrored: bool = False) -> Any:
+    """The sums of a[k - i] v[i] for those k that the mode names.
 
-
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """A correlation with the turned conjugate."""
+    Row i has the products with v[i], moved by i places, and zeros beside them: these meet no infinite v.
+    """
     a, v = (v, a) if np.size(a) < np.size(v) else (a, v)
-    return correlate(a, v[::-1].conj(), mode)
+    n, m = np.size(a), np.size(v)
+    number = mode if mode in (0, 1, 2) else ("valid", "same", "full").index(mode)
+    left, right = ((0, 0), (m // 2, m - m // 2 - 1), (m - 1, m - 1))[number]
+    left, right = (right, left) if mirrored else (left, right)
+    products = np.pad(v[:, None] * a, ((0, 0), (0, m))).reshape(-1)[: m * (n + m - 1)].reshape(m, n + m - 1)
+    return np.sum(products, axis=0, dtype=products.dtype)[m - 1 - left : n + right]
+
+
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """A convolution with the turned conjugate; of a shorter a, "same" begins where it would end."""
+    return convolve(a, v[::-1].conj(), mode, mirrored=np.size(a) < np.size(v))
 
 
 FORMS[np.correlate] = lambda layer, a, v, *mode, **how: correlate(layer.lifted(a), layer.lifted(v), *mode, **how)

@@ -26,7 +26,7 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_same, is_stacked, mapped_leaves, run_loop, same_as_one, spread_axes, with_examples_at
+from .definition import Axes, is_same, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
 from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -149,9 +149,7 @@ class Batch:
         """Of each argument: it, its leaves with their axes, and whether an example has one of its own."""
         leaves = iter(self.leaves)
         parts = [[next(leaves) for _ in pytree.tree_leaves(x)] for x in self.args]
-        return [
-            (x, part, any([axis is not None for _, axis in part])) for x, part in zip(self.args, parts, strict=True)
-        ]
+        return [(x, part, any([k is not None for _, k in part])) for x, part in zip(self.args, parts, strict=True)]
 
     def examples(self) -> Iterator[list[Any]]:
         """The arguments of f for each example. What all of them share is the object that was given."""
@@ -176,6 +174,9 @@ class Batch:
                     wrap_open_record=wrap_backward(around.wrap_open_record),
                 ),
             ):  # fmt: skip
+                for x, _ in (*self.given, *zip(self.options.values(), self.options, strict=True)):
+                    if type(x) is not np.ndarray and own_type(type(x)):
+                        layer.doubt(f"the class {type(x).__name__} of an array")
                 args = self.arguments(lambda x: Batched(x, layer, number=x.ndim == 1), shared)
                 common = [] if self.flat else [x for x, (*_, own) in zip(args, self.parts(), strict=True) if not own]
                 is_unchanged = pytree.watched(common) if common else None
@@ -297,7 +298,7 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)
-    inner = with_examples_at(axis, inner) if axis else inner
+    inner = put_axis(axis, inner) if axis else inner
     if type(inner) is not np.ndarray:
         return np.copy(inner) if inner.dtype.isnative else inner.astype(native(inner.dtype))
     if inner.base is None and inner.flags.writeable and inner.dtype.isnative and id(inner) not in seen:

@@ -129,7 +129,7 @@ def adjugate_of_singular(x: Array) -> Array:
     Differentiated with u and v fixed: adj(x) = det(b) (det(k) b⁻¹ + b⁻¹ u adj(k) vᴴ b⁻¹). All of it is smooth in x, so
     second derivatives are right as well.
     """
-    u, s, vh = np.linalg.svd(numbers_of(x))
+    u, s, vh = np.linalg.svd(np.nan_to_num(numbers_of(x), posinf=0.0, neginf=0.0))  # what is NaN in x becomes NaN below
     zero = is_vanishing(s)
     start = s.shape[-1] - max(np.sum(zero, axis=-1).reshape(-1).tolist(), default=0)
     largest = greatest(s)

@@ -7,6 +7,7 @@ from corners import CORNERS, CORNERS_OF_TWO
 from support import NIGHTLY
 
 import autoflow as af
+from autoflow.backprop.snapshots import SEARCHED
 from autoflow.base import pytree
 from autoflow.batching.forms import FORMS
 from autoflow.batching.looping import KNOWN
@@ -165,8 +166,9 @@ TWO = {  # in_axes, and the two arguments
     "integers and floats": ((0, 0), numbers(2, 3).astype(int), numbers(2, 3)),
     "bytes": ((0, None), numbers(2, 3).astype(np.uint8), numbers(3).astype(int)),
     "complex": ((0, 0), numbers(2, 3) + 1j, numbers(2, 3)),
+    "infinite": ((0, 0), np.where(numbers(2, 3) > 2, np.inf, numbers(2, 3)), np.where(numbers(2, 3) < 1, -np.inf, 2)),
 }
-TWO_BY_DAY = ["the second is shared", "other axes", "numbers", "a matrix and a vector", "two precisions"]
+TWO_BY_DAY = ["infinite", "the second is shared", "other axes", "numbers", "a matrix and a vector", "two precisions"]
 
 
 @pytest.mark.parametrize("kind", [k for k in TWO if NIGHTLY or k in TWO_BY_DAY])
@@ -260,3 +262,59 @@ def test_results_that_examples_share_are_arrays_of_their_own():
         found = f(np.ones((2, 3)), given)
         assert found.strides == (8, 24)
         assert not np.may_share_memory(found, given)
+
+
+WRITES = {
+    "a number": lambda y, e: y.__setitem__(0, e),
+    "all of it": lambda y, e: y.fill(e),
+    "add": lambda y, e: y.__iadd__(e),
+    "at": lambda y, e: np.add.at(y, [0], e),
+    "copyto": np.copyto,
+    "a mask": lambda y, e: y.__setitem__(e > 2, 5.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_writes_into_an_outer_example_where_no_search_finds_it(write):
+    """Of inner examples the last one counts. Nothing else notices: the results of the first outer example are right."""
+
+    def nested(transform):
+        def f(x):
+            y = np.outer(x, x)
+            kept = [[[[[[y]]]]], [[[]] for _ in range(SEARCHED)]]
+
+            def g(e):
+                write(kept[0][0][0][0][0], e)
+                return e * 1.0
+
+            return transform(g)(np.array([[3.0], [1.0], [3.0]])), y
+
+        return transform(f)
+
+    check("written", outcome(nested(lambda f: af.vmap(f, loop="allow")), X), outcome(nested(loop), X))
+
+
+@pytest.mark.parametrize("make", [lambda x: np.ma.array(x, mask=x > 1), np.matrix])
+@pytest.mark.parametrize("f", [
+    lambda x: x, lambda x: x * 2, lambda x: x * x.T, lambda x: np.sum(x), lambda x: x.shape, lambda x: x[0],
+], ids=["x", "2x", "product", "sum", "shape", "place"])  # fmt: skip
+def test_arrays_of_classes_that_compute_in_a_way_of_their_own(f, make):
+    """Mapped, shared, and found outside. Matrices become arrays when they are stacked, which NumPy cannot do."""
+    x = make(X)
+    for g, args in ((f, (x,)), (lambda e, x: f(x), (X, x)), (lambda e: f(x), (X,))):
+        mapped = af.vmap(g, (0, None)[: len(args)], loop="allow")
+        assert in_full(mapped, *args) == in_full(by_stack, g, *args)
+
+
+def by_stack(g, rows, *shared):
+    results = [g(row, *shared) for row in rows]
+    parts = [[x.A if isinstance(x, np.matrix) else x for x in pytree.tree_leaves(z)] for z in results]
+    return pytree.tree_unflatten(results[0], list(map(np.stack, zip(*parts, strict=True))))
+
+
+def in_full(f, *args):
+    """What it gives, with masks and classes; or the class of its error."""
+    try:
+        return [(type(z), repr(z)) for z in pytree.tree_leaves(f(*args))]
+    except Exception as error:
+        return type(error)

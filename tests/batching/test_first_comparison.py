@@ -5,6 +5,7 @@ place, what leads to one of NumPy's numbers, whose type it asks for: only the co
 """
 
 import functools
+import os
 import types
 from unittest import mock
 
@@ -96,3 +97,18 @@ def test_the_same_code_with_something_else_is_compared_again(way, kind):
         for op in PAIRS[kind]:
             f = WAYS[way](op)
             np.testing.assert_array_equal(af.vmap(f, loop="allow")(X), np.stack([f(x) for x in X]))
+
+
+def test_the_comparison_is_one_call():
+    """It proves nothing: numbers that are read past us would have made the function run for each example."""
+    read, write = os.pipe()
+
+    def f(x):
+        os.write(write, b"x")
+        return np.sum(x**3)
+
+    with mock.patch.dict(looping.KNOWN, clear=True):
+        af.vmap(af.grad(f))(X)
+    os.close(write)
+    with os.fdopen(read) as calls:
+        assert calls.read() == "xx"

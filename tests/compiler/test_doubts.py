@@ -326,3 +326,20 @@ def test_a_function_that_is_refused_again_and_again_waits_for_other_threads_once
         stop.set()
         other.join()
     assert len(waited) == 3  # times of the first call, none of the others
+
+
+@pytest.mark.parametrize(("f", "first", "second"), [
+    (lambda x: np.gradient(x**2, x)[1], [1.0, 2.0, 3.0], [1.0, 2.0, 7.0]),  # are the steps equal?
+    (lambda w: np.cov(X, aweights=w), [1.0, 2.0], [-1.0, 2.0]),  # is a weight negative?
+])  # fmt: skip
+def test_what_numpys_own_code_asks_has_the_same_answer_in_each_run(f, first, second):
+    eager = af.grad(f)
+    compiled = af.compile(eager, verify=False)
+    for x in map(np.array, (first, second)):
+        try:
+            expected = eager(x)
+        except ValueError as error:
+            with pytest.raises(ValueError, match=str(error)):
+                compiled(x)
+        else:
+            np.testing.assert_allclose(compiled(x), expected, rtol=1e-13)

@@ -22,6 +22,7 @@ from row_examples import examples_of
 from support import rows, values_of
 
 import autoflow as af
+from autoflow.base import pytree
 from autoflow.compiler.jax import table
 from autoflow.errors import CompileError
 from autoflow.table.facts import FIXED
@@ -340,6 +341,51 @@ def test_integers_divided_by_zero(jax):
     np.testing.assert_array_equal(ours(x, abs(y)), x ** abs(y), strict=True)
     with pytest.raises(ValueError, match="negative integer powers"):
         ours(x, y)
+
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e9])
+OF_SPECIAL = [
+    # XLA's algebra of real numbers
+    lambda x, m: ((x <= 3).astype(float) * x, ((x < 0) + 0.0) * x, (x != 0) * x, (x > 0) @ x, np.vdot(x > 0, x)),
+    lambda x, m: (x + 0.0, 0.0 + x, np.add(x, 0), x * 1e308 * 1e-300, np.log(np.exp(x))),
+    lambda x, m: (x.astype("f2") * np.float16(60000) * np.float16(0.001), np.trace(m * -0.0), (m * -0.0).sum()),
+    # casts
+    lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
+    lambda x, m: (np.full_like(np.argsort(x), x[0]), np.full_like(x > 0, x[5]), np.mean(x, dtype=int)),
+    lambda x, m: written(np.argsort(x) * 1, x),
+    lambda x, m: (
+        m.astype(int) ** 5,
+        (m.astype(int) + 3) ** np.array([100, 63, 300]),
+        m.astype(np.uint8) ** np.uint8(70),
+    ),
+    # signs of zeros, and infinite numbers
+    lambda x, m: (np.cumsum(x[3:]), np.cumsum(m * -0.0, axis=1), np.add.accumulate(x[3:]), np.cumsum(x > 0)),
+    lambda x, m: (*np.modf(x), np.trapezoid(x[1:4:2]), np.trapezoid(x[:1:-1])),
+    lambda x, m: (np.sqrt(x + 1j * x[::-1]), np.log(x + 1j * x[::-1]), np.abs(x + 1j * x[::-1]), np.sign(x + 0j)),
+    lambda x, m: (np.max(x * 1j), np.maximum(x * 1j, x), 1 / (x + 0j), np.arctan(x * 1j), (x + 1j) ** (x * 1j)),
+    lambda x, m: (np.clip(x, min=0.0), np.clip(x, -0.0, None), np.clip(x, a_min=None, a_max=0.0), np.clip(x, 0.0, 2.0)),
+    lambda x, m: (np.quantile(x[1:5], 0.5), np.nanquantile(x[:3], 0.0), np.percentile(x[4:], 50.0)),
+    # the order in memory
+    lambda x, m: (m.T, m.T * 2.0, np.sin(m[::-1].T), np.stack([x, x]).T + 1, np.where(m.T > 0, m.T, 0.0)),
+]
+
+
+def written(z, x):
+    z[:] = x
+    return z
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("f", OF_SPECIAL)
+def test_special_values(jax, f):
+    """Also signs of zeros of real numbers, and orders in memory."""
+    m = np.arange(9.0).reshape(3, 3)
+    with np.errstate(all="ignore"):
+        for a, b in zip(*[pytree.tree_leaves(g(SPECIAL, m)) for g in (f, compiled(f, verify=False))], strict=True):
+            a = np.asarray(a)
+            np.testing.assert_allclose(b, a, rtol=1e-12, strict=True)
+            assert b.strides == a.strides
+            assert a.dtype.kind != "f" or np.array_equal(np.signbit(a[a == a]), np.signbit(b[b == b]))
 
 
 @pytest.mark.peers

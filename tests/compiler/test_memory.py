@@ -303,6 +303,23 @@ def test_an_order_that_depends_on_the_memory():
         af.compile(written)(POINTS[0])
 
 
+def of_one_row(x):
+    z = (x[:, None] * 1).T
+    z += 1
+    return z * x
+
+
+def of_one_row_copied(x):
+    z = np.stack([x * 1]).T.copy("K")
+    z += x[:, None]
+    return z
+
+
+@pytest.mark.parametrize("f", [of_one_row, of_one_row_copied])
+def test_axes_of_length_1_lie_anywhere_in_memory(f):
+    np.testing.assert_array_equal(af.compile(f)(np.arange(3.0)), f(np.arange(3.0)), strict=True)
+
+
 @pytest.mark.parametrize("in_place", [lambda z: np.nan_to_num(z, copy=False), lambda z: np.nan_to_num(z, False)])
 def test_nan_to_num_writes_and_returns(in_place):
     def f(x):

@@ -431,3 +431,9 @@ def test_pandas(x):
     x.zero_grad()
     a.sum().backward()
     np.testing.assert_array_equal(x.grad, B)
+
+
+@pytest.mark.parametrize("transform", [af.compile, af.vmap, lambda f: af.compile(af.vmap(f))])
+def test_under_other_transforms_it_computes_too(transform):
+    found = transform(lambda x: (np.multiply(x, Quantity(3.0)) / Quantity(2.0)).content)(np.ones(2))
+    np.testing.assert_array_equal(found, [1.5, 1.5], strict=True)

@@ -242,6 +242,12 @@ def test_det_of_a_stack_in_which_some_are_singular():
     np.linalg.det(v).backward(np.ones(4))
     assert_close(v.grad, np.stack([minors(m) for m in x]), 1e-13, "minors")
     check(np.linalg.det, x)
+    x[1] = np.nan  # so is the derivative of this one, and of no other
+    v = af.Variable(x)
+    with np.errstate(invalid="ignore"):
+        np.linalg.det(v).backward(np.ones(4))
+    assert np.isnan(v.grad[1]).all()
+    assert_close(v.grad[[0, 2, 3]], np.stack([minors(m) for m in x[[0, 2, 3]]]), 1e-13, "minors")
 
 
 def test_det_of_singular_complex_matrices():

@@ -27,7 +27,7 @@ from ..report import PlanReport
 from ..run.buffers import Planned, WatchedPlan, callers_state
 from ..signature import is_array, signature
 from ..trace.traced import Traced
-from .lowering import Lowering
+from .lowering import Lowering, in_layout
 
 # ---------------------------------------------------------------- JAX with 64 bits, and the plan of a program
 
@@ -35,7 +35,9 @@ MISSING = (
     'af.compile(f, engine="jax") computes with JAX, which is not installed: pip install "autoflow[jax]" (for a GPU or '
     'TPU see docs.jax.dev/en/latest/installation.html), or leave engine="numpy".'
 )
-VALUES = frozenset({"divide", "over", "invalid"})  # what shows in the results: infinity and NaN
+# XLA's algebra is that of real numbers: to it x + 0 is x, log(exp(x)) is x, (x * a) * b is x * (a * b), and a product
+# with truth values is a choice. So -0.0, infinity and NaN would get lost.
+EXACT = {"xla_disable_hlo_passes": "algsimp"}
 RUNS = itertools.count(1)
 
 
@@ -51,9 +53,8 @@ def options(how: dict[str, Any]) -> dict[str, Any]:
 
 def prepare(program: Program, how: dict[str, Any]) -> Callable[[], XlaPlan]:
     """The engine: one program of XLA, for all threads."""
-    jax = load_package("jax", MISSING)
-    lowering = Lowering(program, jax)
-    compiled = jax.jit(lowering.trace)
+    lowering = Lowering(program, load_package("jax", MISSING))
+    compiled = lowering.jax.jit(lowering.trace, compiler_options=EXACT)
     return lambda: XlaPlan(lowering, compiled)
 
 
@@ -99,18 +100,17 @@ class XlaPlan(WatchedPlan):
         with with_64_bits(jax):
             outside = [np.asarray(v.sample) for v in lowering.outside]
             results, alarm, finite = self.compiled(np.int32(number), list(arrays), outside)
-            on_device = any([is_on_device(x) for x in arrays])
             if lowering.left:
                 jax.block_until_ready((results, alarm))
             if (error := lowering.failures.pop(number, None)) is not None:
                 raise error
             if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
                 raise Alarm
-            if on_device:
+            if any([is_on_device(x) for x in arrays]):
                 return list(results)
-            if self.kinds & VALUES and not np.asarray(finite):
+            if self.kinds & {"divide", "over", "invalid"} and not np.asarray(finite):  # these show in the results
                 self.noticed.any = True
-            return [np.array(r) for r in results]
+            return [in_layout(np.array(r), v) for r, v in zip(results, self.program.outputs, strict=True)]
 
     def notes(self) -> list[str]:
         """Lines for ``plan()``: what NumPy computes, and why."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...base.errors import CompileError
 from ...table.indexing import is_basic
-from ..matching import CALL, CAPTURED, CONSTANT, UFUNC, Array, Value
+from ..matching import CALL, CAPTURED, CONSTANT, Array, Value
 from ..program import Program
 from ..run.buffers import checked_call, shape_buffer
 from ..text.writer import REDUCING, Writer, call_of
@@ -65,7 +65,7 @@ def items_set(trace: Lowering, x: Array, index: Any, new: Any) -> Array:
 UPDATES = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
 
 
-def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Array:
+def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: Any) -> Any:
     """By ``x.at[index].add(y)``, also for multiply, maximum, minimum and subtract."""
     if ufunc is np.subtract and rest:
         ufunc, rest = np.add, (-trace.np.asarray(rest[0]),)
@@ -73,18 +73,16 @@ def updated_at(trace: Lowering, ufunc: np.ufunc, x: Array, index: Any, *rest: An
         raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.at")
     x = trace.np.asarray(x)
     at = x.at[watched_index(trace, x.shape, index)]
-    z: Array = getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
-    return z
+    return getattr(at, UPDATES[ufunc])(trace.np.asarray(rest[0]).astype(x.dtype))
 
 
-def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Array:
+def written_into(trace: Lowering, function: Any, x: Array, *rest: Any, **options: Any) -> Any:
     """As new arrays; np.put, np.place and other writers stay NumPy's."""
     if function is np.copyto:
         new = trace.np.broadcast_to(trace.np.asarray(rest[0]).astype(x.dtype), x.shape)
         return trace.np.where(trace.np.asarray(options.get("where", True)), new, x)
     if function is np.fill_diagonal:
-        z: Array = trace.np.fill_diagonal(x, *rest, inplace=False, **options)
-        return z
+        return trace.np.fill_diagonal(x, *rest, inplace=False, **options)
     raise LeftToNumPy(f"np.{function.__name__} writes in place")
 
 
@@ -113,12 +111,22 @@ def searchsorted(trace: Lowering, a: Array, v: Any, side: str = "left", sorter: 
 def casted(trace: Lowering, x: Any, dtype: Any, order: Any, casting: Any) -> Array:
     """``x.astype(dtype)``. What does not fit into integers is left to NumPy: JAX takes the nearest one."""
     x, dtype = trace.np.asarray(x), np.dtype(dtype)
-    if x.dtype.kind == "c" != dtype.kind:
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
     if x.dtype.kind == "f" and dtype.kind in "iu":
         whole, limits = trace.np.trunc(x), np.iinfo(dtype)
         trace.alarms.append(~((whole >= limits.min) & (whole < limits.max + 1.0)).all())
     return x.astype(dtype)
+
+
+def running_sum(trace: Lowering, a: Any, axis: Any = None, **options: Any) -> Array:
+    """The first element is the first sum, so a -0.0 stays one: JAX begins with 0.0."""
+    x, axis = (trace.np.ravel(a), 0) if axis is None else (trace.np.asarray(a), axis)
+    z: Array = trace.np.cumsum(x, axis=axis, **options)
+    if z.dtype.kind != "f":
+        return z
+    is_negative_zero = trace.np.signbit(x) & (x == 0)
+    return trace.np.where(trace.np.cumprod(is_negative_zero, axis=axis) == 1, x, z)
 
 
 def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
@@ -128,17 +136,15 @@ def flattened(trace: Lowering, x: Any, order: Any = "C") -> Array:
     return trace.np.ravel(trace.np.asarray(x), order=order)
 
 
-def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Array:
-    """A number that is equal to a limit stays what it is: -0.0."""
+def clip(trace: Lowering, a: Array, *limits: Any, **options: Any) -> Any:
+    """A number that is equal to one of two limits stays what it is: -0.0."""
+    low = limits[0] if limits else options.pop("min", options.pop("a_min", None))
+    high = limits[1] if len(limits) > 1 else options.pop("max", options.pop("a_max", None))
+    if low is None or high is None:
+        return trace.call(np.minimum if low is None else np.maximum, (a, high if low is None else low), options)
     a = trace.np.asarray(a)
-    z: Array = trace.find(np.clip)(a, *limits, **options)
+    z = trace.find(np.clip)(a, low, high, **options)
     return trace.np.where(z == a, a.astype(z.dtype), z)
-
-
-def power(trace: Lowering, x: Any, y: Any) -> Array:
-    """By np.power."""
-    dtypes = [None if type(v) in (bool, int, float, complex) else v.dtype for v in (x, y)]
-    return trace.ufunc(np.power, dtypes, [x, y])
 
 
 def of_one_triangle(function: Any) -> Callable[..., Any]:
@@ -157,9 +163,11 @@ cholesky, eigh = of_one_triangle(np.linalg.cholesky), of_one_triangle(np.linalg.
 FORMS: dict[Any, Callable[..., Any]] = {
     operator.getitem: get_items, set_items: items_set, update_at: updated_at, write_into_copy: written_into,
     np.clip: clip, np._core.umath.clip: clip, np.take: take, np.take_along_axis: take_along_axis,  # type: ignore[attr-defined]
-    np.searchsorted: searchsorted, cast: casted, flatten: flattened, np.ravel: flattened,
-    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), operator.pow: power, power_of_arrays: power,
-    np.linalg.cholesky: cholesky, np.linalg.eigh: eigh,
+    np.searchsorted: searchsorted, np.cumsum: running_sum, cast: casted,
+    flatten: flattened, np.ravel: flattened,
+    np.ndarray.copy: lambda trace, x, order="C": trace.np.asarray(x), np.linalg.cholesky: cholesky,
+    operator.pow: lambda trace, *args: trace.call(np.power, args, {}),
+    power_of_arrays: lambda trace, *args: trace.call(np.power, args, {}), np.linalg.eigh: eigh,
     np.linalg.eigvalsh: lambda trace, *args, **options: eigh(trace, *args, **options)[0],
 }  # fmt: skip
 
@@ -185,42 +193,36 @@ def guarded(name: str) -> Callable[..., Any]:
     return form
 
 
-def without_sign(trace: Lowering, z: Array) -> Array:
-    """0.0 for -0.0: a sum of NumPy's begins with 0.0."""
-    if z.dtype.kind == "c":
-        return trace.jax.lax.complex(without_sign(trace, z.real), without_sign(trace, z.imag))
-    return trace.np.where(z == 0, trace.np.zeros((), z.dtype), z) if z.dtype.kind == "f" else z
-
-
 def one_of(compare: str) -> Callable[..., Any]:
     """The maximum or minimum: of equal operands the second one, as in NumPy, which matters for signs of zeros."""
 
-    def form(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-        """NaN if one is."""
-        if dtype.kind != "f":
-            return getattr(trace.np, "maximum" if compare == "greater" else "minimum")(x, y)
-        return trace.np.where(getattr(trace.np, compare)(x, y) | trace.np.isnan(x), x, y)
-
-    return form
+    return lambda trace, dtype, x, y: trace.np.where(getattr(trace.np, compare)(x, y) | (x != x), x, y)
 
 
-def product(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
-    """XLA takes a product with what was a boolean for a choice, and 0 times NaN for 0."""
-    return trace.np.multiply(*trace.jax.lax.optimization_barrier((trace.np.asarray(x), trace.np.asarray(y))))
+def plus(trace: Lowering, dtype: Any, x: Array, y: Array) -> Any:
+    """XLA takes x + 0.0 for x if it sees the 0.0."""
+    is_seen = [not isinstance(v, trace.jax.core.Tracer) for v in (x, y)]
+    return trace.np.add(*trace.jax.lax.optimization_barrier((x, y)) if any(is_seen) else (x, y))
+
+
+def parts_of(trace: Lowering, dtype: Any, x: Array) -> Any:
+    """The fraction has the sign of x, and an infinite number has none."""
+    whole = trace.np.trunc(x)
+    return trace.np.copysign(trace.np.where(trace.np.isinf(x), 0, x - whole), x), whole
 
 
 def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
     """Integers to a negative power are an error."""
-    if dtype.kind == "i":
-        trace.alarms.append((y < 0).any())
+    if dtype.kind in "iu":  # JAX looks at six bits of the exponent
+        trace.alarms.append(((y < 0) | (y > 63)).any())
     return trace.np.power(x, y)
 
 
 OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
-    np.maximum: one_of("greater"), np.minimum: one_of("less"),
-    np.sign: lambda trace, dtype, x: without_sign(trace, trace.np.sign(x)),
+    np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus,
+    np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0
 }  # fmt: skip
 
 
@@ -262,15 +264,12 @@ class Lowering(Writer):
         self.left.clear()
         self.alarms, self.run = [], run
         self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
-        precision = self.jax.config.jax_default_matmul_precision or "highest"  # on TPU and GPU others round to 8 bits
-        with self.jax.default_matmul_precision(precision):
+        # On TPU and GPU other precisions round to 8 bits.
+        with self.jax.default_matmul_precision(self.jax.config.jax_default_matmul_precision or "highest"):
             self.walk(self.program)
         results = [self.np.asarray(self.known[v], v.dtype) for v in self.program.outputs]
         finite = [self.np.isfinite(r).all() for r in results if r.dtype.kind in "fc"]
-        alarm = self.np.array(False)
-        for a in self.alarms:
-            alarm = alarm | a
-        return results, alarm, self.np.stack(finite).all() if finite else self.np.array(True)
+        return results, self.np.array([False, *self.alarms]).any(), self.np.array([True, *finite]).all()
 
     def write_constant(self, v: Value) -> Any:
         """Part of XLA's program."""
@@ -279,19 +278,15 @@ class Lowering(Writer):
     def write_call(self, v: Value, *args: Any) -> Any:
         """By functions of JAX; what these do not compute, or answer with another shape, by NumPy."""
         try:
-            return self.check(v, self.attempt(v, [*args]))
+            if is_cast(v):
+                raise LeftToNumPy("what does not fit into whole numbers is cast as NumPy does")
+            try:
+                return self.check(v, self.call(*call_of(v, args)))
+            except WrongDtypeError:
+                return self.check(v, self.call(*call_of(v, self.promoted(v, args))))
         except Exception as error:
             self.left[v] = reason_of(error)
         return self.by_numpy(v, args)
-
-    def attempt(self, v: Value, args: list[Any]) -> Any:
-        """The value by functions of JAX."""
-        if v.kind == UFUNC:
-            return self.ufunc(v.function, [x.dtype for x in v.args], args)
-        try:
-            return self.check(v, self.call(*call_of(v, args)))
-        except WrongDtypeError:
-            return self.call(*call_of(v, self.promoted(v, args)))
 
     def call(self, function: Any, args: Any, options: Any) -> Any:
         """``function(*args, **options)`` by its form, or by its name."""
@@ -317,10 +312,12 @@ class Lowering(Writer):
         return self.watching(found) if name in RAISING else found
 
     def watching(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that raises an error for some values in NumPy, and gives NaN in JAX: that is an alarm."""
+        """A function that raises an error for some values in NumPy, and gives NaN in JAX: that is an alarm. So is what
+        is infinite."""
 
         def call(*args: Any, **options: Any) -> Any:
             z = function(*args, **options)
+            self.alarms.append(self.np.isinf(args[0]).any())
             self.alarms += [~self.np.isfinite(part).all() for part in self.jax.tree.leaves(z)]
             return z
 
@@ -335,14 +332,17 @@ class Lowering(Writer):
         loop = function.resolve_dtypes((*kinds, *[None] * function.nout))
         operands = [self.cast(x, d) for x, d in zip(args, loop, strict=False)]
         form = OF_DTYPES.get(function)
-        if function is np.multiply and loop[0].kind != "b" and any([np.dtype(k).kind == "b" for k in kinds]):
-            form = product
         z = form(self, loop[0], *operands) if form else self.find(function)(*operands)
+        self.watch_complex(*operands, z)
         if function.nout > 1:
             return tuple([self.cast(part, d) for part, d in zip(z, loop[function.nin :], strict=True)])
         return self.cast(z, loop[-1])
 
-    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Array:
+    def watch_complex(self, *arrays: Any) -> None:
+        """An alarm for complex numbers that are not finite: what functions make of these is NumPy's own."""
+        self.alarms += [~self.np.isfinite(x).all() for x in arrays if getattr(x, "dtype", np.dtype(bool)).kind == "c"]
+
+    def method_of_ufunc(self, ufunc: np.ufunc, name: str, args: Any, options: Any) -> Any:
         """``np.add.reduce(x, axis=0, initial=1.0)``, ``np.add.accumulate(x)``, ``np.multiply.outer(x, y)``."""
         x = self.np.asarray(args[0])
         if name == "outer" and not options:
@@ -353,10 +353,10 @@ class Lowering(Writer):
             raise LeftToNumPy(f"no counterpart of np.{ufunc.__name__}.{name}")
         given = dict(zip(("axis", "dtype", "out", "keepdims"), args[1:], strict=False)) | options
         given = {"axis": 0} | {key: v for key, v in given.items() if key == "axis" or v is not None}
-        z: Array = getattr(self.np, by[ufunc].__name__)(x, **given)
-        return without_sign(self, z) if ufunc is np.add and name == "reduce" else z
+        self.watch_complex(x)
+        return self.call(by[ufunc], (x,), given)
 
-    def promoted(self, v: Value, args: list[Any]) -> list[Any]:
+    def promoted(self, v: Value, args: Sequence[Any]) -> list[Any]:
         """The operands in the dtype of the result, where NumPy promotes them and JAX does not."""
         dtypes = [x.dtype for x in v.args if x.dtype is not None]
         to_float = v.dtype is not None and v.dtype.kind in "fc" and all([d.kind in "biu" for d in dtypes])
@@ -410,11 +410,22 @@ class Lowering(Writer):
 DEFAULTS = {"casting": ("same_kind",), "dtype": (None,), "order": (None, "K"), "out": (None,), "subok": (True, False),
             "kind": (None, "quicksort", "stable"), "like": (None,)}  # fmt: skip
 RAISING = frozenset({"solve", "inv", "cholesky", "eigh", "eigvalsh", "svd", "svdvals", "pinv", "eig", "eigvals",
-                     "tensorsolve", "tensorinv", "lstsq", "matrix_power"})  # fmt: skip
+                     "tensorsolve", "tensorinv", "lstsq", "matrix_power", "quantile", "percentile", "nanquantile",
+                     "nanpercentile"})  # fmt: skip
+
+
+PLACES = frozenset({"argmax", "argmin", "argsort", "cast", "count_nonzero", "digitize", "matrix_rank", "nanargmax",
+                    "nanargmin", "searchsorted"})  # fmt: skip
 
 
 class WrongDtypeError(LeftToNumPy):
     """JAX promotes in another way."""
+
+
+def is_cast(v: Value) -> bool:
+    """Does the call make whole numbers of others? JAX takes the nearest ones."""
+    is_whole = v.kind == CALL and v.name not in PLACES and v.dtype is not None and v.dtype.kind in "iu"
+    return is_whole and any([x.dtype is not None and x.dtype.kind in "fc" for x in v.args])
 
 
 def is_default(name: str, x: Any) -> bool:
