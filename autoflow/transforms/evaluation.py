@@ -205,20 +205,16 @@ class Trace:
                 answer, counts = prover()(run, f, args, options, places, counts, unused)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
-            roots: Any = ()
-            stops: dict[Any, Any] = {}
+            self._stops: dict[Any, Any] = {}
             if forward is not None:
                 self.push = forward(self)
                 reached = len(self.push.order)
-            elif isinstance(z, NodeRole):
-                roots = (z,)
-            else:
-                roots = pytree.tree_leaves(z[:1] if unused is None and type(z) is tuple else z)
-            for x in roots:
+            elif unused is None and type(z) is tuple:
+                z = z[:1]
+            for x in () if forward else (z,) if isinstance(z, NodeRole) else pytree.tree_leaves(z):
                 if (record := gradient_target(x)) is not None:
-                    stops[record], n = stop_set(record, own, self.first)
+                    self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
-            self._stops = stops
             if counts is not None and (way := (steps, reached)) not in counts:
                 prover("note_way")(counts, way, run, f, args, options, places, unused)
 

@@ -219,12 +219,9 @@ def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Pro
 def is_unchanged(named: Named) -> bool:
     """Does a function still find what it found?"""
     try:
-        for read, place, there in named:
-            if read(place) is not there:
-                return False
+        return all([read(place) is there for read, place, there in named])
     except ReferenceError:  # the object is gone
         return False
-    return True
 
 
 def kind_of_object(x: Any) -> Any:
@@ -363,10 +360,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
-    if not holds(x):
-        return places
-    slots = [(CLASS, weak(x)) if name == "__class__" else (value_at, (weak(x), name)) for name in slots_of(kind)]
-    return places + slots
+    for name in slots_of(kind) if holds(x) else ():
+        places.append((CLASS, weak(x)) if name == "__class__" else (value_at, (weak(x), name)))
+    return places
 
 
 def weak(x: Any) -> Any:
