@@ -45,7 +45,7 @@ import numpy as np
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
 from ..base.numbering import KINDS, MOST
-from ..base.process import hidden_before, hidden_threads
+from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -174,19 +174,6 @@ class Snapshot:
         finally:
             for x in sorted(self.large, key=lambda x: x.base is not None):  # a view only after its base
                 x.flags.writeable = True
-
-
-@contextmanager
-def finally_(undo: Callable[..., Any], *args: Any) -> Iterator[None]:
-    """After the block ``undo(*args)``; once more if Ctrl-C comes before it is done."""
-    try:
-        try:
-            yield
-        finally:
-            undo(*args)
-    except BaseException:
-        undo(*args)
-        raise
 
 
 def note_of(kind: type) -> Callable[[Snapshot, Any], None] | None:
@@ -520,7 +507,7 @@ def position_of(x: Any) -> Any:
 
 SILENCED: dict[object, int] = {}  # threads that print and log nothing, for each block; one may be here several times
 LOUD: list[Any] = []  # what was there before the first of them
-SILENCING = threading.Lock()
+SILENCING = Lock()
 
 
 class Quiet:

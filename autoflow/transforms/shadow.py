@@ -31,11 +31,12 @@ import numpy as np
 
 from ..backends.registry import on_host
 from ..backprop.second_runs import is_users, mark, named_by, reachable
-from ..backprop.snapshots import MISSING, Snapshot, cell_value, finally_, others_run, silence, slots_of
+from ..backprop.snapshots import MISSING, Snapshot, cell_value, others_run, silence, slots_of
 from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
+from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
 from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.records import ancestors
