@@ -42,7 +42,6 @@ from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, s
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
-from .evaluation import stop_set
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -167,7 +166,8 @@ def proved_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any
     counts = counts_of(f, args, {}, "captured") if is_usual else None
     (result, start, steps), counts = proved_run(run, f, args, {}, (), counts, None, leaves)
     root = gradient_target(result[0])
-    way = steps, 0 if root is None else stop_set(root, set(), start)[1]
+    needed = ancestors(root, lambda r: r.number > start) if root is not None else ()
+    way = steps, sum([r.number > start for r in needed])
     if counts is not None and way not in counts:
         note_way(counts, way, run, f, args, {}, (), None, leaves)
     return result
