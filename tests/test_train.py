@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import pickle
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import autoflow as af
 from autoflow import nn, optim
-from autoflow.errors import AnomalyError
+from autoflow.errors import AnomalyError, LostGradientError, UnprovedWarning
 from autoflow.nn.module import InputError
 from autoflow.train import History, accuracy, batches, evaluate, fit
 
@@ -383,4 +384,73 @@ def test_a_function_of_a_module_is_validated_in_evaluation(wrap):
         assert max(np.abs(model.layers[1].running_mean)) < 10
         assert history.best < 5
         found.append((history["val_loss"], bits(model)))
+    assert found[0] == found[1]
+
+
+PAST_US = {
+    "the model": (lambda net: lambda x: net(x) * np.asarray(net(x)), nn.cross_entropy),
+    "the loss": (lambda net: net, lambda p, y: nn.cross_entropy(p, y) + np.sum(np.full(3, p[0, 0] * 1.0))),
+    "a parameter": (lambda net: net, lambda p, y: nn.cross_entropy(p, y) + np.sum(np.asarray(PARAMETERS[0]) ** 2)),
+    "another way": (lambda net: net, lambda p, y: nn.cross_entropy(p, y) * (
+        np.sum(np.sin(p) * p) if len(y) == 20 else np.sum(p) * np.sum(np.asarray(np.sin(p)))
+    )),
+}  # fmt: skip
+PARAMETERS = []
+
+
+@pytest.mark.parametrize("name", PAST_US)
+def test_numbers_that_are_read_past_us_are_found(name):
+    """Under the model as under a transform; parameters are as the last whole step has left them."""
+    net, states = plain_network(), []
+
+    class Watched(optim.SGD):
+        def step(self):
+            super().step()
+            states.append(bits(net))
+
+    wrap, loss = PAST_US[name]
+    optimiser = Watched(net, lr=1e-3)
+    PARAMETERS[:], states[:] = optimiser.parameters, [bits(net)]
+    x, y = blobs(59)
+    with pytest.raises(LostGradientError, match="numbers of nodes reach the result"):
+        fit(wrap(net), x, y, loss=loss, optimiser=optimiser, rng=np.random.default_rng(2), batch_size=20,
+            progress=False)  # fmt: skip
+    assert bits(net) == states[-1]
+    assert len(states) == (3 if name == "another way" else 1)
+
+
+def drawing(rng):
+    return lambda p, y: nn.cross_entropy(p * rng.normal(1, 0.1, size=p.shape), y)
+
+
+def taking(numbers):
+    return lambda p, y: nn.cross_entropy(p * next(numbers), y)
+
+
+LOSSES = {
+    "cross_entropy": lambda: nn.cross_entropy,
+    "checkpoint": lambda: lambda p, y: af.checkpoint(lambda p: nn.cross_entropy(np.tanh(p), y))(p),
+    "a generator": lambda: drawing(np.random.default_rng(3)),
+    "an iterator": lambda: taking(iter(np.linspace(1, 2, 99))),
+}
+
+
+@pytest.mark.parametrize("prove", ["first", "always"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_proof_leaves_no_trace(name, prove, capsys):
+    """Hooks, listeners, running statistics, dropout, generators, iterators and live pictures: all as without one."""
+    found = []
+    for how in ("never", prove):
+        af.reset()
+        model, settings = setup(loss=LOSSES[name](), batch_size=20, epochs=2, view=True)
+        model.layers.insert(2, nn.Dropout(0.3, rng=np.random.default_rng(4)))
+        sent, recorded = [], []
+        model.layers[0].weight.register_hook(lambda g, sent=sent: (sent.append(g.tobytes()), g * 0.5)[1])
+        watch = af.on_operation(lambda z, seen=recorded: seen.append(z.name))
+        with watch, af.options(prove=how), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            history = fit(model, *blobs(60), validation=blobs(60, seed=1), **settings)
+        assert {w.category for w in caught} == ({UnprovedWarning} if "iter" in name and how != "never" else set())
+        generators = settings["rng"].bit_generator.state, model.layers[2].rng.bit_generator.state
+        found.append((history.epochs, history.gradients, bits(model), sent, recorded, generators, capsys.readouterr()))
     assert found[0] == found[1]

@@ -45,7 +45,7 @@ import numpy as np
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
 from ..base.numbering import KINDS, MOST
-from ..base.process import hidden_before, hidden_threads
+from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
@@ -133,6 +133,7 @@ class Snapshot:
         value = x._value
         if isinstance(x, OperationRole) or not is_array(type(value)):
             return
+        self.keep(SLOT, (x, "_value"))
         if self.has_room(value):
             self.notes.append((ARRAY, value, value.copy(order="K")))
             self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
@@ -504,9 +505,9 @@ def position_of(x: Any) -> Any:
 # -- output
 
 
-SILENCED: list[int] = []  # threads that print and log nothing; one may be here several times
+SILENCED: dict[object, int] = {}  # threads that print and log nothing, for each block; one may be here several times
 LOUD: list[Any] = []  # what was there before the first of them
-SILENCING = threading.Lock()
+SILENCING = Lock()
 
 
 class Quiet:
@@ -520,29 +521,32 @@ class Quiet:
 
     def write(self, text: str) -> int:
         """As a stream's."""
-        return len(text) if threading.get_ident() in SILENCED else self.stream.write(text)
+        return len(text) if threading.get_ident() in SILENCED.values() else self.stream.write(text)
 
 
 def handle_others(logger: logging.Logger, record: logging.LogRecord) -> None:
     """``Logger.handle`` for threads that are not silenced."""
-    if record.thread not in SILENCED:
-        LOUD[2](logger, record)
+    if record.thread not in SILENCED.values():
+        (LOUD[2:] or [logging.Logger.handle])[0](logger, record)  # another thread may end the last block meanwhile
 
 
 @contextmanager
 def silence() -> Iterator[None]:
     """In the block, this thread prints and logs nothing. Blocks of several threads may overlap."""
-    me = threading.get_ident()
-    with SILENCING:
-        if not SILENCED:
-            LOUD[:] = sys.stdout, sys.stderr, logging.Logger.handle
-            sys.stdout, sys.stderr = map(Quiet, LOUD[:2])
-            logging.Logger.handle = handle_others  # type: ignore[assignment, method-assign]
-        SILENCED.append(me)
-    try:
-        yield
-    finally:
+    with finally_(be_loud, block := object()):
         with SILENCING:
-            SILENCED.remove(me)
-            if not SILENCED:
-                sys.stdout, sys.stderr, logging.Logger.handle = LOUD  # type: ignore[method-assign]
+            if not LOUD:
+                LOUD[:] = sys.stdout, sys.stderr, logging.Logger.handle
+                sys.stdout, sys.stderr = map(Quiet, LOUD[:2])
+                logging.Logger.handle = handle_others  # type: ignore[assignment, method-assign]
+            SILENCED[block] = threading.get_ident()
+        yield
+
+
+def be_loud(block: object) -> None:
+    """End a block of :func:`silence`; after the last one all is printed."""
+    with SILENCING:
+        SILENCED.pop(block, None)
+        if LOUD and not SILENCED:
+            sys.stdout, sys.stderr, logging.Logger.handle = LOUD  # type: ignore[method-assign]
+            LOUD.clear()

@@ -11,7 +11,6 @@ import copy
 import functools
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from .lazy import later
+from .process import Lock, finally_
 from .transformed import FunctionOfFunction
 
 # ---------------------------------------------------------------- switches: one frozen Modes, and how it is changed
@@ -96,7 +96,7 @@ def replace(before: Modes, **changes: Any) -> Modes:
 
 
 DEFAULT = Modes()  # what threads begin with
-CHANGING = threading.Lock()  # held while it changes
+CHANGING = Lock()  # held while it changes
 MODES: ContextVar[Modes] = ContextVar("autoflow_modes", default=DEFAULT)
 modes = MODES.get
 
@@ -111,11 +111,9 @@ def switched_elsewhere(shadow: int, listeners: tuple[Callable[[Any], None], ...]
             SETTERS["listeners"](DEFAULT, tuple([x for x in (*DEFAULT.listeners, *add) if x not in drop]))
             DEFAULT.__post_init__()
 
-    change(shadow, listeners, ())
-    try:
+    with finally_(change, 0, (), listeners):
+        change(shadow, listeners, ())
         yield
-    finally:
-        change(0, (), listeners)
 
 
 def announce(event: str, who: Any, variables: Any) -> None:

@@ -13,7 +13,8 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,19 @@ from .transformed import FunctionOfFunction
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+
+@contextmanager
+def finally_(undo: Callable[..., Any], *args: Any) -> Iterator[None]:
+    """After the block ``undo(*args)``; once more if Ctrl-C comes before it is done."""
+    try:
+        try:
+            yield
+        finally:
+            undo(*args)
+    except BaseException:
+        undo(*args)
+        raise
 
 
 class Lock(type(threading.RLock())):  # type: ignore[misc]  # the class has no public name

@@ -23,19 +23,19 @@ import numpy as np
 from ..backprop.second_runs import codes_of, reachable
 from ..backprop.snapshots import Snapshot
 from ..base.errors import AutoflowError, LostGradientError
-from ..base.modes import listening, modes
+from ..base.modes import listening
 from ..base.numbering import now
 from ..base.pytree import tree_leaves
 from ..nodes.cuts import cut_of
 from ..nodes.grads import read_grad
-from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, shadow_of, value_of
+from ..nodes.nodes import NodeRole, VariableRole, current_record, gradient_target, value_of
 from ..nodes.rebinding import is_multiple, original_of
 from ..nodes.records import Record, ancestors
 from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming
 from ..program.source import code_of, computes_with_gradient, expression_of, find
-from ..transforms.shadow import checked_run
+from ..transforms.shadow import proof_of
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
 from .notebook import users_frames
@@ -276,24 +276,11 @@ def diagnose_result(turn: Turn, step: Callable[[], Any], roots: tuple[Any, ...])
 def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Finding]:
     """Numbers that are read past us, and reach the result.
 
-    Variables that were there before show in their memory what new ones show (see ``transforms/shadow.py``). Those too
-    large for a copy, which are locked, show their own numbers.
+    Variables that were there before show in their memory what new ones show (see ``transforms/shadow.py``).
     """
-    leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole) and type(value_of(x)) is np.ndarray]
-
-    def run_shadowed() -> Any:
-        held = [(x, value_of(x)) for x in leaves if modes().shadow and value_of(x).flags.writeable]
-        for x, memory in held:
-            x._value = memory.copy(order="K")
-            memory[...] = shadow_of(memory)
-        try:
-            return run()
-        finally:
-            for x, memory in held:
-                memory[...], x._value = x._value, memory
-
+    leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole)]
     try:
-        checked_run(run_shadowed, *roots)
+        proof_of(run, *roots, leaves=leaves)
     except LostGradientError as error:
         held = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
         shared = [x.name for x in leaves if id(value_of(x)) in held]  # w0 = w.value

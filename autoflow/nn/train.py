@@ -27,6 +27,7 @@ from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
+from ..transforms.shadow import proved_call
 from .layers import BatchNorm
 from .live import LiveDisplay, layer_sizes
 from .module import Module, explain_missing_rng, functional_call, generator, in_evaluation, numbers_of, shape_is
@@ -117,7 +118,9 @@ def fit(
         then measured on the validation data only.
 
     Raises InputError for data that are empty, of different lengths or not finite; AnomalyError if the loss becomes
-    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it).
+    NaN or infinite, with the parameters as they were before that batch (running statistics have seen it);
+    LostGradientError if model or loss read numbers without asking the node: for the first batch of each size and kind
+    they run once more, without a trace, and find other numbers there (``af.options.prove``).
 
     >>> from autoflow import nn, optim
     >>> from autoflow.train import fit
@@ -137,7 +140,7 @@ def fit(
             raise InputError(f"fit: {name} must be at least 1, not {number}")
     generator("fit", rng)
     metrics, history, best = metrics or {}, History(), Best(model, optimiser)
-    compute, training_metrics = in_one_piece(model, loss), metrics
+    compute, training_metrics = in_one_piece(model, loss, optimiser), metrics
     if workers is not None or chunks is not None:
         compute, training_metrics = in_parts(model, loss, workers, 16 if chunks is None else chunks), {}
         if metrics and held is None:
@@ -168,14 +171,14 @@ def fit(
 Compute = Callable[[Array, Array], tuple[Any, Any]]  # of a batch: the loss, and the predictions if they are here
 
 
-def in_one_piece(model: Any, loss: Measure) -> Compute:
-    """The loss of a batch."""
+def in_one_piece(model: Any, loss: Measure, optimiser: Optimiser) -> Compute:
+    """The loss of a batch, proved as by a transform."""
 
-    def compute(x: Array, y: Array) -> tuple[Any, Any]:
+    def loss_of_batch(x: Array, y: Array) -> tuple[Any, Any]:
         predictions = model(x)
         return loss(predictions, y), predictions
 
-    return compute
+    return lambda *batch: proved_call(loss_of_batch, batch, optimiser.parameters)
 
 
 def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:

@@ -113,7 +113,6 @@ def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
 
 Argnum = int | str | tuple[int | str, ...]
 TRANSFORMING = transforming()
-COUNTS = 8  # numbers of operations that are looked at, of one function and kind of arguments
 
 
 @cache
@@ -125,9 +124,9 @@ def prover(name: str = "proved_run") -> Callable[..., Any]:
     return found
 
 
-def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None] | None:
-    """The numbers of operations with which ``f`` is proved for such arguments, if nothing has changed since that
-    decides about its way: the types in its closure, its code, what it names. None: it must be looked at."""
+def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[tuple[int, int]] | None:
+    """With which numbers of operations, and of those that its results need, ``f`` is proved for such arguments, if
+    nothing has changed since that decides about its way: the types in its closure, its code, what it names."""
     code, cells, named, proofs, kind, shape, dtype, counts = memory
     if f.__code__ is not code:
         return None
@@ -135,18 +134,18 @@ def known_counts(memory: Any, f: Any, args: Any, options: Any) -> set[int | None
         for cell, held in cells:
             if type(cell.cell_contents) is not held:
                 return None
-    except ValueError:  # a variable that was deleted
+        for read, place, there in named:
+            if read(place) is not there:
+                return None
+    except (ValueError, ReferenceError):  # a variable that was deleted, an object that is gone
         return None
-    for read, place, there in named:
-        if read(place) is not there:
-            return None
     # Most often there is one argument, and it is like the last one: then no key is built and looked up.
     x: Any = args[0] if len(args) == 1 and not options else None
     if type(x) is not kind or (kind is not float and (x.dtype is not dtype or x.shape != shape)):
         counts = proofs.get(pytree.kind_of((args, options) if options else args, prover("kind_of_object")))
         if type(x) is float or (type(x) is np.ndarray and x.dtype is not pytree.OBJECT):
             memory[4:] = type(x), getattr(x, "shape", None), getattr(x, "dtype", None), counts
-    return None if counts is None or None in counts else counts
+    return counts
 
 
 CAPTURED.append(lambda *call: prover("check_captured")(*call))
@@ -160,11 +159,13 @@ class Trace:
     records : their records at the start: f may write into an array, which then has another.
     nested : must results be differentiable again?
     unused : may all results be plain? Otherwise :meth:`checked_reach` follows. None: f returns (number, anything).
+    forward : makes the :class:`ForwardPass` of the trace, ``push``, for those that make no pass back.
     """
 
     def __init__(
         self, f: Callable[..., Any], argnum: Argnum, args: tuple[Any, ...], options: dict[str, Any],
         also: Iterable[Any] = (), memory: list[Any] | None = None, unused: bool | None = False,
+        forward: Callable[[Trace], Any] | None = None,
     ) -> None:  # fmt: skip
         check_function(f)
         self.function = f
@@ -180,7 +181,6 @@ class Trace:
         self.nested = switches.recording and (
             switches.depth > 0 or any([gradient_target(x) is not None for x in given])
         )
-        self._stops: dict[Any, Any] = {}
 
         def run() -> Any:
             first = now()  # all that depends on our leaves is made later
@@ -195,29 +195,35 @@ class Trace:
             return f(*positional, **named), arguments, leaves, records, first, now() - first
 
         is_usual = not switches.is_looked_at and not switches.depth and switches.prove == "first"
-        counts = known_counts(memory, f, args, options) if memory and is_usual else None
+        counts: Any = memory and known_counts(memory, f, args, options) if is_usual else None
+        if is_usual and not counts:
+            counts = prover("counts_of")(f, args, options, (unused, *places), memory)
         with TRANSFORMING:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:
-                answer, counts = prover()(run, f, args, options, places, memory, unused)
+                answer, counts = prover()(run, f, args, options, places, counts, unused)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
-            if counts and steps not in counts and len(counts) < COUNTS:
-                is_proved = prover("proved_afterwards")(run, f, args, options, places, unused)
-                counts.add(steps if is_proved else None)  # None: the next call is looked at
-        self.last = self.first + steps  # roots that are made later are used once: nothing is remembered of them
+            z, own, reached = self.z, set(self.records), 0
+            self._stops: dict[Any, Any] = {}
+            if forward is not None:
+                self.push = forward(self)
+                reached = len(self.push.order)
+            elif unused is None and type(z) is tuple:
+                z = z[:1]
+            for x in () if forward else (z,) if isinstance(z, NodeRole) else pytree.tree_leaves(z):
+                if (record := gradient_target(x)) is not None:
+                    self._stops[record], n = stop_set(record, own, self.first)
+                    reached += n
+            if counts is not None and (way := (steps, reached)) not in counts:
+                prover("note_way")(counts, way, run, f, args, options, places, unused)
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
         record = gradient_target(z)
-        if record is None:
-            return None
-        if record in self._stops:
-            return self._stops[record]
-        found = stop_set(record, set(self.records), self.first)
-        if record.number < self.last:
-            self._stops[record] = found
-        return found
+        if record is None or record in self._stops:
+            return self._stops.get(record)
+        return stop_set(record, set(self.records), self.first)[0]
 
     def reaches(self, z: Any) -> bool:
         """Does ``z`` depend on one of the leaves?"""
@@ -225,7 +231,8 @@ class Trace:
 
     def checked_reach(self, results: list[Any], allow_unused: bool) -> None:
         """Raise LostGradientError where all gradients would be zero: in most cases the graph was left by mistake."""
-        if self.leaves and not allow_unused and not any(map(self.reaches, results)):
+        found = any(self._stops.values()) or allow_unused or not self.leaves
+        if not found and not any(map(self.reaches, results)):
             from ..backprop.second_runs import codes_of
 
             what = "the function's result depends on none of the arguments that it is differentiated for"
@@ -269,7 +276,7 @@ class Trace:
         if isinstance(record, VariableRole):
             return g  # the leaf is ours alone
         source = gradient_target(g)
-        if source is not None and stop_set(source, {record}, record.number) is not None:
+        if source is not None and stop_set(source, {record}, record.number)[0] is not None:
             return g
         with switched(recording=True):
             return constant_with_history(g, self.leaves[k])
@@ -283,15 +290,16 @@ class Trace:
         return pytree.tree_map(lambda x: copy_numbers(x) if isinstance(x, NodeRole) or pytree.is_number(x) else x, tree)
 
 
-def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
-    """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them.
+def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, int]:
+    """Where a pass from ``root`` to the records ``wanted`` may stop: at these, and at what does not depend on them; and
+    from how many records that are not older than ``first`` the root was computed.
 
     Without this, ``grad(lambda x: np.sum(w @ x))`` would also go back through all that made ``w``. Creation numbers
     make it cheap: nothing older than ``first`` depends on newer records, and operands are older than results.
-    None if ``root`` depends on none of them.
+    The first is None if ``root`` depends on none of them.
     """
     if root in wanted:
-        return wanted
+        return wanted, 0
     seen, queue, older, reached = {root, *wanted}, [root], set(), False
     for record in queue:
         for parent in record.parents:
@@ -304,17 +312,17 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> set[Any] | None:
                 else:
                     queue.append(parent)
     if not reached:
-        return None
+        return None, len(queue)
     if not older:
-        return wanted  # everything in between depends on them, most often
+        return wanted, len(queue)  # everything in between depends on them, most often
     useful = set(wanted)
     for record in sorted(queue, key=lambda r: r.number):
         if any([parent in useful for parent in record.parents]):
             useful.add(record)
     outside = {record for record in seen if record not in useful}
     if any([leaf_hooks(record, "before") for record in outside]):
-        return wanted  # a hook sees a whole gradient or none: here the pass must go everywhere
-    return wanted | outside
+        return wanted, len(queue)  # a hook sees a whole gradient or none: here the pass must go everywhere
+    return wanted | outside, len(queue)
 
 
 def own_leaves(tree: Any) -> Any:

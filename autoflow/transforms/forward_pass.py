@@ -133,7 +133,7 @@ def checked_linear(record: Any, sent: list[Any]) -> list[Any]:
 def pulled_to(u: Any, root: Any, seed: Any, nested: bool) -> Any:
     """dL/du, given dL/d(root); None if ``root`` does not depend on the leaf ``u``."""
     source = gradient_target(root)
-    stop = None if source is None else stop_set(source, {u}, u.number)
+    stop = None if source is None else stop_set(source, {u}, u.number)[0]
     if stop is None:
         return None
     pairs = passes.run_pass(root, seed, create_graph=nested, stop=stop)

@@ -224,7 +224,7 @@ def _find_gradients(root: Any, records: list[Any], seed: Any, create_graph: bool
     limit: int | None = None  # results of operations may lie behind each other: keep all, and take ours
     source = gradient_target(root)
     if source is not None and all([isinstance(record, VariableRole) for record in records]):
-        stop, limit = stop_set(source, set(records), min([x.number for x in records], default=0)), -1
+        stop, limit = stop_set(source, set(records), min([x.number for x in records], default=0))[0], -1
         if stop is None:
             return {}
     pairs = passes.run_pass(root, seed, create_graph=create_graph, stop=stop, limit=limit)

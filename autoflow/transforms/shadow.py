@@ -36,8 +36,9 @@ from ..base import pytree
 from ..base.errors import LostGradientError, UnprovedWarning
 from ..base.modes import OTHER, TRUE, modes, switched, switched_elsewhere
 from ..base.numbering import now
+from ..base.process import finally_
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, shadow_of, value_of
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
@@ -49,22 +50,24 @@ LARGEST = 2**30  # bytes that a graph keeps; while a function runs again, there 
 FILLED = 5e10  # bytes in a second that no processor fills; to look through a graph takes 0.7 µs for each operation
 NEAR = (19, 30)  # for ``modes().shadow``
 HELD = 200  # objects whose attributes are looked through for functions
+COUNTS = 8  # ways that are looked at, of one function and kind of arguments
 MOST = 1000  # functions whose proofs are remembered, and kinds of arguments of each
 
 
 class Proofs(dict[Any, Any]):
-    """What is proved of a function: the arguments by which it is differentiated -> Proofs: kind of arguments -> numbers
-    of operations; None among them: look again."""
+    """What is proved of a function: the arguments by which it is differentiated -> Proofs: kind of arguments -> pairs,
+    how many operations it has recorded, and how many of them its results need. Without any, it is looked at."""
 
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
 
 
 OF_CODE: dict[tuple[Any, ...], tuple[Any, Proofs]] = {}  # by the ids of codes, which are held here
 Named = list[tuple[Callable[[Any], Any], Any, Any]]  # how and where to read what a function names, and what was there
-# The same by the ids of the function or its code with its globals, or of an object with its method; what the closure
+# The same by the ids of the function or its globals, or of an object with its method, and of the code; what the closure
 # held, and what is named.
-PROVED: dict[tuple[int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
+PROVED: dict[tuple[int, int, int], tuple[weakref.ref[Any], Any, list[Any], Named, Proofs]] = {}
 WORDS = (str, bool, type(None))
+CLASS, CODE = attrgetter("__class__"), attrgetter("__code__")
 CONTAINERS = (list, tuple, dict, deque, set, frozenset, types.MappingProxyType)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)  # not what the user's __getattr__ answers
 GROWING = (list, dict, deque, OrderedDict, defaultdict)
@@ -82,19 +85,23 @@ PAST_US = (
 )
 
 
-def proved_run(run: Run, f: Any, args: Any, options: Any, places: Any, memory: Any, unused: Any) -> tuple[Any, Any]:
+def proved_run(
+    run: Run, f: Any, args: Any, options: Any, places: Any, counts: Any, unused: Any, leaves: Sequence[Any] = ()
+) -> tuple[Any, Any]:
     """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
-    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies. A
-    plain one among several results must not be such a number either, nor the only one if all may be plain (``unused``);
-    None: the results are (number, anything).
+    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies; or it captures the
+    Variables ``leaves``. A plain one among several results must not be such a number either, nor the only one if all
+    may be plain (``unused``); None: the results are (number, anything).
 
-    That is looked at once for each function, places and kind of arguments, and again when the number of operations is
-    new; under strict and anomaly mode, and with ``af.options(prove="always")``, at each call. While there are other
-    threads of the user's there is no proof of a function that changes what it reaches, as what they change would be put
-    back; the next call is looked at.
+    That is looked at once for each function, places and kind of arguments, and again when the number of operations, or
+    of those that its results need, is new; under strict and anomaly mode, and with ``af.options(prove="always")``, at
+    each call. While there are other threads of the user's there is no proof of a function that changes what it reaches,
+    as what they change would be put back; the next call is looked at.
 
-    Returns also the numbers of operations with which it was proved before, if this call was not looked at for that.
+    Returns also ``counts``, the numbers with which it was proved before, or None if this call adds none to them.
     """
+    if counts:
+        return run(), counts
     switches = modes()
     always = switches.strict or switches.anomaly or switches.prove == "always"
     refuse = switches.layer is not None or switches.wrap_open_record is not None  # arrays that can't be read past us
@@ -103,22 +110,18 @@ def proved_run(run: Run, f: Any, args: Any, options: Any, places: Any, memory: A
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[:1], unused))
         return result, None
-    given = (args, options) if options else args
-    proofs, kind = Proofs(), None
-    if not always:
-        proofs = proofs_of(f, memory).setdefault((unused, *places), proofs)
-        kind = pytree.kind_of(given, kind_of_object)
-        if memory:
-            memory[3] = proofs
-    counts = proofs.get(kind, {None})
-    if None not in counts:
-        return run(), counts
-    if len(proofs) > MOST:
-        proofs.clear()
-    result, looked = proof_of(run, f, others_than(places, args, options), unused=unused)
-    if looked:
-        proofs[kind] = {*counts, result[-1]} - {None}
-    return result, None
+    result, looked = proof_of(run, f, others_than(places, args, options), unused=unused, leaves=leaves)
+    return result, counts if looked else None
+
+
+def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -> set[tuple[int, int]]:
+    """The numbers with which ``f`` is proved for such arguments. ``place``: of what a proof does not hold elsewhere."""
+    proofs, kind = proofs_of(f, place, memory), pytree.kind_of((args, options) if options else args, kind_of_object)
+    if (counts := proofs.get(kind)) is None:
+        if len(proofs) > MOST:
+            proofs.clear()
+        proofs[kind] = counts = set()
+    return counts
 
 
 def others_than(places: Sequence[Any], args: Any, options: Any) -> list[Any]:
@@ -129,45 +132,79 @@ def others_than(places: Sequence[Any], args: Any, options: Any) -> list[Any]:
     ]
 
 
-def proved_afterwards(run: Run, f: Any, args: Any, options: Any, places: Sequence[Any], unused: bool | None) -> bool:
+def proved_afterwards(
+    run: Run, f: Any, args: Any, options: Any, places: Any, unused: Any, leaves: Sequence[Any] = ()
+) -> bool:
     """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns whether
     it could: not while there are other threads, nor where an iterator may move on."""
-    roots = (f, others_than(places, args, options))
+    roots = (f, others_than(places, args, options), leaves)
     left = Snapshot(*roots)
     if left.iterators or others_run():
         return False
     try:
-        with silence(), warnings.catch_warnings(record=True), left.locked():
-            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots, unused)
+        with finally_(left.restore), silence(), warnings.catch_warnings(record=True), left.locked():
+            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots, unused, leaves)
             return not proof.obstacle() and proof.look()
     except LostGradientError:
         raise
     except Exception:  # it cannot run again
         return False
-    finally:
-        left.restore()
 
 
-def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
-    """What is proved of a function, or of another one with the same code. ``memory`` gets what
-    ``evaluation.py:known_counts`` compares."""
-    beside: Any = None
-    cells = (type(f) is types.FunctionType and f.__closure__) or ()
-    held, holder = [*map(cell_value, cells)], f
-    marks = [*map(mark_of, held)]
+def proved_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures. The result is (number,
+    anything). In a transform there is no proof: that has one."""
+    switches = modes()
+    if switches.depth or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
+        return f(*args)
+
+    def run() -> Any:
+        start = now()
+        return f(*args), start, now() - start
+
+    is_usual = not switches.is_looked_at and switches.prove == "first"
+    counts = counts_of(f, args, {}, "captured") if is_usual else None
+    (result, start, steps), counts = proved_run(run, f, args, {}, (), counts, None, leaves)
+    root = gradient_target(result[0])
+    needed = ancestors(root, lambda r: r.number > start) if root is not None else ()
+    way = steps, sum([r.number > start for r in needed])
+    if counts is not None and way not in counts:
+        note_way(counts, way, run, f, args, {}, (), None, leaves)
+    return result
+
+
+def note_way(counts: set[tuple[int, int]], way: tuple[int, int], *call: Any) -> None:
+    """Note the numbers of a call. It has been looked at if there are no others; else it is now."""
+    if len(counts) < COUNTS:
+        if not counts or proved_afterwards(*call):
+            counts.add(way)
+        else:
+            counts.clear()  # the next call is looked at
+
+
+def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Proofs:
+    """What is proved of a function, or of another one with the same code; of it what holds at ``place``. ``memory``
+    gets what ``evaluation.py:known_counts`` compares."""
+    none: Any = None
+    empty: Any = []
+    holder, beside, code, cells, held, marks = f, none, none, empty, empty, empty
     if type(f) is types.FunctionType:
+        code, cells = f.__code__, f.__closure__ or ()
+        if cells:
+            held = [*map(cell_value, cells)]
+            marks = [*map(mark_of, held)]
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
-        is_own = None in marks or f.__defaults__ or f.__kwdefaults__
-        holder, beside = (f, f.__code__) if is_own else (f.__code__, f.__globals__)
+        if not (None in marks or f.__defaults__ or f.__kwdefaults__):
+            holder, beside = code, f.__globals__
     elif type(f) is types.MethodType:
-        holder, beside = f.__self__, f.__func__
-    key = id(holder), id(beside)
+        holder, beside, code = f.__self__, f.__func__, getattr(f, "__code__", None)
+    key = id(holder), id(beside), id(code)
     known = PROVED.get(key)
-    if known and known[0]() is holder and known[2] == marks and all([read(place) is x for read, place, x in known[3]]):
-        kinds = [*map(type, held)]
-        if memory is not None and beside is not None and (marks == kinds or holder is f):
-            memory[:] = f.__code__, [*zip(cells, kinds, strict=True)], *known[3:], *[None] * 4
-        return known[4]
+    if known and known[0]() is holder and known[2] == marks and is_unchanged(known[3]):
+        kinds, proofs = [*map(type, held)], known[4].setdefault(place, Proofs())
+        if memory is not None and code is not None and (marks == kinds or holder is f):
+            memory[:] = code, [*zip(cells, kinds, strict=True)], known[3], proofs, *[None] * 4
+        return proofs
     named: Named = []
     codes = held_codes(f, named)
     for kept in (OF_CODE, PROVED):
@@ -176,8 +213,16 @@ def proofs_of(f: Any, memory: list[Any] | None = None) -> Proofs:
     _, proofs = OF_CODE.setdefault(tuple([x if type(x) is str else id(x) for x in codes]), (codes, Proofs()))
     forget = PROVED.pop
     with contextlib.suppress(TypeError):  # not of all objects there are weak references
-        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), beside, marks, named, proofs
-    return proofs
+        PROVED[key] = weakref.ref(holder, lambda _: forget(key, None)), (beside, code), marks, named, proofs
+    return proofs.setdefault(place, Proofs())
+
+
+def is_unchanged(named: Named) -> bool:
+    """Does a function still find what it found?"""
+    try:
+        return all([read(place) is there for read, place, there in named])
+    except ReferenceError:  # the object is gone
+        return False
 
 
 def kind_of_object(x: Any) -> Any:
@@ -207,7 +252,8 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
     ``named``.
     """
     found: list[Any] = []
-    methods: Named = []
+    methods: list[tuple[Any, Any]] = []  # of classes: what would be added to ``named``, and the function
+    called = [f] if type(f) is types.FunctionType else []
     queue, seen = [f], {id(f)}
     for x in queue:
         before = len(named)
@@ -216,10 +262,13 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             v = there = read(place)
             if isinstance(x, type):
                 v = next((getattr(there, key) for key in WRAPPED if hasattr(there, key)), there)
-            if isinstance(x, type) and type(v) is types.FunctionType:
-                methods.append((read, place, there))
+            is_function, note = type(v) is types.FunctionType, (read, place, there)
+            if isinstance(x, type) and is_function:
+                methods.append((note, v))
             elif (decides(there) or there is MISSING) and read is not same_object and there is not f:
-                named.append((read, place, there))
+                named.append(note)
+            if is_function and not isinstance(x, type):
+                called.append(v)
             if type(v) in WORDS:
                 found.append(v)
             elif decides(v) and id(v) not in seen and not isinstance(v, NodeRole):
@@ -233,10 +282,13 @@ def held_codes(f: Any, named: Named) -> tuple[Any, ...]:
             if len(parts) <= MANY and (parts is not x or not parts or len(named) > before):
                 named.append((len, parts, len(parts)))  # there may be more of them later
     # Methods that are called, by Python as well, and code that is replaced in its function, as by IPython's autoreload.
-    called = [x for x in queue if type(x) is types.FunctionType]
-    names = frozenset().union(*[names_in(x.__code__) for x in called])
-    named += [note for note in methods if note[1] in names or note[1][:2] == "__"]
-    named += [(attrgetter("__code__"), x, x.__code__) for x in called if x is not f and x.__name__ in names]
+    called += [method for note, method in methods if note[1][:2] == "__"]
+    names: set[str] = set()
+    for x in called:
+        names |= (new := names_in(x.__code__) - names)
+        called += [method for note, method in methods if note[1] in new]
+    named += [note for note, _ in methods if note[1] in names or note[1][:2] == "__"]
+    named += [(CODE, x, x.__code__) for x in {id(x): x for x in called if x is not getattr(f, "__func__", f)}.values()]
     return tuple(found)
 
 
@@ -309,7 +361,9 @@ def places_in(x: Any) -> list[tuple[Callable[[Any], Any], Any]]:
     elif base is not None:  # sets: their order depends on where functions lie in memory
         order = sorted(x, key=lambda v: getattr(v, "__qualname__", "") if isinstance(v, NAMED) else "")
         places += [(same_object, v) for v in order[:MANY]]
-    return places + [(value_at, (weak(x), name)) for name in slots_of(kind)] if holds(x) else places
+    for name in slots_of(kind) if holds(x) else ():
+        places.append((CLASS, weak(x)) if name == "__class__" else (value_at, (weak(x), name)))
+    return places
 
 
 def weak(x: Any) -> Any:
@@ -377,25 +431,23 @@ def checked_run(run: Run, *roots: Any) -> Any:
     return proof_of(run, *roots)[0]
 
 
-def proof_of(run: Run, *roots: Any, unused: bool | None = None) -> tuple[Any, bool]:
+def proof_of(run: Run, *roots: Any, unused: bool | None = None, leaves: Sequence[Any] = ()) -> tuple[Any, bool]:
     """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile.
-    ``unused`` not None: plain numbers in the first of its results must be the same, too."""
-    roots = roots or (run,)
-    proof = Proof(run, roots, unused)
+    ``unused`` not None: plain numbers in the first of its results must be the same, too. ``leaves``: Variables that
+    were there before, and also show other numbers."""
+    roots = (*(roots or (run,)), leaves)
+    proof = Proof(run, roots, unused, leaves)
     if why := proof.obstacle():
-        unproved(roots, why)
+        unproved(roots[0], why)
         return proof.result, True
     after = Snapshot(*roots)
     proof.shared = others_run()
     if proof.shared and (proof.before.large or proof.before.differs(after)):
         return proof.result, False
-    try:
-        with silence(), warnings.catch_warnings(record=True), proof.before.locked():
-            is_certain = proof.look()
-    finally:
-        after.restore(proof.shared)
+    with finally_(after.restore, proof.shared), silence(), warnings.catch_warnings(record=True), proof.before.locked():
+        is_certain = proof.look()
     if not is_certain:
-        unproved(roots, "cannot run twice, computes in a thread that was there before, or compares numbers that it "
+        unproved(roots[0], "cannot run twice, computes in a thread that was there before, or compares numbers that it "
                         "reads without asking the node")  # fmt: skip
     return proof.result, True
 
@@ -403,7 +455,8 @@ def proof_of(run: Run, *roots: Any, unused: bool | None = None) -> tuple[Any, bo
 class Proof:
     """The first run, in which nothing differs from a plain call, and the runs that are compared with it."""
 
-    def __init__(self, run: Run, roots: tuple[Any, ...], unused: bool | None) -> None:
+    def __init__(self, run: Run, roots: tuple[Any, ...], unused: bool | None, leaves: Sequence[Any]) -> None:
+        self.leaves = [x for x in leaves if type(x._value) is np.ndarray]
         self.run, self.before, self.context, self.unused = run, Snapshot(*roots), copy_context(), unused
         began, busy = time.perf_counter(), busy_time()
         self.result, self.inner = gathered(run)
@@ -426,6 +479,8 @@ class Proof:
     def again(self, shadow: int, **changes: Any) -> list[Any]:
         """The numbers with a gradient of another run, in which nodes show ``shadow``."""
         self.before.restore(self.shared)
+        if shadow and not self.shared:
+            self.show(shadow)
         # Nodes that other threads make meanwhile: those that were there before see no shadow.
         others, start = list[Any](), now()
         with switched_elsewhere(0 if self.shared else shadow, (others.append,) if self.shared else ()):
@@ -437,6 +492,14 @@ class Proof:
         for key, values in self.inner.items():  # some functions run in the first call only, as those that vmap compares
             numbers += found[key] if len(found.get(key, ())) == len(values) else values
         return numbers
+
+    def show(self, shadow: int) -> None:
+        """Let the leaves show in their memory what new Variables show, until a snapshot is put back. (Those that are
+        too large for a copy are locked, and show their own numbers.)"""
+        places = [(x, x._value, x._value.copy(order="K")) for x in self.leaves if x._value.flags.writeable]
+        for x, memory, value in places:
+            x._value = value
+            memory[...] = shadow_of(value, shadow)
 
     def numbers(self, shadow: int) -> list[Any] | None:
         """The same; None if the run fails: it writes into an array that is too large for a copy, or got other
@@ -537,10 +600,10 @@ def shadowed(tree: Any, made: dict[int, Any]) -> Any:
     return pytree.tree_map(of_leaf, tree)
 
 
-def unproved(roots: tuple[Any, ...], why: str) -> None:
+def unproved(f: Any, why: str) -> None:
     """Say that there is no proof."""
     warnings.warn(
-        f"{roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
+        f"{f!r} {why}: whether numbers leave the graph could not be seen in a second run. "
         "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=3)  # fmt: skip
 
 

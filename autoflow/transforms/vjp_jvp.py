@@ -75,13 +75,18 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     (15.0, 5.0)
     """
     args, directions = in_tuples(primals, tangents)
-    trace = Trace(f, tuple(range(len(args))), args, {}, also=pytree.tree_leaves(directions), unused=allow_unused)
-    shown = match_leaves(directions, tuple(trace.arguments), "tangent", "primal")
-    push = ForwardPass(trace, number_leaves(trace.z))
+    given = pytree.tree_leaves(directions)
+    trace = Trace(f, tuple(range(len(args))), args, {}, given, unused=allow_unused, forward=forward_pass)
+    shown, push = match_leaves(directions, tuple(trace.arguments), "tangent", "primal"), trace.push
     found = push(shown)
     if all([t is None for t in found]):
         trace.checked_reach(push.roots, allow_unused)
     return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
+
+
+def forward_pass(trace: Trace) -> ForwardPass:
+    """From the leaves of a trace to its results."""
+    return ForwardPass(trace, number_leaves(trace.z))
 
 
 def in_tuples(primals: Any, vectors: Any) -> tuple[tuple[Any, ...], Any]:
@@ -100,7 +105,7 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     (15.0, 5.0, 3.0)
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {}, unused=allow_unused)
-    push = ForwardPass(trace, number_leaves(trace.z))
+    push = forward_pass(trace)
     trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:

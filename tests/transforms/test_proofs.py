@@ -585,6 +585,13 @@ CHANGED = {
         "class C:\n    def h(self, v): return np.sin(v)\nc = C()", "c.h(v)",
         "C.h.__code__ = (lambda self, v: np.asarray(np.sin(v))).__code__",
     ),
+    "code of a function by another name": (
+        "def h(v): return np.sin(v)\ng = h", "g(v)", "h.__code__ = (lambda v: np.asarray(np.sin(v))).__code__",
+    ),
+    "code of what Python calls": (
+        "class C:\n    def __call__(self, v): return np.sin(v)\nc = C()", "c(v)",
+        "C.__call__.__code__ = (lambda self, v: np.asarray(np.sin(v))).__code__",
+    ),
     "a list that grows": ("fs = [np.sin]", "fs[-1](v)", "fs.append(lambda v: np.asarray(np.sin(v)))"),
     "a method of an object": (
         "class C:\n    def h(self, v): return np.sin(v)\nc = C()", "c.h(v)", "c.h = lambda v: np.asarray(np.sin(v))",
@@ -849,6 +856,42 @@ def test_another_number_of_operations_is_looked_at_again() -> None:
     for _ in range(2):
         with pytest.raises(LostGradientError, match=r"np\.full"):
             g(V, 3)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_another_way_of_as_many_operations_is_looked_at(name: str) -> None:
+    """The results need one of them less."""
+    way = [1]
+
+    def f(v: Any) -> Any:
+        return np.sum(np.sin(v) * v) if way[0] > 0 else np.sum(v) * np.sum(np.asarray(np.sin(v)))
+
+    for _ in range(3):
+        TRANSFORMS[name](f)
+    way[0] = -1
+    with pytest.raises(LostGradientError):
+        TRANSFORMS[name](f)
+
+
+def test_a_method_of_a_partial_is_proved_once() -> None:
+    f, runs = counting(lambda owner, v: np.sum(v * v))
+    g = af.grad(types.MethodType(functools.partial(f), Kept()))
+    for k in range(3):
+        assert np.array_equal(g(V), 2 * V)
+        assert runs[0] == k + 2
+
+
+def test_other_code_of_a_method_that_no_transform_remembers_is_looked_at() -> None:
+    class Sine:
+        def run(self, v: Any) -> Any:
+            return np.sum(np.sin(v) * v)
+
+    sine = Sine()
+    for _ in range(2):
+        af.vjp(sine.run, V)
+    Sine.run.__code__ = (lambda self, v: np.sum(np.asarray(np.sin(v)) * v)).__code__
+    with pytest.raises(LostGradientError):
+        af.vjp(sine.run, V)
 
 
 def test_what_takes_from_an_iterator_is_not_proved_and_says_so() -> None:

@@ -313,9 +313,10 @@ def test_hooks():
 def test_border():
     x, w = af.Variable(1.0), af.Variable(2.0)
     z = (x * w) * np.exp(w)
-    assert evaluation.stop_set((w * 2.0).grad_fn, {x}, x.number) is None
-    stop = evaluation.stop_set(z.grad_fn, {x}, x.number)
+    assert evaluation.stop_set((w * 2.0).grad_fn, {x}, x.number) == (None, 1)
+    stop, count = evaluation.stop_set(z.grad_fn, {x}, x.number)
     assert stop == {x, w, z.operands[1].grad_fn}
+    assert count == 3
 
 
 # -- products with Jacobians -----------------------------------------------------------------------------------------
