@@ -210,9 +210,11 @@ def histogramdd(
         points = numbers_of(sample)
         sample = sample.T if points.ndim == 2 else [sample]
     plain, ends = numbers_in(bins), numbers_in(range)
-    weights = as_array(weights) if has_gradient(weights) else weights
-    n, edges = np.histogramdd(points, plain, ends, weights=numbers_of(weights))
-    if has_gradient(weights):
+    is_moving = has_gradient(weights)
+    weights = as_array(weights) if is_moving else weights
+    known = None if is_moving and not is_on_host(weights) else numbers_of(weights)
+    n, edges = np.histogramdd(points, plain, ends, weights=known)
+    if is_moving:
         columns = points.T if points.ndim == 2 else points[None]
         places = np.stack([bin_of(x, e) for x, e in zip(columns, edges, strict=True)])
         shape = tuple([e.size - 1 for e in edges])
