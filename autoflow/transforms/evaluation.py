@@ -159,7 +159,7 @@ class Trace:
     records : their records at the start: f may write into an array, which then has another.
     nested : must results be differentiable again?
     unused : may all results be plain? Otherwise :meth:`checked_reach` follows. None: f returns (number, anything).
-    forward : makes the :class:`ForwardPass` of the trace, ``push``, for those that make no pass back.
+    forward : makes the forward pass of the trace, ``push``, for those that make no pass back.
     """
 
     def __init__(
