@@ -284,7 +284,7 @@ def send(record: Record, g: Any) -> tuple[Any, ...]:
 def zero_grad(node: Any) -> None:
     """Forget the gradient: ``node.grad`` is None again.
 
-    Raises TypeError for ``w = w - lr * w.grad``, which is no Variable any more.
+    Raises TypeError for ``w = w - lr * w.grad``, which is not a Variable any more.
 
     >>> import autoflow as af
     >>> x = af.Variable(3.0)

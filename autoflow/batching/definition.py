@@ -96,7 +96,7 @@ def own_type(kind: Any) -> bool:
 
 
 def is_stacked(x: Any) -> bool:
-    """Is it a result of which there is one for each example? Python's True and False are, too."""
+    """Is it a result that each example has one of? So are Python's True and False."""
     return is_array(x) or type(x) is bool
 
 

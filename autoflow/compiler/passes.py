@@ -188,7 +188,7 @@ def count_uses(order: list[Value], wanted: list[Value]) -> dict[Value, int]:
 
 
 def find_sums(order: list[Value], uses: dict[Value, int]) -> Iterator[tuple[Value, list[Value]]]:
-    """Each sum that is no term of a longer one, and its terms, the last one first."""
+    """Each sum that is not a term of a longer one, and its terms, the last one first."""
     inner: set[Value] = set()
     for v in reversed(order):
         if is_sum(v) and v not in inner:
@@ -388,7 +388,7 @@ class Phases:
         return x in self.phase and x not in self.parts
 
     def needs(self, v: Value) -> tuple[list[Value], list[Value], bool]:
-        """The operands of which a value needs only the same rows, those of which it needs all, and whether it comes in
+        """The operands from which a value needs only the same rows, those it needs whole, and whether it comes in
         parts. Without any of the first kind it is computed as a whole."""
         n, shape = self.n, v.shape
         nothing: tuple[list[Value], list[Value], bool] = ([], [], False)

@@ -316,7 +316,7 @@ def squashing(x: Any) -> str:
 
 
 def through(x: Any, *names: str) -> Any:
-    """A record below those of these rules; None if it is none."""
+    """What lies below records of these rules; None unless that is a record."""
     while isinstance(x, Record) and x.rule.name in names:
         x = x.parents[0]
     return x if isinstance(x, Record) else None

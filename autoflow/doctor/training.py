@@ -246,7 +246,7 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
     examined = charts[0].summary() if charts else ""
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
-        # An optimiser of which nothing was heard has its turn in later runs.
+        # An optimiser that has not been heard of has its turn in later runs.
         trained = [p for o in used for p in o.parameters if p.requires_grad and id(p) in turns[-1].histories]
         known = {key for t in turns for key in t.sums}
         namesakes = {x.name for t in turns for x in t.variables.values()} if known.isdisjoint(map(id, trained)) else ()

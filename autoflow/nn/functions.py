@@ -41,8 +41,8 @@ ERF = np.frompyfunc(math.erf, 1, 1)
 
 
 def real(name: str, x: Any) -> Any:
-    """x, and floats for integers and booleans, of which small ones overflow. Refuse complex numbers: these functions
-    choose by size or sign."""
+    """x; integers and booleans, whose small types overflow, as floats. Refuse complex numbers: these functions choose
+    by size or sign."""
     kind = getattr(getattr(x, "dtype", None), "kind", "f")  # Python's numbers have no dtype
     if kind == "c":
         raise DataError(f"{name} is a function of real numbers, got {x.dtype}: take np.abs, np.real or np.imag first")

@@ -346,7 +346,7 @@ def draw_sizes(ax: Any, lines: Mapping[str, Any], of: str, marker: str | None = 
 
 
 def dot(values: Sequence[float]) -> str | None:
-    """The marker of a line of one point, which would not be seen; of longer ones there is none."""
+    """The marker of a line of one point, which would not be seen; longer lines have none."""
     return "." if len(values) == 1 else None
 
 

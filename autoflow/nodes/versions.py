@@ -277,7 +277,7 @@ class Note:
         owner = owner_of(array)
         self.log, self.region, self.where = log_of(owner), Region(array), where
         self.key = self.region.key()
-        self.whole = array.nbytes == owner.nbytes  # not the real part of complex numbers, of which there are as many
+        self.whole = array.nbytes == owner.nbytes  # not the real part of complex numbers, which has as many elements
         self.before = self.log.writes.get(self.key)
 
     def stamp(self, number: int) -> None:

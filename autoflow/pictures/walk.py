@@ -338,7 +338,7 @@ def draw(node: Any, *args: Any, **options: Any) -> Graph:
     """Show the picture of ``node`` here and now, in IPython or a notebook, and return it. Arguments: :func:`graph`.
 
     ``draw(f, x, y)`` draws what ``f(x, y)`` returns, and knows the turns of its loops: see ``af.trace``. Raises
-    LostGradientError if that is no node.
+    LostGradientError if that is not a node.
 
     >>> import autoflow as af
     >>> len(draw(lambda x: x * x + 1.0, af.Variable(2.0)).nodes)

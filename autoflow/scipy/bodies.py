@@ -355,7 +355,7 @@ def with_degrees(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
-    """A check of one array, which it returns: of numbers that are not known yet there is none."""
+    """A check of one array, which it returns: numbers that are not known yet are not checked."""
     return lambda x: x if is_lazy(x) else check(x)
 
 

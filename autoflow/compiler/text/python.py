@@ -163,7 +163,7 @@ class Python(Writer):
         return tree_map(self.leaf, x) if type(x) in (tuple, list) else self.leaf(x)
 
     def leaf(self, x: Any) -> Word:
-        """The same for what is no container."""
+        """The same for anything but a container."""
         if isinstance(x, (np.ndarray, np.generic)):
             return self.array(x)
         if x is None or isinstance(x, (bool, int, float, complex)):

@@ -153,7 +153,7 @@ class Tape:
         check_class(x)
         x = np.asarray(x)
         if not x.ndim and x.dtype.kind == "O":
-            called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is no number, at {caller()}")
+            called = CompileError(f"NumPy was called with {x.item()!r:.60}, which is not a number, at {caller()}")
             raise self.doubt(called)
         value = self.program.capture(x)
         if id(x) not in self.outside:

@@ -252,7 +252,7 @@ def chosen_branch(record: Any, operands: Sequence[Term]) -> Term | None:
 
 
 def with_signs(combine: Callable[[Term, Term], Term], a: Term, b: Term) -> Term:
-    """What two terms make, of which one or both have a sign: the sign stands in front, and two are none."""
+    """What two terms make if one or both have a sign: the sign stands in front, and two cancel."""
     positive = combine(a.inner or a, b.inner or b)
     return negate(positive) if None in (a.inner, b.inner) else positive
 

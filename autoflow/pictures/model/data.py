@@ -194,7 +194,7 @@ def _statistics(array: Array) -> dict[str, Any]:
     return {"mean": mean, "sd": scale * float(scaled.std()), "rms": rms, "nans": nans, "infinite": infinite}
 
 
-EXACT, SHOWN = 6, 4  # digits of a number in a program that are written in full; else so many and an ellipsis
+EXACT, SHOWN = 6, 4  # digits of a number in a program that are written in full; else four and an ellipsis
 
 
 def number(v: float | complex, digits: int | None) -> str:

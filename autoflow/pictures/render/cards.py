@@ -160,7 +160,7 @@ def card(graph: GraphData, node: Vertex) -> Card:
 
 
 def plain_lines(graph: GraphData, node: Vertex, compact: bool) -> list[CardLine]:
-    """The lines of a node that is no folded box."""
+    """The lines of a node that is not a folded box."""
     digits = graph.look.digits
     lines = [head(node, digits, compact), *rows(graph, node)]
     if node.results:
