@@ -129,7 +129,7 @@ REFUSED = [
     ("draws random numbers", with_outside(lambda: np.random.SeedSequence(0), lambda o, x: o.spawn(1))),
     ("draws random numbers", lambda: lambda x: x + 0.0 * np.random.normal()),
     ("draws random numbers", lambda: lambda x: x * (random.random() < 2.0)),
-    ("which is no number", lambda: lambda x: np.multiply(x, None)),
+    ("which is not a number", lambda: lambda x: np.multiply(x, None)),
     ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.ma.ones(2))[1]),
     ("which would come back as a plain array", lambda: lambda x: (x * 2.0, np.array([None, 1.0]))[1]),
     ("printing or drawing needs the value", lambda: af.grad(lambda x: np.sum(x) * len(str(x)))),

@@ -260,7 +260,7 @@ class ProductText:
             t.end_for(loop)
 
     def write_block(self, t: IRText, i: list[str], j: list[str], rows: int, widths: list[int]) -> None:
-        """Some rows of z, and columns of these widths; ``i`` and ``j``: the indices of the stack, and of row and column."""
+        """Some rows of z, and columns of these widths; ``i``, ``j``: indices of the stack, and of row and column."""
         numbers = [Lanes(t, w, self.type) for w in widths]
         totals = [m.c(0.0) for _ in range(rows) for m in numbers]
         for pair in self.pairs:
