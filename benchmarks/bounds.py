@@ -1,10 +1,12 @@
-"""What is left to gain? Compiled steps beside the NumPy calls that they consist of, and chain-4M beside two of them.
+"""What is left to gain? Steps beside the NumPy calls that they consist of, and chain-4M beside two of them.
 
     python benchmarks/bounds.py
 
 A compiled step cannot be faster than its NumPy calls, made one after the other with arguments that are known
 beforehand. The second table is about large arrays: tanh and exp alone, of 4,000,000 elements, block by block in the
 cache and in as many threads as there are CPUs; what the arguments cost that are read, and the results that are written.
+The third table is about softmax-10k, uncompiled: a graph of its operations, written out as NumPy calls into arrays that
+are there, is what such a step cannot get below without threads or fewer operations.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from compare import visit
+from compare import IMPLEMENTATIONS, visit
 from measuring import digits, interleaved, setting, table, warm_malloc
 from workloads import WORKLOADS, Workload
 
@@ -91,11 +94,46 @@ def large() -> list[list[str]]:
     return [[name, digits(t)] for name, t in measured(steps).items()]
 
 
+def recorded_softmax(x: Any, y: Any, w: Any) -> Callable[[], Any]:
+    """The operations of softmax-10k and of its pass, one after the other, through the maximum as well."""
+    m, s, t = [np.empty((len(x), 1)) for _ in range(3)]
+    z, d, e, g, sent = [np.empty(y.shape) for _ in range(5)]
+    ties, result = np.empty(y.shape, bool), np.empty(w.shape)
+
+    def step() -> Any:
+        np.subtract(np.matmul(x, w, out=z), np.max(z, axis=1, keepdims=True, out=m), out=d)
+        np.log(np.sum(np.exp(d, out=e), axis=1, keepdims=True, out=s), out=t)
+        np.negative(np.sum(np.multiply(y, np.subtract(d, t, out=g), out=g)))
+        np.divide(np.sum(y, axis=1, keepdims=True, out=t), s, out=t)  # through the logarithm and the sum
+        np.add(np.negative(y, out=g), np.multiply(e, t, out=sent), out=g)
+        np.sum(g, axis=1, keepdims=True, out=t)  # through the maximum
+        np.subtract(g, np.multiply(np.equal(z, m, out=ties), t, out=sent), out=g)
+        return np.matmul(x.T, g, out=result)
+
+    return step
+
+
+def eager() -> list[list[str]]:
+    """Rows of the third table, in ms."""
+    work = WORKLOADS["softmax-10k"]()
+    step = af.value_and_grad(lambda w: work.forward(np, *work.data, w))
+    calls = recorded_softmax(*work.data, *work.parameters)
+    np.testing.assert_allclose(calls(), step(*work.parameters)[1], rtol=1e-9, atol=1e-9)
+    best = measured({
+        "hand": lambda: work.by_hand(*work.data, *work.parameters),
+        "the recorded operations as NumPy calls": calls,
+        "autoflow": partial(step, *work.parameters),
+        **({} if find_spec("torch") is None else {"PyTorch": IMPLEMENTATIONS["torch"](work)}),
+    })  # fmt: skip
+    return [[name, digits(t)] for name, t in best.items()]
+
+
 def main() -> None:
     """Measure and print."""
     warm_malloc()
     print(table(["", "hand", "compiled", "its calls alone", "calls / hand"], small()), end="\n\n")
     print(table(["chain-4M, ms", ""], large()), end="\n\n")
+    print(table(["softmax-10k, ms", ""], eager()), end="\n\n")
     print(setting(["autoflow"]))
 
 

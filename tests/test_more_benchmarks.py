@@ -173,7 +173,11 @@ def test_bounds_are_measured(monkeypatch, capsys):
     sizes = {"mlp-tiny": workloads.make_mlp, "chain-1k": workloads.make_elementwise, "rnn-100": workloads.make_rnn}
     tiny = {"mlp-tiny": (4, 3, 5, 2), "chain-1k": (20,), "rnn-100": (3, 2, 4)}
     made = {name: partial(make, *tiny[name]) for name, make in sizes.items()}
-    monkeypatch.setattr(bounds, "WORKLOADS", made | {"chain-4M": partial(workloads.make_elementwise, 200_000)})
+    large = {
+        "chain-4M": partial(workloads.make_elementwise, 200_000),
+        "softmax-10k": partial(workloads.make_softmax, 9, 4, 3),
+    }
+    monkeypatch.setattr(bounds, "WORKLOADS", made | large)
     bounds.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines[2:5]] == list(tiny)
