@@ -29,6 +29,7 @@ from ..base.numbering import now
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
 from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
 
@@ -113,6 +114,7 @@ def typed_as(_: A) -> Callable[[Callable[..., Any]], A]:
 
 Argnum = int | str | tuple[int | str, ...]
 TRANSFORMING = transforming()
+HOLDERS = 4  # of a gradient that nobody else has: the list, enumerate, and a name in each of two functions
 
 
 @cache
@@ -266,6 +268,8 @@ class Trace:
     def _ready(self, k: int, g: Any, nested: bool) -> Any:
         value = value_of(self.leaves[k])
         if not nested:
+            if type(g) is np.ndarray and g.dtype == value.dtype and g.flags.carray and is_alone(g, HOLDERS):
+                return g  # a copy of each would cost a tenth of a step with large arrays
             return copy_numbers(np.zeros_like(value) if g is None else cast_gradient(value_of(g), value.dtype))
         with switched(recording=True):
             return self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))

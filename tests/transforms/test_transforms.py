@@ -1,6 +1,7 @@
 """Derivatives of functions: every transform, its arguments, its refusals; transforms of transforms."""
 
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -56,6 +57,32 @@ def test_results_share_memory_with_nothing():
     value, g = value_and_grad(lambda x: x)(np.ones(1))
     assert not np.shares_memory(value, g)
     assert grad(np.sum)(np.ones((2, 3))).flags.writeable
+    numbers, seed = np.arange(1.0, 6.0), np.ones(5)
+    for f in (lambda x: x, lambda x: +x, lambda x: x[:], lambda x: x * 1.0, lambda x: x * numbers, np.copy, np.ravel,
+              lambda x: np.stack([x])[0], lambda x: np.broadcast_to(x, 5), lambda x: x + x):  # fmt: skip
+        x = np.arange(5.0)
+        z, pull = vjp(f, x)
+        (g,), (again,) = pull(seed), pull(seed)
+        assert not any([np.shares_memory(g, other) for other in (x, z, numbers, seed, again)])
+        assert g.flags.carray
+
+
+@pytest.mark.usefixtures("rows_as_before")
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="references are counted in another way from Python 3.14 on")
+def test_a_gradient_that_nobody_else_has_is_not_copied():
+    made = []
+
+    @af.primitive
+    def twice(x):
+        return x * 2.0
+
+    def double(g):
+        made.append(weakref.ref(new := g * 2.0))
+        return new
+
+    twice.defvjp(x=double)
+    g = grad(lambda x: np.sum(twice(x)))(np.ones(3))
+    assert made[-1]() is g
 
 
 @pytest.mark.parametrize("transform", [grad, value_and_grad, elementwise_grad, jacobian, hessian])
