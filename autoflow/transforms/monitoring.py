@@ -217,12 +217,11 @@ class Watch:
         from .shadow import keeps_history, leaves
 
         if found := list(leaves(call.args[0] if call.args and result is None else result)):  # it writes into self
-            if not any([gradient_target(x) is not None for x in found]):
-                if is_constant(frame, call):
-                    return
+            if any([gradient_target(x) is not None for x in found]):
+                if modes().prove != "never" and not keeps_history(found, call.function, call.args, call.options):
+                    raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
+            elif not is_constant(frame, call):
                 raise LostGradientError(message(frame, call.given[0], "numbers without one"))
-            if modes().prove != "never" and not keeps_history(found, call.function, call.args, call.options):
-                raise LostGradientError(message(frame, call.given[0], "a node without part of the history"))
 
 
 def call_of(frame: types.FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -252,9 +251,8 @@ def depends_on_older(nodes: list[Any], call: WatchedCall, values: Any, names: tu
     """Is something in the history of these nodes, which a user's function has returned, older than the call? Not where
     the search begins, if the function was given a node: then that came from there."""
     handed = any([isinstance(x, NodeRole) for name in names for x in held_in(values.get(name))])
-    starts = call.starts if handed else set()
     history = [r for x in nodes for r in ancestors(gradient_target(x), lambda r: r.number > call.since)]
-    return any([r.number <= call.since and r not in starts for r in history])
+    return any([r.number <= call.since and not (handed and r in call.starts) for r in history])
 
 
 def wrapped_in(frame: types.FrameType) -> Any:

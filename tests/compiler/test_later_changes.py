@@ -489,6 +489,12 @@ for way in (
         "K=[2.];N=C()",
         "K[0]=3.",
     )
+PROGRAMS["made by a metaclass"] = (
+    "return x*type(N)().b",
+    "class M(type):\n def __call__(cls):\n  o=super().__call__();o.b=K[0];return o\n"
+    "class C(metaclass=M): pass\nK=[2.];N=C()",
+    "K[0]=3.",
+)
 # Objects written in C that hold others, rows of arrays, modules that are not globals, bases, weak keys.
 PROGRAMS |= {
     "cmp_to_key": (
@@ -627,6 +633,18 @@ def test_later_changes_are_seen_or_refused(name):
 def test_clocks_that_the_function_does_not_read_are_no_reason_to_refuse(name):
     body, setup = HARMLESS[name]
     assert is_stale(body, CLOCKS + setup, "pass") is False
+
+
+@pytest.mark.parametrize("body", ["x.shape", "3 if type(x) is int else 2", "len('a-b'.replace('-',''))"])
+def test_what_a_class_writes_when_it_is_called_elsewhere_is_no_reason_to_record_again(body):
+    scope = {}
+    exec(IMPORTS + "class C:\n def __init__(self):\n  global n\n  n+=1\nn=0;N=C()", scope)
+    exec(f"def f(x): N; return x*np.sum({body})", scope)
+    program = af.compile(scope["f"])
+    for _ in range(3):
+        program(X)
+        scope["C"]()
+    assert program.renewed == (2 if "type" in body else 0)  # type(N) may be called
 
 
 @pytest.mark.parametrize("body", ["C().t", "g(C).t", "D().t", "N.tick()", "getattr(N,'ti'+'ck')()", "N.m()", "C.m()"])

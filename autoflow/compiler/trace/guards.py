@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import dataclasses
 import gc
 import os
 import pickle
@@ -27,6 +28,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -41,7 +43,7 @@ from ...program.places import Activation
 from ..matching import CAPTURED
 from ..program import Program
 from . import reachable
-from .reachable import ARRAYS, BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, Places, is_equal, making, may_be_called
+from .reachable import ARRAYS, BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, Edge, is_equal, making, may_be_called
 
 OPAQUE = (types.ModuleType, types.CodeType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
@@ -55,11 +57,9 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
 TEXTS = frozenset({"str", "repr", "format", "array2string", "array_str", "array_repr"})  # np.printoptions writes them
 # What reads how far generators and iterators are, and moves none.
 READING = frozenset({"bit_generator", "get_state", "getstate", "__getstate__", "length_hint", "__length_hint__"})
-COPYING = (copy, copy.copy, copy.deepcopy, pickle, pickle.dumps)
-# What may call the class of an object without its name.
-CALLING = frozenset({
-    "type", "__class__", "__new__", "__subclasses__", "__mro__", "deepcopy", "replace", "_replace", "classmethod",
-})  # fmt: skip
+COPYING = {*map(id, (copy, copy.copy, copy.deepcopy, pickle, pickle.dumps, dataclasses, dataclasses.replace))}
+# What calls the class of an object without its name, as copies do.
+CALLING = frozenset({"type", "__class__", "__new__", "__subclasses__", "__mro__", "classmethod"})
 SAME, ONCE = "they would be the same in every call", "that would happen in the first call only"
 WAY_OUT = "or say af.compile(f, fallback=True)"
 LIMIT = 100_000  # edges; a function that sees more than that is refused
@@ -89,55 +89,58 @@ class Guards:
         self.roots = [f, *others]
         self.found = {*map(id, self.roots)}
         self.made: set[type] = set()  # classes that code may call
-        self.waiting: list[tuple[Any, str]] = []  # where methods and clocks are that no code names
+        self.waiting: list[Edge] = []  # to methods and clocks that no code names
         self.is_recorded = False  # then nothing is refused any more
         for x in (*OWN, *self.roots):
             self.note(x)
-        self.search([*self.roots, *[making(x) for x in self.roots if isinstance(x, type)]])
+        self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in making(x)])
         asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
         nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
         for *_, value in self.attributes:
             self.note(value)
 
-    def search(self, queue: list[Any]) -> None:
-        """Find what can be reached from these objects. Methods wait until code names them; if names are looked up by
-        text, or the recording is over, they need not."""
-        for x in queue:
-            self.note_contents(x)
-            edges, modules = list(reachable.edges_of(x)), set()
-            for container, key in edges:
-                child = reachable.follow(container, key)
-                if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and child not in modules:
-                    modules.add(child)
-                    edges += reachable.edges_of_module(child, x)
-                is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
-                if is_element and reachable.is_number(child):
-                    continue  # a tuple stays what it is, of the others all elements are compared
-                if isinstance(key, str) and key not in self.named and reachable.waits_for_name(x, key, child):
-                    self.waiting.append((container, key))
-                    continue
-                self.edges.append((container, key, child))
-                if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
-                    self.made.add(child)
-                    queue.append(making(child))
-                if id(child) in self.found or reachable.is_number(child):
-                    continue
-                if len(self.edges) > LIMIT:
-                    raise CompileError(
-                        f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
-                        f"changes. Pass what it needs as an argument, {WAY_OUT}."
-                    )
-                self.found.add(id(child))
-                if not self.is_recorded and (what := reachable.door_to(child, frozenset())):
-                    raise behind_a_door(what, f"by {item_name(container, key)}")
-                self.note(child)
-                if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
-                    queue.append(child)
-        names = {*map(itemgetter(1), self.waiting)}
-        if ready := names if self.is_recorded or reachable.BY_TEXT & self.named else names & self.named:
-            places, self.waiting = self.waiting, [place for place in self.waiting if place[1] not in ready]
-            self.search([Places([place for place in places if place[1] in ready])])
+    def search(self, objects: list[Any], queue: list[Edge]) -> None:
+        """Find what can be reached from these objects and along these edges. Methods wait until code names them."""
+        modules = set()
+        for x in objects:
+            queue += self.enter(x)
+        for x, (container, key) in queue:
+            child = reachable.follow(container, key)
+            if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and (x, child) not in modules:
+                modules.add((x, child))
+                queue += reachable.edges_of_module(child, x)
+            is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
+            if is_element and reachable.is_number(child):
+                continue  # a tuple stays what it is, of the others all elements are compared
+            waits = isinstance(key, str) and key not in self.named and reachable.waits_for_name(x, key, child)
+            if waits and not self.is_named(key):
+                self.waiting.append((x, (container, key)))
+                continue
+            self.edges.append((container, key, child))
+            if isinstance(child, type) and child not in self.made and may_be_called(x, container, key, child):
+                self.made.add(child)
+                queue += making(child)
+            if id(child) in self.found or reachable.is_number(child):
+                continue
+            if len(self.edges) > LIMIT:
+                raise CompileError(
+                    f"the compiled function finds more than {LIMIT} objects outside, too many to check for "
+                    f"changes. Pass what it needs as an argument, {WAY_OUT}."
+                )
+            self.found.add(id(child))
+            if not self.is_recorded and (what := reachable.door_to(child, frozenset())):
+                raise behind_a_door(what, f"by {item_name(container, key)}")
+            self.note(child)
+            if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
+                queue += self.enter(child)
+        if self.waiting and (ready := [edge for edge in self.waiting if self.is_named(edge[1][1])]):
+            self.waiting = [edge for edge in self.waiting if not self.is_named(edge[1][1])]
+            self.search([], ready)
+
+    def is_named(self, name: str) -> bool:
+        """May code call what has that name? Any name, if names are looked up by text, or the recording is over."""
+        return name in self.named or self.is_recorded or bool(reachable.BY_TEXT & self.named)
 
     def note(self, x: Any) -> None:
         """Remember where a generator or an iterator is, and what is in an array or a buffer."""
@@ -157,9 +160,9 @@ class Guards:
                 )
             self.iterators.append((x, position_of(x)))
 
-    def note_contents(self, x: Any) -> None:
-        """Remember how many attributes an object has, what is in a collection, the parts of a function and the names in
-        its code. Raises CompileError for a door to something that no guard can check."""
+    def enter(self, x: Any) -> list[Edge]:
+        """The edges from an object. Remembers how many attributes it has, what is in a collection, the parts of a
+        function and the names in its code. Raises CompileError for a door to something that no guard can check."""
         if isinstance(x, COLLECTIONS):
             self.collections.append((x, reachable.elements_of(x)))
         elif isinstance(x, types.FunctionType):
@@ -178,6 +181,7 @@ class Guards:
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
+        return [*product([x], reachable.edges_of(x))]
 
     def check_unchanged(self) -> None:
         """Raise CompileError if the function changed something that it shares with others."""
@@ -221,10 +225,12 @@ class Guards:
         program reads.
         """
         self.is_recorded = True
-        self.search([])
-        if not CALLING.isdisjoint(self.named):
+        self.search([], [])
+        copies = not COPYING.isdisjoint(map(id, self.reached()))
+        if copies or not CALLING.isdisjoint(self.named):
             classes = [cls for cls in self.classes - self.made if not is_foreign(cls.__module__)]
-            self.search([*[cls for cls in classes if not is_foreign(type(cls).__module__)], *map(making, classes)])
+            special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
+            self.search(special, [edge for cls in classes for edge in making(cls)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
         reached = {*map(id, self.reached())}
@@ -256,7 +262,7 @@ class Guards:
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
-        if is_read or not READING.isdisjoint(self.named) or not reached.isdisjoint(map(id, COPYING)):
+        if is_read or copies or not READING.isdisjoint(self.named):
             self.others += [(partial(is_at, *pair), True) for pair in self.states]
             self.others += [(partial(position_of, x), place) for x, place in self.iterators]
         self.others += [(partial(reachable.has_elements, *pair), True) for pair in self.collections]
@@ -276,7 +282,7 @@ class Guards:
         users = [x for x in described.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
         if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):
             self.others += [(vars(x).__len__, len(vars(x))) for x in users]
-        for name in self.named:
+        for name in self.named - {"__class__"}:  # which functions have for ever
             for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
                 value = reachable.follow(x, name)
                 if is_equal(value, reachable.follow(x, name)):  # not a method, which is a new object each time

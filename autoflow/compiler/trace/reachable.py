@@ -113,8 +113,6 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((x, name) for name in WRAPPED if hasattr(x, name))
     elif isinstance(x, SEALED):
         yield from (([held], 0) for held in gc.get_referents(x) if held is not type(x))
-    elif isinstance(x, Places):
-        yield from x.places
     elif type(x) is not np.ndarray:
         yield from ((x, name) for name in ("args", "__cause__") if isinstance(x, BaseException))
         yield from edges_of_object(x)
@@ -122,17 +120,13 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from edges_of_object(x)
 
 
-class Places:
-    """Stands in a queue of objects for some edges."""
-
-    def __init__(self, places: list[tuple[Any, Any]]) -> None:
-        self.places = places
+Edge = tuple[Any, tuple[Any, Any]]  # from which object; container and key
 
 
-def making(cls: type) -> Places:
-    """What runs when a class is called."""
-    users = [c for c in cls.__mro__[:-1] if not is_foreign(c.__module__)]
-    return Places([(vars(c), name) for c in users for name in MAKING & vars(c).keys()])
+def making(cls: type) -> list[Edge]:
+    """The edges to what runs when a class is called."""
+    users = [vars(c) for c in cls.__mro__[:-1] if not is_foreign(c.__module__)]
+    return [(cls, (attributes, name)) for attributes in users for name in MAKING & attributes.keys()]
 
 
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
@@ -162,16 +156,14 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def edges_of_module(module: Any, f: types.FunctionType) -> list[tuple[Any, Any]]:
+def edges_of_module(module: Any, f: types.FunctionType) -> list[Edge]:
     """What a function may mean by ``config.rate``, where config is a module of the user's: any name, if it looks names
     up by text."""
     if is_foreign(module.__name__):
         return []
     wanted, scope = names_of(f.__code__).all, vars(module)
-    found = wanted & scope.keys()
-    if BY_TEXT & wanted:
-        found |= {name for name in scope if not (name.startswith("__") and name.endswith("__"))}
-    return [(scope, name) for name in found]
+    more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
+    return [(f, (scope, name)) for name in wanted.union(more) & scope.keys()]
 
 
 class Names(NamedTuple):
@@ -202,7 +194,7 @@ def names_of(code: types.CodeType) -> Names:
         for k, i in enumerate(steps):
             if i.opname in KINDS:
                 found[KINDS[i.opname]].add(IMPLIED.get(i.opname, i.argval))
-            if i.opname in LOADS and k not in asked:
+            if k not in asked and (i.opname in KINDS or i.opname == "LOAD_DEREF"):
                 found[3].add(i.argval)
     return Names(*map(frozenset, found))
 
@@ -213,7 +205,7 @@ def places_of_asking(steps: list[dis.Instruction]) -> set[int]:
     found = set()
     for k in range(len(steps) - 1):
         end = k + 1
-        while steps[end].opname.startswith(PASSING):
+        while steps[end].opname.startswith(PASSING) and steps[end].opname != "LOAD_SUPER_ATTR":
             end += 1
         if steps[k + 1].opname in ASKS or steps[end].opname == "CHECK_EXC_MATCH":
             found.add(k)
@@ -225,10 +217,7 @@ def places_of_asking(steps: list[dis.Instruction]) -> set[int]:
 
 
 ASKING, ASKS = ("isinstance", "issubclass", "super"), ("LOAD_ATTR", "LOAD_METHOD", "IS_OP", "COMPARE_OP")
-LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-PASSING = (
-    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_FAST", "LOAD_CONST", "BUILD_", "PRECALL", "PUSH_NULL",
-)  # fmt: skip
+PASSING = ("LOAD_", "BUILD_", "PRECALL", "PUSH_NULL")  # between a callable and its call
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
     "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
@@ -268,8 +257,8 @@ def follow(container: Any, key: Any) -> Any:
 
 def is_plain(cls: type) -> bool:
     """Is it written by the user from top to bottom, so that no library calls its methods? Or an exception?"""
-    others = [c for c in cls.__mro__[:-1] if is_foreign(c.__module__) and not issubclass(c, (BaseException, abc.ABC))]
-    return type(cls) in (type, abc.ABCMeta) and not any([c.__module__ != "typing" for c in others])
+    others = [c for c in cls.__mro__[:-1] if is_foreign(c.__module__) and c.__module__ != "typing"]
+    return type(cls) in (type, abc.ABCMeta) and all([issubclass(c, (BaseException, abc.ABC)) for c in others])
 
 
 def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
@@ -283,12 +272,11 @@ def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
     return not found or makes_others or not (names.called.isdisjoint(found) and MAKING.isdisjoint(names.attributes))
 
 
-def waits_for_name(x: Any, key: Any, child: Any) -> bool:
+def waits_for_name(x: Any, key: str, child: Any) -> bool:
     """Is it a method or a clock that nobody can call without its name?"""
-    is_callable = isinstance(child, METHODS) or (callable(child) and bool(door_to(child, frozenset())))
-    if not (is_callable and isinstance(key, str)) or key.startswith("__"):
+    if key.startswith("__") or not is_plain(x if isinstance(x, type) else type(x)):
         return False
-    return is_plain(x if isinstance(x, type) else type(x))
+    return isinstance(child, METHODS) or (callable(child) and bool(door_to(child, frozenset())))
 
 
 def foreign(x: Any) -> bool:
