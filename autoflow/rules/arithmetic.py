@@ -311,15 +311,18 @@ def split_ties(g: Array, halves: Array) -> Array:
 # NaN. Counted in bytes, which is faster than np.where.
 HIGHER = {"x": lambda x, y: (x > y).astype(np.int8) + (x >= y), "y": lambda x, y: (y > x).astype(np.int8) + (y >= x)}
 LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
-# A NaN loses against a number; v != v says that v is NaN.
-HIGHER_NUMBER = {
-    "x": lambda x, y: ((x > y) | (y != y)).astype(np.int8) + ((x >= y) | (y != y)),
-    "y": lambda x, y: ((y > x) | (x != x) & (y == y)).astype(np.int8) + ((y >= x) | (x != x) & (y == y)),
-}
-LOWER_NUMBER = {
-    "x": lambda x, y: ((x < y) | (y != y)).astype(np.int8) + ((x <= y) | (y != y)),
-    "y": lambda x, y: ((y < x) | (x != x) & (y == y)).astype(np.int8) + ((y <= x) | (x != x) & (y == y)),
-}
+
+
+def halves_of_numbers(above: Any, level: Any) -> dict[str, Any]:
+    """The same where a NaN loses against a number; v != v says that v is NaN."""
+    return {
+        "x": lambda x, y: (above(x, y) | (y != y)).astype(np.int8) + (level(x, y) | (y != y)),
+        "y": lambda x, y: (above(y, x) | (x != x) & (y == y)).astype(np.int8) + (level(y, x) | (x != x) & (y == y)),
+    }
+
+
+HIGHER_NUMBER = halves_of_numbers(np.greater, np.greater_equal)
+LOWER_NUMBER = halves_of_numbers(np.less, np.less_equal)
 
 
 def sign_x(g: Array, x: Array, z: Array) -> Array:

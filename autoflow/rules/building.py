@@ -48,9 +48,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
-    if type(y) is np.ndarray and not hasattr(values, "dtype"):  # NumPy casts, and refuses complex numbers
-        y = np.asarray(values, x.dtype)
-    y = as_dtype(y, x.dtype)
+    is_plain = type(y) is np.ndarray and not hasattr(values, "dtype")  # then NumPy casts, and refuses complex numbers
+    y = np.asarray(values, x.dtype) if is_plain else as_dtype(y, x.dtype)
     return move_elements(lambda numbers, new: np.insert(numbers, numbers_of(obj), new, axis), x, y)
 
 

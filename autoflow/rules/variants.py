@@ -254,8 +254,7 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         if len(axes) > 1 and ufunc in ANY_ORDER:  # the last axis first
             return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
         if len(axes) != 1:
-            name = f"np.{ufunc.__name__}.reduce"
-            raise NoRuleError(f"{name} of a node works along one axis: give axis=, one call for each axis")
+            raise NoRuleError(f"np.{ufunc.__name__}.reduce of a node works along one axis: one call for each axis=")
         parts = layers(x, axes[0])
         if not parts:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
@@ -272,9 +271,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
         x = as_array(x)
         ufunc.accumulate(np.ones((1,) * x.ndim), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
-        if not x.shape[axis]:
-            return x
-        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis)
+        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis) if x.shape[axis] else x
 
     return accumulate
 
@@ -346,9 +343,8 @@ NORMS: dict[Any, Callable[..., Any]] = {
                             lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
                                 g, x, z, axis, keepdims, np.exp2, initial)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
-                       lambda g, x, z, axis, keepdims: times_share(
-                           restore_axes(g, x.shape, axis, keepdims),
-                           over(x, restore_axes(z, x.shape, axis, keepdims)))),
+                       lambda g, x, z, axis, keepdims: times_share(restore_axes(g, x.shape, axis, keepdims),
+                                                                   over(x, restore_axes(z, x.shape, axis, keepdims)))),
 }  # fmt: skip
 
 # ---------------------------------------------------------------- reduceat

@@ -76,7 +76,6 @@ LOAD_GLOBAL, EXTENDED = dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes and static ones, of cached properties
 SINGLE = (int, float, complex, np.generic, NodeRole)
 NUMBERS = (*SINGLE, np.ndarray)
-PLAIN = (float, complex, np.generic, np.ndarray)
 MANY = 100  # elements of a container that are looked at
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
@@ -109,10 +108,9 @@ def proved_run(
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
         given = pytree.tree_leaves([x for k, x in [*enumerate(args), *options.items()] if k in places])
-        is_open = any([isinstance(value_of(x), PLAIN) for x in given]) if refuse else switches.depth > 1
+        is_open = any([isinstance(value_of(x), NUMBERS) for x in given]) if refuse else switches.depth > 1
         if is_open and not always and (found := INNER.get()) is not None:
-            numbers = [] if refuse else numbers_with_gradient(result[:1], unused)
-            found.setdefault(id(code_of(f)), []).extend(numbers)
+            found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
     result, looked = proof_of(run, f, others_than(places, args, options), unused=unused, leaves=leaves)
     return result, counts if looked else None

@@ -99,7 +99,8 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    asks : may it ask for the class, the id or the attributes of an array, or go unproved? Then the first call is compared.
+    asks : may it ask for the class, the id or the attributes of an array, or differentiate by numbers without a proof?
+        Then the first call is compared, too.
     outside : the ids of arrays outside.
     """
 
