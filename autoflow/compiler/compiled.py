@@ -97,10 +97,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
-        if any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer or switches.listeners:
-            return self.f(*args, **options)  # inside another recording, or inside a transform that wants nodes
-        if switches.recording and any([gradient_target(x) is not None for x in leaves]):
-            return self.f(*args, **options)  # an argument with a history: the result needs one, too
+        is_within = any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer
+        has_history = switches.recording and any([gradient_target(x) is not None for x in leaves])
+        if is_within or has_history or switches.listeners:  # in a recording or a transform; or the result is a node
+            return self.f(*args, **options)
         arrays = [x for x in leaves if is_array(x)]
         try:
             key = signature(args, options, leaves)
@@ -120,12 +120,10 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
             results = entry.run([value_of(x) for x in arrays])
         except CompileError as error:
             return self.handle_failure(error, args, options)
-        except Reported as reported:
-            if entry.calls > 1:  # else the recording has reported everything
+        except Exception as error:
+            is_known = type(error) is Reported and entry.calls == 1  # the recording has reported everything
+            with np.errstate(all="ignore" if is_known else None):
                 return self.run_eagerly(args, options)
-            results = reported.results
-        except Exception:
-            return self.run_eagerly(args, options)
         return self.compare(key, entry, args, options, results) if is_due else results
 
     def look_up(self, key: Any, args: tuple[Any, ...], options: dict[str, Any], inside: Any = ()) -> Entry | None:
@@ -330,7 +328,7 @@ class Entry:
             reports, plan.noticed.any = plan.noticed.any, False
             self.free.append(plan)
         if reports:
-            raise Reported(self.assemble(results))
+            raise Reported
         return self.assemble(results)
 
 

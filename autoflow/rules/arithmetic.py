@@ -46,7 +46,7 @@ def zero(g: Array) -> Array:
 
 def over(x: Array, r: Array, limit: float = 0) -> Array:
     """``x / r``, and 0 where r is 0: a subgradient where a length vanishes, and no NaN in later derivatives either.
-    ``limit``: another value there.
+    ``limit``: another value there. (For an infinite g that is not enough: :func:`times_share`.)
 
     >>> over(np.array([0.0, 3.0]), np.array([0.0, 5.0]))
     array([0. , 0.6])
@@ -156,7 +156,7 @@ def angle_x(g: Array, x: Array, deg: bool) -> Array:
     if x.dtype.kind != "c":
         return zero(g)
     r = np.absolute(x)
-    return (np.degrees(g) if deg else g) * (1j * over(over(x, r), r))
+    return times_share(np.degrees(g) if deg else g, 1j * over(over(x, r), r))
 
 
 rule(np.angle, "x | deg=False", "arg", r"\arg $x", x=angle_x, holomorphic=False)
@@ -191,8 +191,8 @@ def share_of_logaddexp(g: Array, x: Array, y: Array, z: Array, exp: Any) -> Arra
 # fmt: off
 rule(np.sqrt,       "x",   "√",       r"\sqrt{$x}",             x=lambda g, z: g / (2 * z), domain=(0.5, 2.0))
 rule(np.cbrt,       "x",   "∛",       r"\sqrt[3]{$x}",          x=lambda g, z: g / (3 * (z * z)), domain=(0.5, 2.0))
-rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, z: g * over(x, z),
-                                                                y=lambda g, y, z: g * over(y, z),
+rule(np.hypot,      "x y", "hypot",   r"\sqrt{{$x}^2 + {$y}^2}", x=lambda g, x, z: times_share(g, over(x, z)),
+                                                                y=lambda g, y, z: times_share(g, over(y, z)),
      domain=(0.5, 2.0))
 
 rule(np.exp,        "x",   "exp",     r"e^{$x}",                x=lambda g, z: g * z, precedence=4)
@@ -217,8 +217,8 @@ rule(np.arcsin,     "x",   "arcsin",  r"\arcsin $x",            x=lambda g, x: g
 rule(np.arccos,     "x",   "arccos",  r"\arccos $x",            x=lambda g, x: -g / cosine_of_arcsine(x),
      domain=(-0.9, 0.9))
 rule(np.arctan,     "x",   "arctan",  r"\arctan $x",            x=lambda g, x: g / (1 + x * x))
-rule(np.arctan2, "x y", x=lambda g, x, y: g * slope_of_angle(y, x), y=lambda g, x, y: g * -slope_of_angle(x, y),
-     domain=(0.5, 2.0))
+rule(np.arctan2,    "x y",            x=lambda g, x, y: times_share(g, slope_of_angle(y, x)),
+     y=lambda g, x, y: times_share(g, -slope_of_angle(x, y)), domain=(0.5, 2.0))
 
 rule(np.sinh,       "x",   "sinh",    r"\sinh $x",              x=lambda g, x: g * np.cosh(x))
 rule(np.cosh,       "x",   "cosh",    r"\cosh $x",              x=lambda g, x: g * np.sinh(x))
@@ -311,15 +311,18 @@ def split_ties(g: Array, halves: Array) -> Array:
 # NaN. Counted in bytes, which is faster than np.where.
 HIGHER = {"x": lambda x, y: (x > y).astype(np.int8) + (x >= y), "y": lambda x, y: (y > x).astype(np.int8) + (y >= x)}
 LOWER = {"x": HIGHER["y"], "y": HIGHER["x"]}  # x is below y where y is above x
-# A NaN loses against a number; v != v says that v is NaN.
-HIGHER_NUMBER = {
-    "x": lambda x, y: ((x > y) | (y != y)).astype(np.int8) + ((x >= y) | (y != y)),
-    "y": lambda x, y: ((y > x) | (x != x) & (y == y)).astype(np.int8) + ((y >= x) | (x != x) & (y == y)),
-}
-LOWER_NUMBER = {
-    "x": lambda x, y: ((x < y) | (y != y)).astype(np.int8) + ((x <= y) | (y != y)),
-    "y": lambda x, y: ((y < x) | (x != x) & (y == y)).astype(np.int8) + ((y <= x) | (x != x) & (y == y)),
-}
+
+
+def halves_of_numbers(above: Any, level: Any) -> dict[str, Any]:
+    """The same where a NaN loses against a number; v != v says that v is NaN."""
+    return {
+        "x": lambda x, y: (above(x, y) | (y != y)).astype(np.int8) + (level(x, y) | (y != y)),
+        "y": lambda x, y: (above(y, x) | (x != x) & (y == y)).astype(np.int8) + (level(y, x) | (x != x) & (y == y)),
+    }
+
+
+HIGHER_NUMBER = halves_of_numbers(np.greater, np.greater_equal)
+LOWER_NUMBER = halves_of_numbers(np.less, np.less_equal)
 
 
 def sign_x(g: Array, x: Array, z: Array) -> Array:

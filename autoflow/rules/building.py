@@ -8,7 +8,7 @@ on the *numbers* of the elements (0, 1, 2, ...) instead: its result is an index,
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -48,7 +48,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
     """With ``values``, in the dtype of ``arr``, before those places."""
     x, y = together(arr, values)
-    y = as_dtype(y, x.dtype)
+    is_plain = type(y) is np.ndarray and not hasattr(values, "dtype")  # then NumPy casts, and refuses complex numbers
+    y = np.asarray(values, x.dtype) if is_plain else as_dtype(y, x.dtype)
     return move_elements(lambda numbers, new: np.insert(numbers, numbers_of(obj), new, axis), x, y)
 
 
@@ -83,20 +84,17 @@ def choose_there(i: Array, choices: Any, mode: Any) -> Array:
 
 
 @composed(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Sequence[Array]:
     """The coordinates of all points of a grid."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
-    n = len(xi)
+    kind, n = type(np.meshgrid(0, copy=copy, sparse=sparse, indexing=indexing)), len(xi)  # and NumPy's errors
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     grid = [
         as_array(x).reshape(tuple([-1 if a == k else 1 for a in range(n)])) for x, k in zip(xi, places, strict=True)
     ]
-    if sparse:
-        return tuple([np.copy(x) if copy else x for x in grid])
-    shape = np.broadcast_shapes(*[x.shape for x in grid])
-    grid = [np.broadcast_to(x, shape) for x in grid]
-    return tuple([np.copy(x, order="C") if copy else x for x in grid])
+    if not sparse:
+        shape = np.broadcast_shapes(*[x.shape for x in grid])
+        grid = [np.broadcast_to(x, shape) for x in grid]
+    return kind([np.copy(x, order="C") if copy else x for x in grid])
 
 
 def windows(x: Array, window_shape: Any, axis: Any, subok: bool, writeable: bool) -> Array:

@@ -36,6 +36,7 @@ from ..table.shapes import (
 )
 from ..table.table import composed, primitive, rule
 from ..table.vjps import reciprocal
+from .arithmetic import times_share
 from .reductions import in_dtype
 
 # ---------------------------------------------------------------- matmul
@@ -324,19 +325,20 @@ def norm_x(g: Array, x: Array, z: Array, ord: Any, axis: Any, keepdims: bool) ->
     """
     g, z = restore_axes(g, x.shape, axis, keepdims), restore_axes(z, x.shape, axis, keepdims)
     if ord in (None, "fro", "f", 2):
-        return x * (g / z if is_on_host(z) and np.all(numbers_of(z)) else g * reciprocal(z, numbers_of(z) == 0))
+        all_long = is_on_host(z) and np.all(numbers_of(z))
+        return x * (g / z if all_long else times_share(g, reciprocal(z, numbers_of(z) == 0)))
     if ord == 0:
         return np.zeros(x.shape, numbers_of(x).dtype, like=like_argument(x))
     if ord == 1:
-        return unit(x) * g
+        return times_share(g, unit(x))
     size = np.abs(x)
     if ord in (INF, -INF):
         reached = numbers_of(size) == numbers_of(z)
         count = np.sum(reached, axis=axis, keepdims=True, dtype=np.result_type(z.dtype, np.float32))
-        return unit(x) * (g / count) * reached
+        return times_share(g / count, unit(x) * reached)
     zero = (numbers_of(size) == 0) | (numbers_of(z) == 0)
     ratio = np.where(zero, 1, size * reciprocal(z, numbers_of(z) == 0))
-    return unit(x) * (ratio ** (ord - 1) * g) * ~zero
+    return times_share(ratio ** (ord - 1) * g, unit(x) * ~zero)
 
 
 def unit(x: Array) -> Array:

@@ -129,8 +129,8 @@ run_own(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np
 @composed(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     """How often 0, 1, 2, ... occur, or the sums of their weights."""
-    i = numbers_of(as_array(x))
-    if not has_gradient(weights):
+    i = numbers_of(as_array(x) if np.size(x) else x)  # NumPy takes an empty list for integers
+    if not (np.size(i) and has_gradient(weights)):
         return np.bincount(i, numbers_of(weights), minlength)
     w = as_array(weights)
     shape = np.bincount(i, np.zeros(w.shape, w.dtype), minlength).shape  # and NumPy's errors

@@ -35,7 +35,7 @@ import numpy as np
 
 from ..base.errors import NoRuleError
 from ..table.bodies import run_own, with_copies
-from ..table.shapes import Array, Shape, as_array, axes_of, greatest, like_argument, numbers_of, sum_to, without_history
+from ..table.shapes import Array, Shape, as_array, greatest, like_argument, numbers_of, sum_to, without_history
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
 
@@ -76,21 +76,7 @@ rule(np.linalg.inv, "x", "inv", r"$x^{-1}", x=inv_x)
 rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compute=solve_stack)
 
 
-@composed(np.linalg.tensorsolve)
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
-    """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a move to its end first."""
-    a, b = as_array(a), as_array(b)
-    moved = list(axes_of(tuple(axes or ()), a.ndim))
-    a = a.transpose([k for k in range(a.ndim) if k not in moved] + moved)
-    shape = a.shape[-(a.ndim - b.ndim) :]
-    n = math.prod(shape)
-    if a.size != n**2:
-        raise np.linalg.LinAlgError(
-            "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
-        )
-    return np.linalg.solve(a.reshape(n, n), b.ravel()).reshape(shape)
-
-
+run_own(np.linalg.tensorsolve, written="a")
 run_own(np.linalg.tensorinv)
 
 

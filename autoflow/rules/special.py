@@ -380,8 +380,8 @@ rule(special.ellipkinc, "x m", "F", r"F\left($x, $m\right)", x=lambda g, x, m: g
      m=lambda g, x, m, z: g * slope_in_m(x, m, z),        domain=PARAMETER)
 rule(special.ellipeinc, "x m", "E", r"E\left($x, $m\right)", x=lambda g, x, m: g * delta(x, m),
      m=lambda g, x, m: g * (-0.5 * incomplete_d(x, m)),    domain=PARAMETER)
-rule(special.agm, "x y", x=lambda g, x, y, z: g * (z / x * share_of_mean(x, y)),
-     y=lambda g, x, y, z: g * (z / y * (1 - share_of_mean(x, y))), domain=(0.5, 2.0))
+rule(special.agm, "x y", x=lambda g, x, y, z: g * slope_of_mean(x, y, z),
+     y=lambda g, x, y, z: g * slope_of_mean(y, x, z), domain=(0.5, 2.0))
 
 # Hypergeometric functions (DLMF 13.3.15, 13.3.22, 15.5.1).
 with_parameters(special.hyp0f1, "x | v", "₀F₁", r"{}_0F_1\left($v; $x\right)",
@@ -406,10 +406,14 @@ with_parameters(special.expn, "x | n", "E", x=lambda g, x, n: g * slope_of_expn(
 # fmt: on
 
 
-def share_of_mean(x: Array, y: Array) -> Array:
-    """x ∂(log agm)/∂x = D/K at m = 1 − (y/x)²; that of y is the rest, since agm(2x, 2y) = 2 agm(x, y)."""
-    k = special.ellipkm1((y / x) ** 2)
-    return complete_d(1 - (y / x) ** 2, k) / k
+def slope_of_mean(x: Array, y: Array, z: Array) -> Array:
+    """z/x · D/K at m = 1 − (y/x)², and where that rounds its limit. Beside a y ≠ 0 it is ∞ at x = 0."""
+    r = np.absolute(over(y, x, np.inf))
+    share = branch(
+        (r > 1e-9) & (r < 1e9), r, lambda r: complete_d(1 - r * r, k := special.ellipkm1(r * r)) / k,
+        lambda r: np.where(r > 1, 1 / np.log(4 * r), 1 - 1 / np.log(4 / r)), (1, 1),
+    )  # fmt: skip
+    return over(z * share, x, np.where(y == 0, 0, np.inf))
 
 
 def slope_of_expn(x: Array, n: Any) -> Array:

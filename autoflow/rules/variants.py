@@ -43,7 +43,7 @@ from ..table.shapes import (
     zeros,
 )
 from ..table.table import RULES, primitive, rule
-from .arithmetic import exp_above, over
+from .arithmetic import exp_above, over, times_share
 from .reductions import freedom
 from .structure import constant_with_history
 
@@ -248,12 +248,13 @@ def reduce_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def reduce(x: Any, axis: Any = 0, keepdims: bool = False) -> Array:
         x = as_array(x)
-        axes = axes_of(None, x.ndim) if axis is None else sorted(normalize_axis_tuple(axis, x.ndim))
+        axes = sorted(normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim or 1))[: x.ndim]
+        if not axes:  # of a number, or with axis=()
+            return np.positive(x)
         if len(axes) > 1 and ufunc in ANY_ORDER:  # the last axis first
             return reduce(reduce(x, axes[-1], keepdims), axes[:-1], keepdims)
         if len(axes) != 1:
-            name = f"np.{ufunc.__name__}.reduce"
-            raise NoRuleError(f"{name} of a node works along one axis: give axis=, one call for each axis")
+            raise NoRuleError(f"np.{ufunc.__name__}.reduce of a node works along one axis: one call for each axis=")
         parts = layers(x, axes[0])
         if not parts:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__}")
@@ -268,17 +269,22 @@ def accumulate_rule(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def accumulate(x: Any, axis: int = 0) -> Array:
         x = as_array(x)
+        ufunc.accumulate(np.ones((1,) * x.ndim), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
-        if not x.shape[axis]:
-            return x
-        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis)
+        return np.stack([*itertools.accumulate(layers(x, axis), ufunc)], axis) if x.shape[axis] else x
 
     return accumulate
 
 
-def along_first(function: Any) -> Callable[..., Any]:
-    """np.sum as np.add.reduce: along axis 0, if no axis is given."""
-    return lambda x, axis=0, **options: function(x, axis=axis, **options)
+def along_first(function: Any, method: Any = None) -> Callable[..., Any]:
+    """np.sum as np.add.reduce: along axis 0, if no axis is given. ``method``: NumPy's, for its errors."""
+
+    def call(x: Any, axis: Any = 0, **options: Any) -> Any:
+        if method is not None:
+            method(np.ones((1,) * np.ndim(x)), axis)
+        return function(x, axis=axis, **options)
+
+    return call
 
 
 def every_pair(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -337,8 +343,8 @@ NORMS: dict[Any, Callable[..., Any]] = {
                             lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
                                 g, x, z, axis, keepdims, np.exp2, initial)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
-                       lambda g, x, z, axis, keepdims: restore_axes(g, x.shape, axis, keepdims)
-                       * over(x, restore_axes(z, x.shape, axis, keepdims))),
+                       lambda g, x, z, axis, keepdims: times_share(restore_axes(g, x.shape, axis, keepdims),
+                                                                   over(x, restore_axes(z, x.shape, axis, keepdims)))),
 }  # fmt: skip
 
 # ---------------------------------------------------------------- reduceat
@@ -375,8 +381,8 @@ def parts_at(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def reduceat(x: Any, indices: Any, axis: int = 0) -> Array:
         x = as_array(x)
+        ufunc.reduceat(np.broadcast_to(1.0, x.shape), list(map(int, indices)), axis)  # NumPy's errors
         axis = axes_of(axis, x.ndim)[0]
-        ufunc.reduceat(np.ones(x.shape[axis]), list(map(int, indices)))  # NumPy's errors
         reduce, lead = reduce_rule(ufunc), (slice(None),) * axis
         return np.stack([reduce(x[(*lead, slice(i, j))], axis) for i, j in segments(indices, x.shape[axis])], axis)
 
@@ -396,7 +402,7 @@ METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
     | {np.maximum: along_first(np.max), np.minimum: along_first(np.min)}
     | NORMS,
     "accumulate": {f: accumulate_rule(f) for f in FOLDS}
-    | {np.add: along_first(np.cumsum), np.multiply: along_first(np.cumprod)},
+    | {f: along_first(g, f.accumulate) for f, g in ((np.add, np.cumsum), (np.multiply, np.cumprod))},
     "outer": {f: every_pair(f) for f in BINARY},
     "reduceat": {f: parts_at(f) for f in FOLDS} | {np.add: sums_at},
 }

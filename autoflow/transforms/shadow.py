@@ -107,8 +107,10 @@ def proved_run(
     refuse = switches.layer is not None or switches.wrap_open_record is not None  # arrays that can't be read past us
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
-        if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
-            found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[:1], unused))
+        given = pytree.tree_leaves([x for k, x in [*enumerate(args), *options.items()] if k in places])
+        is_open = any([isinstance(value_of(x), NUMBERS) for x in given]) if refuse else switches.depth > 1
+        if is_open and not always and (found := INNER.get()) is not None:
+            found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
     result, looked = proof_of(run, f, others_than(places, args, options), unused=unused, leaves=leaves)
     return result, counts if looked else None

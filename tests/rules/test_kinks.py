@@ -268,6 +268,21 @@ def test_roots_at_zero_are_infinitely_steep() -> None:
     assert slopes(np.arccosh, 1.0) == [INF] == slopes(np.arctanh, 1.0)
 
 
+LENGTHS = [np.absolute, np.angle, np.std, lambda x: np.linalg.norm(x, axis=0),
+           *[lambda x, p=p: np.linalg.norm(x, p) for p in (None, 1, 2, 3, 0.5, INF, -INF)]]  # fmt: skip
+OF_REAL = [np.hypot.reduce, lambda x: np.hypot(x, 0.0), lambda x: np.arctan2(0.0, x), lambda x: np.arctan2(x, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("f", "dtype"), [(f, dtype) for dtype in (float, complex) for f in LENGTHS + OF_REAL * (dtype is float)]
+)
+def test_an_infinite_gradient_does_not_pass_a_length_of_zero(f: Any, dtype: Any) -> None:
+    x = af.Variable(np.zeros(2, dtype))
+    z = f(x)
+    z.backward(np.full(z.shape, INF))
+    np.testing.assert_array_equal(x.grad, [0, 0])
+
+
 def test_hypot_and_arctan2_at_the_origin_have_slope_zero() -> None:
     assert slopes(np.hypot, 0.0, 0.0) == [0, 0] == slopes(np.arctan2, 0.0, 0.0)
     assert curvature(lambda x: np.hypot(x, 0.0), 0.0) == 0 == curvature(lambda x: np.arctan2(x, 0.0), 0.0)

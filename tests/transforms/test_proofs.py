@@ -727,6 +727,17 @@ def test_a_text_or_a_flag_may_choose(healthy: Any, sick: Any) -> None:
         af.grad(f)(V, sick)
 
 
+@pytest.mark.parametrize("c", [2.0, np.float32(2), np.array(V)])
+@pytest.mark.parametrize("take", [
+    af.grad, af.value_and_grad, lambda f: lambda x: af.vjp(f, x)[1](1.0), lambda f: lambda x: af.jvp(f, (x,), (x,)),
+])  # fmt: skip
+def test_the_first_call_of_compiled_code_is_proved_too(take: Any, c: Any) -> None:
+    """Also where the derivative is one of constants, or f combines them with what is recorded."""
+    for f in (lambda x, y: np.sum(np.asarray(x) * x), lambda x, y: np.sum(np.asarray(x) * x) * y):
+        with pytest.raises(LostGradientError):
+            af.compile(lambda y, f=f: (y, take(lambda x: f(x, y))(c)))(np.array(3.0))
+
+
 class Choice(enum.Enum):
     """A choice that has a name."""
 

@@ -42,11 +42,7 @@ callers_state: Callable[[], Any] = SWITCH[0].get if SWITCH else object  # of an 
 
 
 class Reported(Exception):  # noqa: N818 - the run went well
-    """The results of a run during which NumPy had something to report."""
-
-    def __init__(self, results: Any) -> None:
-        super().__init__()
-        self.results = results
+    """NumPy had something to report during a run."""
 
 
 class Noticed:

@@ -35,6 +35,7 @@ from ...base.lazy import NN_MODULE
 from ...base.modes import switched
 from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
+from ...transforms.shadow import gathered
 from ..matching import Nth, check_result, has_dtype
 from ..program import Program
 from .doubts import Abandoned, refuse_number
@@ -85,7 +86,8 @@ class Parameters:
 
 
 # For the class, the identity or the attributes of an array, which exceptions of Python itself tell, too.
-ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", CATCHING})
+UNPROVED = "a derivative of numbers"  # a name of functions in which one is taken that is not proved in a recording
+ASKING = frozenset({"type", "id", "is_", "is_not", "hasattr", "getattr", "vars", "dir", CATCHING, UNPROVED})
 
 
 # ---------------------------------------------------------------- the recording, and what must not be left of it
@@ -97,7 +99,8 @@ class Recorded:
     program : what to compute.
     tree : what the function returned, with places in ``program.outputs`` where arrays stood.
     guards : what it found outside, and must find again.
-    asks : may it ask for the class, the id or the attributes of an array? Then the first call is compared, too.
+    asks : may it ask for the class, the id or the attributes of an array, or differentiate by numbers without a proof?
+        Then the first call is compared, too.
     outside : the ids of arrays outside.
     """
 
@@ -161,7 +164,8 @@ def run_once(
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard, own_memory=tape.own_memory):
             try:
                 run = f if around is None else partial(around, tape, f)
-                result = run(*given[0], **given[1])
+                result, unproved = gathered(partial(run, *given[0], **given[1]))
+                guards.named |= {UNPROVED} if unproved else set()
             except (Abandoned, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
