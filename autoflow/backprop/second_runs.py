@@ -373,7 +373,8 @@ class Fingerprint:
         if isinstance(record, VariableRole):
             self.steps.append(hash(("variable", mark(record._value))))
             return
-        n, outside = len(record.parents), []
+        n, hooks = len(record.parents), ((record.extra and record.extra.hooks) or {}).values()
+        outside: list[Any] = [(getattr(h, "__code__", type(h)), mark(getattr(h, "__defaults__", 0))) for h in hooks]
         for k, x in enumerate(record.saved[:-1]):
             if k < n and record.parents[k] is not None:
                 continue

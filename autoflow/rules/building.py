@@ -84,7 +84,7 @@ def choose_there(i: Array, choices: Any, mode: Any) -> Array:
 
 
 @composed(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Sequence[Array]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: Any = "xy") -> Sequence[Array]:
     """The coordinates of all points of a grid."""
     kind, n = type(np.meshgrid(0, copy=copy, sparse=sparse, indexing=indexing)), len(xi)  # and NumPy's errors
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
@@ -94,7 +94,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if not sparse:
         shape = np.broadcast_shapes(*[x.shape for x in grid])
         grid = [np.broadcast_to(x, shape) for x in grid]
-    return kind([np.copy(x, order="C") if copy else x for x in grid])
+    return kind([np.copy(x, order="C") if copy else x for x in grid])  # type: ignore[misc]
 
 
 def windows(x: Array, window_shape: Any, axis: Any, subok: bool, writeable: bool) -> Array:

@@ -413,7 +413,7 @@ def slope_of_mean(x: Array, y: Array, z: Array) -> Array:
         (r > 1e-9) & (r < 1e9), r, lambda r: complete_d(1 - r * r, k := special.ellipkm1(r * r)) / k,
         lambda r: np.where(r > 1, 1 / np.log(4 * r), 1 - 1 / np.log(4 / r)), (1, 1),
     )  # fmt: skip
-    return over(z * share, x, np.where(y == 0, 0, np.inf))
+    return np.where((x == 0) & (y != 0), np.inf, over(z * share, x))
 
 
 def slope_of_expn(x: Array, n: Any) -> Array:

@@ -188,8 +188,7 @@ def tame(x: Any, c: Array, domain: tuple[float, float]) -> Any:
     """x where c holds, and a number inside the domain elsewhere; a single number (2.0) stays as it is."""
     if not hasattr(x, "dtype"):
         return x if x is None or isinstance(x, (int, float, complex)) else tame(as_array(x), c, domain)
-    low, high = domain
-    return np.where(c, x, low + 0.4 * (high - low) if x.dtype.kind in "fc" else x.dtype.type(1))
+    return np.where(c, x, 0.6 * domain[0] + 0.4 * domain[1] if x.dtype.kind in "fc" else x.dtype.type(1))
 
 
 # ---------------------------------------------------------------- axis= and axes= of products

@@ -445,6 +445,26 @@ def test_only_the_first_run_is_heard():
         checkpoint(lambda x: np.sqrt(x * 0.0))(x).backward()  # these modes hear the second run
 
 
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize(
+    "hook", [lambda k: (lambda g: g * 10) if k else (lambda g: g * 2), lambda k: lambda g, k=k: g * k]
+)
+def test_hooks_inside_are_those_of_the_first_run(hook, limit):
+    """Not one hook in the first run only, nor another one in the second."""
+    runs = []
+
+    def f(x):
+        z = x * 2
+        if len(runs) < limit:
+            z.register_hook(hook(len(runs)))
+        runs.append(1)
+        return z * 3
+
+    z = checkpoint(f)(af.Variable(2.0))
+    with pytest.raises(StaleValueError, match="what they were computed from"):
+        z.backward()
+
+
 def nested(f):
     return checkpoint(checkpoint(f))
 
