@@ -226,7 +226,7 @@ class Guards:
         """
         self.is_recorded = True
         self.search([], [])
-        copies = not COPYING.isdisjoint(map(id, self.reached()))
+        copies = not COPYING.isdisjoint(self.found)
         if copies or not CALLING.isdisjoint(self.named):
             classes = [cls for cls in self.classes - self.made if not is_foreign(cls.__module__)]
             special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
