@@ -202,7 +202,7 @@ class Trace:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:
-                answer, counts = prover()(run, f, args, options, places, counts, unused)
+                answer, counts = prover()(counts, run, f, unused, args, options, places)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
             self._stops: dict[Any, Any] = {}
@@ -216,7 +216,7 @@ class Trace:
                     self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
             if counts is not None and (way := (steps, reached)) not in counts:
-                prover("note_way")(counts, way, run, f, args, options, places, unused)
+                prover("note_way")(counts, way, run, f, unused, args, options, places)
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
