@@ -78,10 +78,8 @@ WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes a
 SINGLE = (int, float, complex, np.generic, NodeRole)
 NUMBERS = (*SINGLE, np.ndarray)
 MANY = 100  # elements of a container that are looked at
-NOT_ALIKE = (
-    "cannot run twice, computes in a thread that was there before, or compares numbers that it reads without asking "
-    "the node"
-)
+NOT_ALIKE = ("cannot run twice, computes in a thread that was there before, or compares numbers that it reads without "
+             "asking the node")  # fmt: skip
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
