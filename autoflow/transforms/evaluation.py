@@ -325,6 +325,30 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, 
     return wanted | outside, len(queue)
 
 
+def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], memory: list[Any]) -> Any:
+    """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures, the ``leaves``. The result
+    is (number, anything). In a transform there is no proof: that has one."""
+    switches = modes()
+    if switches.depth or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
+        return f(*args)
+
+    def run() -> Any:
+        start = now()
+        return f(*args), start, now() - start
+
+    counts: Any = None
+    if not switches.is_looked_at and switches.prove == "first":
+        counts = memory and known_counts(memory, f, args, {})
+        counts = counts or prover("counts_of")(f, args, {}, "captured", memory)
+    call: Any = run, f, None, args, {}, (), leaves
+    (result, start, steps), counts = prover()(counts, *call)
+    root = gradient_target(result[0])
+    way = steps, 0 if root is None else stop_set(root, set(), start)[1]
+    if counts is not None and way not in counts:
+        prover("note_way")(counts, way, *call)
+    return result
+
+
 def own_leaves(tree: Any) -> Any:
     """The argument with its numbers replaced by fresh nodes."""
     if isinstance(tree, np.ndarray) or not pytree.is_container(tree):

@@ -42,7 +42,6 @@ from ..nodes.nodes import ARGUMENT, NodeRole, current_record, gradient_target, s
 from ..nodes.records import ancestors
 from ..program.source import numbers_read
 from ..table.bodies import names_in
-from .evaluation import stop_set
 
 Run = Callable[[], Any]
 busy_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)  # browsers have no clock of threads
@@ -108,9 +107,8 @@ def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
         if switches.depth > 1 and not (refuse or always) and (found := INNER.get()) is not None:
             found.setdefault(id(code_of(f)), []).extend(numbers_with_gradient(result[:1], unused))
         return result, None
-    proof = Proof(*call)
-    looked = proof.run_and_look()
-    return proof.result, counts if looked else None
+    result, looked = Proof(*call).run_and_look()
+    return result, counts if looked else None
 
 
 def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -> set[tuple[int, int]]:
@@ -121,27 +119,6 @@ def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -
             proofs.clear()
         proofs[kind] = counts = set()
     return counts
-
-
-def proved_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> Any:
-    """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures. The result is (number,
-    anything). In a transform there is no proof: that has one."""
-    switches = modes()
-    if switches.depth or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
-        return f(*args)
-
-    def run() -> Any:
-        start = now()
-        return f(*args), start, now() - start
-
-    call = run, f, None, args, {}, (), leaves
-    is_usual = not switches.is_looked_at and switches.prove == "first"
-    (result, start, steps), counts = proved_run(counts_of(f, args, {}, "captured") if is_usual else None, *call)
-    root = gradient_target(result[0])
-    way = steps, 0 if root is None else stop_set(root, set(), start)[1]
-    if counts is not None and way not in counts:
-        note_way(counts, way, *call)
-    return result
 
 
 def note_way(counts: set[tuple[int, int]], way: tuple[int, int], *call: Any) -> None:
@@ -399,9 +376,7 @@ def checked_run(run: Run, *roots: Any, leaves: Sequence[Any] = ()) -> Any:
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
     f, *args = roots or (run,)
-    proof = Proof(run, f, None, args, leaves=leaves)
-    proof.run_and_look()
-    return proof.result
+    return Proof(run, f, None, args, leaves=leaves).run_and_look()[0]
 
 
 class Proof:
@@ -435,21 +410,21 @@ class Proof:
         found = pytree.tree_leaves(self.result)
         self.is_on_host = all([isinstance(x, np.ndarray) for x in found if gradient_target(x) is not None])
 
-    def run_and_look(self) -> bool:
-        """Make the call, and look at it if that is possible; warn if it is not. Returns False if the next call has to
-        be looked at: this one changed what other threads may change meanwhile."""
+    def run_and_look(self) -> tuple[Any, bool]:
+        """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
+        next call has to be looked at: this one changed what other threads may change meanwhile."""
         self.begin()
         if not (why := self.obstacle()):
             before, after, self.shared = self.before, Snapshot(*self.roots), others_run()
             if self.shared and (before.large or before.differs(after)):
-                return False
+                return self.result, False
             with finally_(after.restore, self.shared), silence(), warnings.catch_warnings(record=True), before.locked():
                 why = "" if self.look() else NOT_ALIKE
         if why:
             warnings.warn(
                 f"{self.roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
                 "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=2)  # fmt: skip
-        return True
+        return self.result, True
 
     def look_afterwards(self) -> bool:
         """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns
