@@ -35,7 +35,7 @@ from ..nodes.versions import writer_since
 from ..optim.base import Optimiser
 from ..program.names import Naming
 from ..program.source import code_of, computes_with_gradient, expression_of, find
-from ..transforms.shadow import proof_of
+from ..transforms.shadow import checked_run
 from .findings import Diagnosis, Finding, diagnosis
 from .graphs import diagnose_node, examine, examine_units, examine_zeros, no_history, place_of, unreached
 from .notebook import users_frames
@@ -280,7 +280,7 @@ def read_past(run: Callable[[], Any], roots: tuple[Any, ...]) -> Iterator[Findin
     """
     leaves = [x for x in reachable(*roots) if isinstance(x, VariableRole)]
     try:
-        proof_of(run, *roots, leaves=leaves)
+        checked_run(run, *roots, leaves=leaves)
     except LostGradientError as error:
         held = {id(v) for x in reachable(*roots) if not isinstance(x, NodeRole) for v in gc.get_referents(x)}
         shared = [x.name for x in leaves if id(value_of(x)) in held]  # w0 = w.value

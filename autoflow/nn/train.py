@@ -27,7 +27,7 @@ from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..optim import Optimiser, Schedule
 from ..parallel.engines import data_parallel
-from ..transforms.shadow import proved_call
+from ..transforms.evaluation import proved_call
 from .layers import BatchNorm
 from .live import LiveDisplay, layer_sizes
 from .module import Module, explain_missing_rng, functional_call, generator, in_evaluation, numbers_of, shape_is
@@ -178,7 +178,8 @@ def in_one_piece(model: Any, loss: Measure, optimiser: Optimiser) -> Compute:
         predictions = model(x)
         return loss(predictions, y), predictions
 
-    return lambda *batch: proved_call(loss_of_batch, batch, optimiser.parameters)
+    memory: list[Any] = []  # of the proof
+    return lambda *batch: proved_call(loss_of_batch, batch, optimiser.parameters, memory)
 
 
 def in_parts(model: Any, loss: Measure, workers: Any, chunks: int) -> Compute:

@@ -39,10 +39,10 @@ NOTHING = (
 
 
 class Setting:
-    """A number of an optimiser that is checked whenever it is set. (It is read like any other attribute: there is no
-    ``__get__``.)"""
+    """A number of an optimiser that is checked whenever it is set; without a check it is a switch, on or off. (It is
+    read like any other attribute: there is no ``__get__``.)"""
 
-    def __init__(self, check: Callable[[str, str, Any], Any]) -> None:
+    def __init__(self, check: Callable[[str, str, Any], Any] = lambda who, name, value: bool(value)) -> None:
         self.check = check
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -66,11 +66,6 @@ def below_one(who: str, name: str, value: float) -> float:
     if not 0 <= value < 1:
         raise ValueError(f"{who}: {name} must be at least 0 and less than 1, not {value!r}")
     return float(value)
-
-
-def switch(who: str, name: str, value: Any) -> bool:
-    """On or off."""
-    return bool(value)
 
 
 setting: Any = Setting

@@ -24,7 +24,7 @@ from ..base.pytree import tree_ravel
 from ..forward.writing import overwrite
 from ..nodes.nodes import value_of
 from ..table.shapes import Array, is_on_host
-from .base import Optimiser, below_one, not_negative, setting, switch
+from .base import Optimiser, below_one, not_negative, setting
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"]
 
@@ -70,7 +70,7 @@ class SGD(Optimiser):
     np.float64(0.7)
     """
 
-    nesterov: bool = setting(switch)
+    nesterov: bool = setting()
 
     def __init__(
         self, parameters: Any, lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0,
@@ -127,7 +127,7 @@ class RMSprop(Optimiser):
     """
 
     alpha: float = setting(below_one)
-    centered: bool = setting(switch)
+    centered: bool = setting()
 
     def __init__(
         self, parameters: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,

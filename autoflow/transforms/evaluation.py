@@ -204,7 +204,7 @@ class Trace:
             if counts or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
                 answer = run()
             else:
-                answer, counts = prover()(run, f, args, options, places, counts, unused)
+                answer, counts = prover()(counts, run, f, unused, args, options, places)
             self.z, self.arguments, self.leaves, self.records, self.first, steps = answer
             z, own, reached = self.z, set(self.records), 0
             self._stops: dict[Any, Any] = {}
@@ -218,7 +218,7 @@ class Trace:
                     self._stops[record], n = stop_set(record, own, self.first)
                     reached += n
             if counts is not None and (way := (steps, reached)) not in counts:
-                prover("note_way")(counts, way, run, f, args, options, places, unused)
+                prover("note_way")(counts, way, run, f, unused, args, options, places)
 
     def stop(self, z: Any) -> set[Any] | None:
         """Where a pass from ``z`` ends: our leaves, and what does not depend on them. None if it reaches no leaf."""
@@ -327,6 +327,30 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, 
     if any([leaf_hooks(record, "before") for record in outside]):
         return wanted, len(queue)  # a hook sees a whole gradient or none: here the pass must go everywhere
     return wanted | outside, len(queue)
+
+
+def proved_call(f: Callable[..., Any], args: tuple[Any, ...], leaves: list[Any], memory: list[Any]) -> Any:
+    """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures, the ``leaves``. The result
+    is (number, anything). In a transform there is no proof: that has one."""
+    switches = modes()
+    if switches.depth or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
+        return f(*args)
+
+    def run() -> Any:
+        start = now()
+        return f(*args), start, now() - start
+
+    counts: Any = None
+    if not switches.is_looked_at and switches.prove == "first":
+        counts = memory and known_counts(memory, f, args, {})
+        counts = counts or prover("counts_of")(f, args, {}, "captured", memory)
+    call: Any = run, f, None, args, {}, (), leaves
+    (result, start, steps), counts = prover()(counts, *call)
+    root = gradient_target(result[0])
+    way = steps, 0 if root is None else stop_set(root, set(), start)[1]
+    if counts is not None and way not in counts:
+        prover("note_way")(counts, way, *call)
+    return result
 
 
 def own_leaves(tree: Any) -> Any:

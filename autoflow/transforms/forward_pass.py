@@ -35,6 +35,7 @@ import numpy as np
 
 from ..backprop import engine, opening, passes
 from ..backprop.passes import quietly
+from ..base import pytree
 from ..base.errors import LostGradientError
 from ..base.lazy import WITH_ROWS
 from ..base.modes import modes, switched
@@ -330,17 +331,24 @@ NUMBER = operator.attrgetter("number")
 LARGE = 16_384  # elements: as in backprop/opening.py
 
 
+def number_leaves(tree: Any) -> list[Any]:
+    """The leaves that are numbers."""
+    return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
+
+
 class ForwardPass:
     """The records between the leaves of a trace and some results, ready for tangents.
 
     order : the records, each after its operands.
     layer : the af.vmap in which they were made; None without one.
+    roots : the results; those of the trace that are numbers, if they are not given.
     ends : after which record a tangent is needed no more; None for those of the results.
     """
 
-    def __init__(self, trace: Trace, roots: list[Any]) -> None:
-        self.trace, self.roots, self.layer = trace, roots, modes().layer
-        self.targets = [gradient_target(z) for z in roots]
+    def __init__(self, trace: Trace, roots: list[Any] | None = None) -> None:
+        self.trace, self.layer = trace, modes().layer
+        self.roots = number_leaves(trace.z) if roots is None else roots
+        self.targets = [gradient_target(z) for z in self.roots]
         self.order = records_between(self.targets, set(trace.records), trace.first)
         self.ends: dict[Any, Any] = {parent: record for record in self.order for parent in record.parents}
         self.ends.update(dict.fromkeys(self.targets))

@@ -77,6 +77,8 @@ WRAPPED = ("fget", "__func__", "func")  # of properties, of methods of classes a
 SINGLE = (int, float, complex, np.generic, NodeRole)
 NUMBERS = (*SINGLE, np.ndarray)
 MANY = 100  # elements of a container that are looked at
+NOT_ALIKE = ("cannot run twice, computes in a thread that was there before, or compares numbers that it reads without "
+             "asking the node")  # fmt: skip
 INNER: ContextVar[dict[int, list[Any]] | None] = ContextVar("autoflow_inner_results", default=None)  # in a proof
 PAST_US = (
     "np.array([v, v]) of arrays, np.full(n, node), plain.dot(node), np.asarray(node) and functions of a library that "
@@ -85,21 +87,16 @@ PAST_US = (
 )
 
 
-def proved_run(
-    run: Run, f: Any, args: Any, options: Any, places: Any, counts: Any, unused: Any, leaves: Sequence[Any] = ()
-) -> tuple[Any, Any]:
-    """``run()``, which calls ``f``. Raises LostGradientError if numbers of nodes reach its results past us. Of
-    the numbers and containers among the arguments at ``places`` (numbers, names) f gets copies; or it captures the
-    Variables ``leaves``. A plain one among several results must not be such a number either, nor the only one if all
-    may be plain (``unused``); None: the results are (number, anything).
+def proved_run(counts: Any, *call: Any) -> tuple[Any, Any]:
+    """The result of a call (the arguments of :class:`Proof`), and ``counts``, the numbers with which it was proved
+    before; None if it adds nothing to them. Raises LostGradientError if numbers of nodes reach its results past us.
 
     That is looked at once for each function, places and kind of arguments, and again when the number of operations, or
     of those that its results need, is new; under strict and anomaly mode, and with ``af.options(prove="always")``, at
     each call. While there are other threads of the user's there is no proof of a function that changes what it reaches,
     as what they change would be put back; the next call is looked at.
-
-    Returns also ``counts``, the numbers with which it was proved before, or None if this call adds none to them.
     """
+    run, f, unused, *_ = call
     if counts:
         return run(), counts
     switches = modes()
@@ -112,7 +109,7 @@ def proved_run(
         if is_open and not always and (found := INNER.get()) is not None:
             found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
-    result, looked = proof_of(run, f, others_than(places, args, options), unused=unused, leaves=leaves)
+    result, looked = Proof(*call).run_and_look()
     return result, counts if looked else None
 
 
@@ -126,59 +123,10 @@ def counts_of(f: Any, args: Any, options: Any, place: Any, memory: Any = None) -
     return counts
 
 
-def others_than(places: Sequence[Any], args: Any, options: Any) -> list[Any]:
-    """The arguments, but of those at ``places`` what is neither a number nor an array: f gets copies of these."""
-    return [
-        [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
-        for k, x in [*enumerate(args), *options.items()]
-    ]
-
-
-def proved_afterwards(
-    run: Run, f: Any, args: Any, options: Any, places: Any, unused: Any, leaves: Sequence[Any] = ()
-) -> bool:
-    """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns whether
-    it could: not while there are other threads, nor where an iterator may move on."""
-    roots = (f, others_than(places, args, options), leaves)
-    left = Snapshot(*roots)
-    if left.iterators or others_run():
-        return False
-    try:
-        with finally_(left.restore), silence(), warnings.catch_warnings(record=True), left.locked():
-            proof = copy_context().run(switched(listeners=(), shadow=TRUE).call, Proof, run, roots, unused, leaves)
-            return not proof.obstacle() and proof.look()
-    except LostGradientError:
-        raise
-    except Exception:  # it cannot run again
-        return False
-
-
-def proved_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> Any:
-    """``f(*args)``, proved as in a transform, for a pass back to Variables that f captures. The result is (number,
-    anything). In a transform there is no proof: that has one."""
-    switches = modes()
-    if switches.depth or (switches.prove == "never" and not (switches.strict or switches.anomaly)):
-        return f(*args)
-
-    def run() -> Any:
-        start = now()
-        return f(*args), start, now() - start
-
-    is_usual = not switches.is_looked_at and switches.prove == "first"
-    counts = counts_of(f, args, {}, "captured") if is_usual else None
-    (result, start, steps), counts = proved_run(run, f, args, {}, (), counts, None, leaves)
-    root = gradient_target(result[0])
-    needed = ancestors(root, lambda r: r.number > start) if root is not None else ()
-    way = steps, sum([r.number > start for r in needed])
-    if counts is not None and way not in counts:
-        note_way(counts, way, run, f, args, {}, (), None, leaves)
-    return result
-
-
 def note_way(counts: set[tuple[int, int]], way: tuple[int, int], *call: Any) -> None:
     """Note the numbers of a call. It has been looked at if there are no others; else it is now."""
     if len(counts) < COUNTS:
-        if not counts or proved_afterwards(*call):
+        if not counts or Proof(*call).look_afterwards():
             counts.add(way)
         else:
             counts.clear()  # the next call is looked at
@@ -187,14 +135,12 @@ def note_way(counts: set[tuple[int, int]], way: tuple[int, int], *call: Any) -> 
 def proofs_of(f: Any, place: Any = None, memory: list[Any] | None = None) -> Proofs:
     """What is proved of a function, or of another one with the same code; of it what holds at ``place``. ``memory``
     gets what ``evaluation.py:known_counts`` compares."""
-    none: Any = None
-    empty: Any = []
-    holder, beside, code, cells, held, marks = f, none, none, empty, empty, empty
-    if type(f) is types.FunctionType:
-        code, cells = f.__code__, f.__closure__ or ()
-        if cells:
-            held = [*map(cell_value, cells)]
-            marks = [*map(mark_of, held)]
+    beside: Any = None
+    code = f.__code__ if type(f) is types.FunctionType else None
+    cells = (code and f.__closure__) or ()
+    held, holder = [*map(cell_value, cells)], f
+    marks = [*map(mark_of, held)]
+    if code:
         # It is made anew at each call in many a program: its code stays, and most often what its closure decides.
         if not (None in marks or f.__defaults__ or f.__kwdefaults__):
             holder, beside = code, f.__globals__
@@ -414,13 +360,14 @@ def item_of(base: Any, x: Any, k: int) -> Any:
     return base.__getitem__(x, k) if k < base.__len__(x) else MISSING
 
 
-def checked_run(run: Run, *roots: Any) -> Any:
+def checked_run(run: Run, *roots: Any, leaves: Sequence[Any] = ()) -> Any:
     """The result of ``run()``, called first and as it is. Raises LostGradientError if numbers reach it past us.
 
     It runs once more, from the state that the first call found, with other numbers in the memory of nodes. Afterwards
     all is as the first call left it: arrays, lists, attributes, random generators (``backprop/snapshots.py``).
 
     roots : where to look for what it may change: the function and its arguments.
+    leaves : Variables that were there before, and also show other numbers.
 
     >>> import autoflow as af
     >>> x = af.Variable(2.0)
@@ -430,42 +377,71 @@ def checked_run(run: Run, *roots: Any) -> Any:
     Traceback (most recent call last):
     autoflow.errors.LostGradientError: numbers of nodes reach the result without a gradient ...
     """
-    return proof_of(run, *roots)[0]
-
-
-def proof_of(run: Run, *roots: Any, unused: bool | None = None, leaves: Sequence[Any] = ()) -> tuple[Any, bool]:
-    """The same, and whether it could be looked at: not if ``run()`` changed what other threads may change meanwhile.
-    ``unused`` not None: plain numbers in the first of its results must be the same, too. ``leaves``: Variables that
-    were there before, and also show other numbers."""
-    roots = (*(roots or (run,)), leaves)
-    proof = Proof(run, roots, unused, leaves)
-    if why := proof.obstacle():
-        unproved(roots[0], why)
-        return proof.result, True
-    after = Snapshot(*roots)
-    proof.shared = others_run()
-    if proof.shared and (proof.before.large or proof.before.differs(after)):
-        return proof.result, False
-    with finally_(after.restore, proof.shared), silence(), warnings.catch_warnings(record=True), proof.before.locked():
-        is_certain = proof.look()
-    if not is_certain:
-        unproved(roots[0], "cannot run twice, computes in a thread that was there before, or compares numbers that it "
-                        "reads without asking the node")  # fmt: skip
-    return proof.result, True
+    f, *args = roots or (run,)
+    return Proof(run, f, None, args, leaves=leaves).run_and_look()[0]
 
 
 class Proof:
-    """The first run, in which nothing differs from a plain call, and the runs that are compared with it."""
+    """The first run, in which nothing differs from a plain call, and the runs that are compared with it.
 
-    def __init__(self, run: Run, roots: tuple[Any, ...], unused: bool | None, leaves: Sequence[Any]) -> None:
+    run : calls f with its arguments.
+    unused : not None: plain numbers in the first of its results must be the same, too, if another result has a
+        gradient; True: in any case. None: the results are (number, anything).
+    places : where among ``args`` and ``options`` (numbers, names) numbers and containers are; f gets copies of these.
+    leaves : Variables that were there before, and also show other numbers.
+    """
+
+    def __init__(
+        self, run: Run, f: Any, unused: bool | None, args: Sequence[Any], options: Any = (), places: Sequence[Any] = (),
+        leaves: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        others = [
+            [v for v in pytree.tree_leaves(x) if not pytree.is_number(v)] if k in places else x
+            for k, x in [*enumerate(args), *dict(options).items()]
+        ]
+        self.run, self.unused, self.roots = run, unused, (f, others, leaves)
         self.leaves = [x for x in leaves if type(x._value) is np.ndarray]
-        self.run, self.before, self.context, self.unused = run, Snapshot(*roots), copy_context(), unused
+        self.shared = False  # may other threads be in the user's code?
+
+    def begin(self) -> None:
+        """The first run."""
+        self.before, self.context = Snapshot(*self.roots), copy_context()
         began, busy = time.perf_counter(), busy_time()
-        self.result, self.inner = gathered(run)
+        self.result, self.inner = gathered(self.run)
         self.seconds, self.busy = time.perf_counter() - began, busy_time() - busy
         found = pytree.tree_leaves(self.result)
         self.is_on_host = all([isinstance(x, np.ndarray) for x in found if gradient_target(x) is not None])
-        self.shared = False  # may other threads be in the user's code?
+
+    def run_and_look(self) -> tuple[Any, bool]:
+        """Make the call, and look at it if that is possible; warn if it is not. Returns its result, and False if the
+        next call has to be looked at: this one changed what other threads may change meanwhile."""
+        self.begin()
+        if not (why := self.obstacle()):
+            before, after, self.shared = self.before, Snapshot(*self.roots), others_run()
+            if self.shared and (before.large or before.differs(after)):
+                return self.result, False
+            with finally_(after.restore, self.shared), silence(), warnings.catch_warnings(record=True), before.locked():
+                why = "" if self.look() else NOT_ALIKE
+        if why:
+            warnings.warn(
+                f"{self.roots[0]!r} {why}: whether numbers leave the graph could not be seen in a second run. "
+                "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=2)  # fmt: skip
+        return self.result, True
+
+    def look_afterwards(self) -> bool:
+        """The same for a call that has been made: f runs twice more, from the state that the call has left. Returns
+        whether it could: not while there are other threads, nor where an iterator may move on."""
+        left = Snapshot(*self.roots)
+        if left.iterators or others_run():
+            return False
+        try:
+            with finally_(left.restore), silence(), warnings.catch_warnings(record=True), left.locked():
+                copy_context().run(switched(listeners=(), shadow=TRUE).call, self.begin)
+                return not self.obstacle() and self.look()
+        except LostGradientError:
+            raise
+        except Exception:  # it cannot run again
+            return False
 
     def obstacle(self) -> str:
         """Why ``run`` cannot run again; empty if it can."""
@@ -548,9 +524,7 @@ def gathered(run: Run) -> tuple[Any, dict[int, list[Any]]]:
 def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[str, Any]) -> bool:
     """Is all of the history in ``found``, the numbers that ``f(*args, **options)`` has returned? It is called once more
     for each kind of arguments, and sees other numbers in the memory of nodes, also of those that it captures."""
-    words = [x for x in (*args, *options.values()) if type(x) in (str, bool)]
-    proofs, kind = proofs_of(f), ("a call", *words, pytree.kind_of((args, options), kind_of_object))
-    if kind not in proofs:
+    if not (counts := counts_of(f, args, options, "a call")):
         first = [(found,)]
 
         def run() -> Any:
@@ -561,10 +535,10 @@ def keeps_history(found: list[Any], f: Any, args: Sequence[Any], options: dict[s
             return ([*leaves(given[0] if given and result is None else result)],)
 
         try:
-            proof_of(run, f, args, options, unused=True)
+            Proof(run, f, True, args, options).run_and_look()
         except LostGradientError:
             return False
-        proofs[kind] = set()
+        counts.add((0, 0))
     return True
 
 
@@ -600,13 +574,6 @@ def shadowed(tree: Any, made: dict[int, Any]) -> Any:
         return made[id(x)]
 
     return pytree.tree_map(of_leaf, tree)
-
-
-def unproved(f: Any, why: str) -> None:
-    """Say that there is no proof."""
-    warnings.warn(
-        f"{f!r} {why}: whether numbers leave the graph could not be seen in a second run. "
-        "af.options(prove='never') says that this is meant", UnprovedWarning, stacklevel=3)  # fmt: skip
 
 
 def is_jump(found: list[Any] | None, right: list[Any] | None) -> bool:

@@ -22,7 +22,7 @@ from ..nodes.grads import as_gradient_like, check_numbers
 from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers, parameters_of
-from .forward_pass import ForwardPass
+from .forward_pass import ForwardPass, number_leaves
 from .gradient import grad
 
 # ---------------------------------------------------------------- vjp, jvp, linearize, linear_transpose, hvp
@@ -76,17 +76,12 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, allow_unused: boo
     """
     args, directions = in_tuples(primals, tangents)
     given = pytree.tree_leaves(directions)
-    trace = Trace(f, tuple(range(len(args))), args, {}, given, unused=allow_unused, forward=forward_pass)
+    trace = Trace(f, tuple(range(len(args))), args, {}, given, unused=allow_unused, forward=ForwardPass)
     shown, push = match_leaves(directions, tuple(trace.arguments), "tangent", "primal"), trace.push
     found = push(shown)
     if all([t is None for t in found]):
         trace.checked_reach(push.roots, allow_unused)
     return trace.detach_results(trace.z), tangents_of_results(trace, found, trace.nested)
-
-
-def forward_pass(trace: Trace) -> ForwardPass:
-    """From the leaves of a trace to its results."""
-    return ForwardPass(trace, number_leaves(trace.z))
 
 
 def in_tuples(primals: Any, vectors: Any) -> tuple[tuple[Any, ...], Any]:
@@ -105,7 +100,7 @@ def linearize(f: Callable[..., Any], *primals: Any, allow_unused: bool = False) 
     (15.0, 5.0, 3.0)
     """
     trace = Trace(f, tuple(range(len(primals))), primals, {}, unused=allow_unused)
-    push = forward_pass(trace)
+    push = ForwardPass(trace)
     trace.checked_reach(push.roots, allow_unused)
 
     def pushforward(*tangents: Any) -> Any:
@@ -208,11 +203,6 @@ def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
         t = as_array(t)
     from_outside = [k for k, record in enumerate(trace.records) if not isinstance(record, NodeRole)]
     return trace.keep_differentiable(from_outside[0], t) if from_outside else t
-
-
-def number_leaves(tree: Any) -> list[Any]:
-    """The leaves that are numbers."""
-    return [z for z in pytree.tree_leaves(tree) if pytree.is_number(z)]
 
 
 def inner(a: Any, b: Any) -> Any:

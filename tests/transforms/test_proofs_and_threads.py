@@ -22,10 +22,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from interrupts import signals
 from processes import alone
 
 import autoflow as af
 from autoflow import nn, optim
+from autoflow.backprop import snapshots
 from autoflow.backprop.snapshots import Snapshot, may_run_users_code, others_run, silence
 from autoflow.base.numbering import Kind
 from autoflow.train import fit
@@ -366,3 +368,22 @@ def test_silence_of_several_threads_ends_with_the_last(capsys):
     thread.join()
     assert (sys.stdout, sys.stderr, logging.Logger.handle) == (*streams, handle)
     assert capsys.readouterr().out == "shown\n"
+
+
+def test_ctrl_c_leaves_nothing_locked_or_silent(monkeypatch):
+    """Wherever it comes while arrays are read-only and nothing is printed."""
+    monkeypatch.setattr(snapshots, "COPIED", 8)
+    base = np.zeros(4)
+    snapshot, before = Snapshot(base, base[1:]), (sys.stdout, sys.stderr, logging.Logger.handle)
+
+    def act():
+        with silence(), snapshot.locked():
+            assert not base.flags.writeable
+
+    n = 0
+    while signals(act, n) == n:
+        assert all(x.flags.writeable for x in snapshot.large)
+        assert (sys.stdout, sys.stderr, logging.Logger.handle) == before
+        n += 1
+    assert n > 5
+    assert len(snapshot.large) == 2
