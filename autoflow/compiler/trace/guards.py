@@ -233,11 +233,10 @@ class Guards:
             self.search(special, [edge for cls in classes for edge in making(cls)])
         captured = read_by(program) if self.attributes or not all_contents else set()
         ignored = {*replaced} if all_contents else captured | replaced
-        reached = {*map(id, self.reached())}
         for how, node, name, value in self.attributes:
             if id(array_in(node)) not in ignored or id(value) in captured:
                 self.places.append((how, node, name, value))
-            elif id(value) not in reached:
+            elif id(value) not in self.found:
                 ignored.add(id(value))
         lists = {id(container) for container, _ in self.collections}
         for container, key, child in self.edges:
@@ -258,7 +257,7 @@ class Guards:
                 self.others.append((read, mark))
         self.watch_classes_and_functions()
         named = self.named if TEXTS.isdisjoint(self.named) else {*self.named, "get_printoptions"}
-        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in reached]
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in self.found]
         if not {"isinstance", "issubclass"}.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
