@@ -107,8 +107,10 @@ def proved_run(
     refuse = switches.layer is not None or switches.wrap_open_record is not None  # arrays that can't be read past us
     if switches.shadow or ((switches.depth > 1 or refuse) and not always):
         result = run()
-        given = pytree.tree_leaves([x for k, x in [*enumerate(args), *options.items()] if k in places])
-        is_open = any([isinstance(value_of(x), NUMBERS) for x in given]) if refuse else switches.depth > 1
+        is_open = switches.depth > 1 and not refuse
+        for k in places if refuse else ():  # without a call: a recording of af.compile has none to spare
+            kinds = type(args[k] if type(k) is int else options.get(k)).__mro__
+            is_open |= np.ndarray in kinds or np.generic in kinds or float in kinds or kinds[0] in CONTAINERS
         if is_open and not always and (found := INNER.get()) is not None:
             found.setdefault(id(code_of(f)), []).extend([] if refuse else numbers_with_gradient(result[:1], unused))
         return result, None
