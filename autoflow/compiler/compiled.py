@@ -97,10 +97,9 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         """A call unlike the last one: look the program up, or record it."""
         leaves = pytree.tree_leaves([args, options])
         switches = modes()
-        is_within = any([isinstance(x, Traced) for x in leaves]) or switches.depth > 0 or switches.layer
-        has_history = switches.recording and any([gradient_target(x) is not None for x in leaves])
-        if is_within or has_history or switches.listeners:  # in a recording or a transform; or the result is a node
-            return self.f(*args, **options)
+        inner = any([isinstance(x, Traced) for x in leaves]) or switches.depth or switches.layer or switches.listeners
+        if inner or (switches.recording and any([gradient_target(x) is not None for x in leaves])):
+            return self.f(*args, **options)  # in a recording or a transform that wants nodes, or of such with a history
         arrays = [x for x in leaves if is_array(x)]
         try:
             key = signature(args, options, leaves)
@@ -121,8 +120,8 @@ class Compiled(FunctionOfFunction, Generic[P, R]):
         except CompileError as error:
             return self.handle_failure(error, args, options)
         except Exception as error:
-            is_known = type(error) is Reported and entry.calls == 1  # the recording has reported everything
-            with np.errstate(all="ignore" if is_known else None):
+            # The first call's recording has reported everything.
+            with np.errstate(all="ignore" if type(error) is Reported and entry.calls == 1 else None):
                 return self.run_eagerly(args, options)
         return self.compare(key, entry, args, options, results) if is_due else results
 

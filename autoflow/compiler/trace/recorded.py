@@ -35,7 +35,7 @@ from ...base.lazy import NN_MODULE
 from ...base.modes import switched
 from ...nodes.nodes import Array, NodeRole, Variable, value_of
 from ...nodes.versions import owner_of
-from ...transforms.shadow import gathered
+from ...transforms.shadow import INNER
 from ..matching import Nth, check_result, has_dtype
 from ..program import Program
 from .doubts import Abandoned, refuse_number
@@ -159,13 +159,13 @@ def run_once(
     both = zip([*args, *options.values()], [*given[0], *given[1].values()], strict=True)
     rebuilt = [y for x, y in both if type(x) is type(y)]  # not an array, which is a Traced now
     is_unchanged: Any = rebuilt and pytree.watched(rebuilt)
+    before = INNER.set(unproved := dict[int, Any]())
     try:
         guard = guard_derivatives(partial(derive, tape))
         with RECORDING.needed_by(tape), switched(wrap_open_record=guard, own_memory=tape.own_memory):
             try:
                 run = f if around is None else partial(around, tape, f)
-                result, unproved = gathered(partial(run, *given[0], **given[1]))
-                guards.named |= {UNPROVED} if unproved else set()
+                result = run(*given[0], **given[1])
             except (Abandoned, Exception):  # Ctrl-C passes
                 if tape.reason is None:
                     raise
@@ -181,9 +181,11 @@ def run_once(
         tree = pytree.tree_map(lambda x: add_output(tape, x), result)
         del result
     finally:
+        INNER.reset(before)
         tape.open = False
         entered.clear()
         del given, both, rebuilt, is_unchanged
+    guards.named |= {UNPROVED} if unproved else set()
     guards.check_unchanged()
     if tape.copies:
         tape.settle()
