@@ -76,7 +76,24 @@ rule(np.linalg.inv, "x", "inv", r"$x^{-1}", x=inv_x)
 rule(np.linalg.solve, "x y", "solve", r"$x^{-1} $y", x=solve_x, y=solve_y, compute=solve_stack)
 
 
-run_own(np.linalg.tensorsolve, written="a")
+@composed(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+    """A system whose unknown has several axes: those of a behind the axes of b. ``axes`` of a move to its end first."""
+    a, b = as_array(a), as_array(b)
+    order = list(range(a.ndim))
+    for k in axes or ():
+        order.remove(k)  # NumPy's error for negative ones
+        order.append(k)
+    a = a.transpose(order)
+    shape = a.shape[-(a.ndim - b.ndim) :]
+    n = math.prod(shape)
+    if a.size != n**2:
+        raise np.linalg.LinAlgError(
+            "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return np.linalg.solve(a.reshape(n, n), b.ravel()).reshape(shape)
+
+
 run_own(np.linalg.tensorinv)
 
 

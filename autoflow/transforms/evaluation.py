@@ -269,7 +269,7 @@ class Trace:
         value = value_of(self.leaves[k])
         if not nested:
             if type(g) is np.ndarray and g.dtype == value.dtype and g.flags.carray and is_alone(g, HOLDERS):
-                return g  # a copy of each would cost a tenth of a step with large arrays
+                return g  # a copy of each would cost a twentieth of a step with large arrays
             return copy_numbers(np.zeros_like(value) if g is None else cast_gradient(value_of(g), value.dtype))
         with switched(recording=True):
             return self.keep_differentiable(k, np.zeros_like(value) if g is None else cast_gradient(g, value.dtype))

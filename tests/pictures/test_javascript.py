@@ -21,9 +21,9 @@ def test_a_row_is_written_as_it_is_in_the_table():
 
 def test_long_expressions_become_constants_that_are_computed_once():
     _, _, sent = as_javascript(RULES[np.hypot]).split(",(g,")
-    assert (
-        sent
-        == "x0,x1,z)=>{const t0=(x1 / ((z === 0) != 0 ? 1 : z));const t1=((z === 0) != 0 ? 0 : t0);return (g * t1)}]"
+    assert sent == (
+        "x0,x1,z)=>{const t0=(x1 / ((z === 0) != 0 ? 1 : z));const t1=((z === 0) != 0 ? 0 : t0);"
+        "const t2=(isNaN((g * t1)) && (t1 === 0));return (t2 != 0 ? 0 : (g * t1))}]"
     )
     _, angle, _ = as_javascript(RULES[np.arctan2]).split(",(g,")
     assert angle.count("(x1 / t") == 1
