@@ -359,6 +359,16 @@ def unless_lazy(_: Any, check: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: x if is_lazy(x) else check(x)
 
 
+def apart_from_nan(_: Any, demean: Callable[..., Any]) -> Callable[..., Any]:
+    """Distances to a mean. One that is NaN gets a weight of 0 later, and sends no gradient: 0 · NaN would be NaN."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        distance = demean(*args, **options)
+        return np.where(np.isnan(distance), np.nan, distance)
+
+    return run
+
+
 def into_nodes(_: Any, write: Callable[..., Any]) -> Callable[..., Any]:
     """That of ``xpx.at``, which writes into a copy: also a node into a copy of numbers."""
 
@@ -381,7 +391,7 @@ AGAIN = {  # functions of SciPy's that are not only copied: the function, its co
     "_PSD.__init__": by_cholesky, "rv_discrete.ppf": quantile_of_counts, "rv_discrete.isf": quantile_of_counts,
     "wishart_gen._process_parameters": with_degrees, "_dirichlet_check_parameters": unless_lazy,
     "rv_continuous._logcdf": with_known_median, "rv_continuous._logsf": with_known_median, "at._op": into_nodes,
-    "skewnorm_gen._cdf": by_row,
+    "skewnorm_gen._cdf": by_row, "_demean": apart_from_nan,
 }  # fmt: skip
 
 

@@ -356,13 +356,14 @@ def test_what_is_constant_is_proved_at_each_call():
             run(af.Variable(np.array([0.5, 0.7])), np.array([0]))
 
 
-@pytest.mark.parametrize("name", ["skew", "gmean", "sem", "variation"])
+@pytest.mark.parametrize("name", ["skew", "gmean", "sem", "variation", "tvar", "tstd", "tsem"])
 def test_a_proof_without_nan_is_none_with_nan(name):
     """There SciPy goes another way, for each row of its own."""
     x, h = X.copy(), 1e-6 * X[::-1]
+    options = {"limits": (None, 1.1)} if name.startswith("t") else {}  # what is above is NaN for SciPy
 
     def f(m, x):
-        return np.nansum(getattr(m, name)(x, axis=1, nan_policy="omit") * np.array([1.0, 2.0, 3.0]))
+        return np.nansum(getattr(m, name)(x, axis=1, nan_policy="omit", **options) * np.array([1.0, 2.0, 3.0]))
 
     f(stats, af.Variable(x))
     x[1, 3] = np.nan
