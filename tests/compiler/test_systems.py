@@ -138,7 +138,7 @@ def test_blocks_of_all_sizes(n, columns, dtype):
     for a, b in zip(af.pytree.tree_leaves(found), af.pytree.tree_leaves(f(k, y, y.T.copy())), strict=True):
         assert a.flags.c_contiguous
         np.testing.assert_allclose(a, b, rtol=0, atol=np.finfo(dtype).eps * 20 * max(np.abs(b).max(), 1))
-    assert sorted(names(compiled))[:2] == ["find_half", "solve_lower_in_loops"]
+    assert sorted(names(compiled))[:2] == ["cholesky_in_loops", "solve_lower_in_loops"]
     assert not {"cholesky", "solve", "solve_lower"} & {*names(compiled)}
 
 
@@ -147,7 +147,10 @@ def test_large_triangles_are_the_librarys(wide, monkeypatch):
     """Beyond the number of multiplications from which on threads pay."""
     monkeypatch.setattr("autoflow.compiler.llvm.triangles.has_wide_registers", lambda: wide)
     monkeypatch.setattr("autoflow.compiler.llvm.triangles.MEDIUM", 4 * 16**3)
-    for n, ways in ((16 if wide else 12, {"find_half", "solve_lower_in_loops"}), (60, {"cholesky", "solve_lower"})):
+    for n, ways in (
+        (16 if wide else 12, {"cholesky_in_loops", "solve_lower_in_loops"}),
+        (60, {"cholesky", "solve_lower"}),
+    ):
         k = RNG.standard_normal((n, n))
         compiled = af.compile(lambda k: np.linalg.solve(np.linalg.cholesky(k), k), engine="llvm")
         compiled(k @ k.T), compiled(k @ k.T)
@@ -163,7 +166,7 @@ def test_the_factor_of_cholesky_serves_its_own_matrix():
     for matrix in (k, k, lopsided, np.asfortranarray(lopsided), k):
         for a, b in zip(*map(af.pytree.tree_leaves, (compiled(matrix, y), f(matrix, y))), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
-    assert "solve_symmetric" in names(compiled)
+    assert "solve_symmetric_in_loops" in names(compiled)
     assert not {"factorise", "solve", "cholesky"} & {*names(compiled)}
 
 

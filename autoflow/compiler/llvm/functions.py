@@ -145,9 +145,7 @@ class IRText:
         first = self.let(f"insertelement {kind} poison, {scalar} {x}, i32 0")
         return self.let(f"shufflevector {kind} {first}, {kind} poison, <{width} x i32> zeroinitializer")
 
-    def begin_for(
-        self, start: int | str, end: int | str, step: int, values: Iterable[tuple[str, str]] = ()
-    ) -> Loop:  # fmt: skip
+    def begin_for(self, start: int | str, end: int | str, step: int, values: Iterable[tuple[str, str]] = ()) -> Loop:
         """The head of a loop of at least one round; (type, value before) of all that changes."""
         self.count += 1
         k, values = self.count, [*values]

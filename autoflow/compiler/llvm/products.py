@@ -38,7 +38,7 @@ from .words import code, is_number, number_in, written_at
 # ---------------------------------------------------------------- which products, and sums of them
 
 MOST = 70_000  # multiplications that are written out, of one matrix
-MEDIUM = 2**23  # the same with wide registers: 130 µs, the library takes as long on two threads that are awake
+MEDIUM = 2**23  # the same with wide registers: 130 µs, for which the library gains little by waking its threads
 LONG = 4096  # products that are added one after the other: the library adds in blocks, with smaller rounding errors
 NARROW = 10  # multiplications for each number that is read
 

@@ -44,7 +44,7 @@ def share_factors(program: Program, objects: Objects | None) -> None:
 
     for v in order:
         if is_call_of(v, np.linalg.cholesky) and pays(v.shape[0] ** 3 // 6):
-            replace(v, partial(find_half, compiled(factor(CODES[v.dtype], v.shape[0]), objects)), *v.args)
+            replace(v, partial(cholesky_in_loops, compiled(factor(CODES[v.dtype], v.shape[0]), objects)), *v.args)
             halves[matrix_of(v.args[0])[0]] = v
     for v, (matrix, is_turned) in solved.items():
         is_lower, by_loops = matrix.function is np.linalg.cholesky, pays(v.shape[0] * math.prod(v.shape) // 2)
@@ -54,7 +54,7 @@ def share_factors(program: Program, objects: Objects | None) -> None:
         elif is_lower and has_scipy:
             replace(v, partial(solve_lower, is_turned=is_turned), matrix, v.args[1])
         elif matrix in halves and by_loops:
-            replace(v, partial(solve_symmetric, lower(v, False), lower(v, True)), halves[matrix], *v.args)
+            replace(v, partial(solve_symmetric_in_loops, lower(v, False), lower(v, True)), halves[matrix], *v.args)
         elif matrix in factors:
             replace(v, partial(solve_with_factors, is_turned=is_turned), *factors[matrix], v.args[1])
     program.rewrite(new)
@@ -119,13 +119,14 @@ def solve_lower_in_loops(run: Any, shape: tuple[int, ...], low: Array, b: Array)
     return finite(x)
 
 
-def solve_symmetric(lower: Any, upper: Any, low: Array, a: Array, b: Array) -> Array:
-    """a⁻¹ b by the factor of Cholesky, which has read one triangle only."""
-    return upper(low, lower(low, b)) if np.array_equal(a, a.T) else np.linalg.solve(a, b)
+def solve_symmetric_in_loops(lower: Any, upper: Any, low: Array, a: Array, b: Array) -> Array:
+    """a⁻¹ b by Cholesky's factor of a, or of aᵀ. Cholesky has read one triangle only, so the other one is compared."""
+    x: Array = upper(low, lower(low, b)) if np.array_equal(a, a.T) else np.linalg.solve(a, b)
+    return x
 
 
-def find_half(run: Any, a: Array) -> Array:
-    """The factor of Cholesky."""
+def cholesky_in_loops(run: Any, a: Array) -> Array:
+    """Cholesky's factor of a."""
     a, low, memory = np.ascontiguousarray(a), np.zeros(a.shape, a.dtype), np.empty((len(a), len(a) + GAP), a.dtype)
     run(address(a), address(low), address(memory))
     return finite(low)

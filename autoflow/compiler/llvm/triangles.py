@@ -96,7 +96,7 @@ class TriangleText:
 
     def write_block(self, t: IRText, place: tuple[str, str], n: int, numbers: list[Lanes], has_more: bool) -> None:
         """The block of n rows at this row and column; ``has_more``: are there rows before it?"""
-        (i, j), kind, low, x, b = place, self.kind, self.low, self.x, self.b
+        (i, j), kind, low, x, b, one = place, self.kind, self.low, self.x, self.b, Lanes(t, 1, self.kind)
         first, target, pivot = b.at(t, i, j), x.at(t, i, j), low.at(t, i, i)
         places = [(m, beside(t, first, r * b.row + at * b.column)) for r in range(n) for m, at in steps(numbers)]
         left = [load_many(t, kind, p, b.column, m.w) for m, p in places]
@@ -109,7 +109,10 @@ class TriangleText:
             row, left = left[: len(numbers)], left[len(numbers) :]
             if self.half:  # in a block on the diagonal this writes the pivot, too; in another one it does not matter
                 write_row(t, numbers, row, target)
-            inverse = self.invert(t, load(t, kind, pivot, 1), place)
+            corner = load(t, kind, pivot, 1)
+            if self.half:
+                corner = one.pick(t.let(f"icmp ule i64 {j}, {i}"), one.one("sqrt", corner), corner)
+            inverse = one.op("fdiv", one.c(1.0), corner)
             row = [m.op("fmul", a, t.splat(kind, inverse, m.w)) for m, a in zip(numbers, row, strict=True)]
             write_row(t, numbers, row, target)
             for s in range(1, n - r):
@@ -118,13 +121,6 @@ class TriangleText:
                 part = slice((s - 1) * len(numbers), s * len(numbers))
                 left[part] = [m.op("fsub", a, y) for m, a, y in zip(numbers, left[part], taken, strict=True)]
             target, pivot = beside(t, target, x.row), beside(t, pivot, low.row + low.column)
-
-    def invert(self, t: IRText, pivot: str, place: tuple[str, str]) -> str:
-        """1 / l[i, i]."""
-        m = Lanes(t, 1, self.kind)
-        if self.half:
-            pivot = m.pick(t.let(f"icmp ule i64 {place[1]}, {place[0]}"), m.one("sqrt", pivot), pivot)
-        return m.op("fdiv", m.c(1.0), pivot)
 
 
 def write_row(t: IRText, numbers: list[Lanes], row: list[str], target: str) -> None:
