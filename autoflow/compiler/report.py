@@ -109,7 +109,7 @@ class PlanReport:
         for n, native in natives.items():
             lines += [f"loops of {n}:", *native.describe()]
         others = [(n, s.value) for n, s in enumerate(self.steps, 1) if n not in natives and s.value.kind not in UNASKED]
-        return lines + [f"{n} is NumPy's: {why(v)}" for n, v in others]
+        return lines + [f"{n} is NumPy's: {why(v)}" for n, v in others if not v.name.endswith("_in_loops")]
 
     __repr__ = __str__
 

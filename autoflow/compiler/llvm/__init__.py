@@ -47,6 +47,7 @@ functions.py   how LLVM's text is written; exp, log, tanh, sin and cos, without 
 words.py       one row for each elementwise function of NumPy; what a value of the program is for one element
 loops.py       one loop, and the reductions that end it; where values lie: views are offsets and strides
 products.py    products of small matrices, and sums of them: convolutions
+triangles.py   triangular systems and Cholesky's factor
 systems.py     systems of linear equations that share their factors
 schedule.py    which values share a loop, and in which order loops run
 native.py      what becomes loops, and what stays a call of NumPy; the loops as one function

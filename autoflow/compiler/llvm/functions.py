@@ -30,7 +30,7 @@ NumPy's. The coefficients are Chebyshev fits (``mpmath.chebyfit``) of what is na
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ class Loop:
     values: list[str]
     types: list[str]
     begin: list[str]  # the values before the loop
-    bounds: tuple[int, int, int]
+    bounds: tuple[int | str, int | str, int]
     before: str  # the block that we come from
     head: int  # where the phis go
 
@@ -145,10 +145,10 @@ class IRText:
         first = self.let(f"insertelement {kind} poison, {scalar} {x}, i32 0")
         return self.let(f"shufflevector {kind} {first}, {kind} poison, <{width} x i32> zeroinitializer")
 
-    def begin_for(self, start: int, end: int, step: int, values: list[tuple[str, str]] | None = None) -> Loop:
+    def begin_for(self, start: int | str, end: int | str, step: int, values: Iterable[tuple[str, str]] = ()) -> Loop:
         """The head of a loop of at least one round; (type, value before) of all that changes."""
         self.count += 1
-        k, values = self.count, values or []
+        k, values = self.count, [*values]
         self.say(f"br label %loop{k}")
         self.lines.append(f"loop{k}:")
         names = [f"%v{self.count + j}" for j in range(1, len(values) + 1)]

@@ -319,6 +319,6 @@ def prepare(program: Program, how: dict[str, Any]) -> Callable[[], Any]:
     settings = settings_of(how)
     plan = numpy_engine.prepare(program, how, partial(use_loops_in_block, settings=settings))
     sum_products(program)
-    share_factors(program)
+    share_factors(program, settings.objects)
     program.rewrite(find_stretches(program.order(), [*program.outputs, *program.checks], {}, settings))
     return plan

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,13 +32,13 @@ from ..passes import add_all, count_uses, find_sums, is_transposed
 from ..program import Program, new_value
 from .engine import has_fma, has_wide_registers
 from .functions import IRText, Lanes, is_float
-from .loops import Access, Places, load, store
+from .loops import SIZES, Access, Places, load, store
 from .words import code, is_number, number_in, written_at
 
 # ---------------------------------------------------------------- which products, and sums of them
 
 MOST = 70_000  # multiplications that are written out, of one matrix
-MEDIUM = 2**22  # the same with wide registers: the library takes 150 µs, and waking its threads pays from here on
+MEDIUM = 2**23  # the same with wide registers: 130 µs, for which the library gains little by waking its threads
 LONG = 4096  # products that are added one after the other: the library adds in blocks, with smaller rounding errors
 NARROW = 10  # multiplications for each number that is read
 
@@ -239,23 +239,17 @@ class ProductText:
     def __init__(self, z: Access, stack: tuple[int, ...], pairs: list[Pair], size: tuple[int, int], adds: bool) -> None:
         self.accesses = list(dict.fromkeys([a for pair in pairs for a in (pair.x, pair.y)] + [z]))
         self.z, self.stack, self.pairs, self.size, self.adds = z, stack, pairs, size, adds
-        self.type, wide = z.type, 1 + has_wide_registers()
-        self.rows, self.unit, self.unrolled = wide * ROWS, wide * LINE // z.size, UNROLLED // wide**2
+        self.type = z.type
 
     def write(self, t: IRText) -> None:
         """Blocks of rows and of columns."""
-        (n, p), most, unit = self.size, self.rows, self.unit
+        (n, p), (most, unit) = self.size, block_of(self.type)
         loops = [t.begin_for(0, m, 1) for m in self.stack]
         outer = [loop.index for loop in loops]
         whole = p // unit * unit
         whole -= unit * (whole < p and whole > 0 and 2 * (p - whole) <= unit)  # a few columns more than a unit: at once
-        for first, last, rows in ((0, n - n % most, most), (n - n % most, n, n % most)):
-            for start, end, columns in ((0, whole, unit), (whole, p, p - whole)):
-                if first < last and start < end:
-                    i, j = t.begin_for(first, last, rows), t.begin_for(start, end, columns)
-                    self.write_block(t, [*outer, i.index], [*outer, j.index], rows, split(columns, unit))
-                    t.end_for(j)
-                    t.end_for(i)
+        for i, j, rows, widths in each_block(t, (0, n - n % most, n), (0, whole, p), self.type):
+            self.write_block(t, [*outer, i], [*outer, j], rows, widths)
         for loop in reversed(loops):
             t.end_for(loop)
 
@@ -267,18 +261,17 @@ class ProductText:
             left = t.at(self.pointer(pair.x), *zip(i, (*pair.stacks[0], pair.row), strict=True))
             right = t.at(self.pointer(pair.y), *zip(j, (*pair.stacks[1], pair.column), strict=True))
             loops = []
-            if len(self.pairs) * math.prod([m for m, _, _ in pair.inner]) > self.unrolled:
+            if len(self.pairs) * math.prod([m for m, _, _ in pair.inner]) > UNROLLED // (1 + has_wide_registers()) ** 2:
                 for length, x_step, y_step in pair.inner:
-                    begin = [*zip([m.kind for m in numbers] * rows, totals, strict=True)]
-                    loops.append(t.begin_for(0, length, 1, begin))
+                    loops.append(t.begin_for(0, length, 1, zip([m.kind for m in numbers] * rows, totals, strict=True)))
                     left, right = (t.at(a, (loops[-1].index, step)) for a, step in ((left, x_step), (right, y_step)))
                     totals = loops[-1].values
-                totals = self.multiply(t, numbers, totals, (left, pair.row), right)
+                totals = multiply(t, numbers, totals, (left, pair.row), right)
             else:
                 for place in itertools.product(*[range(m) for m, _, _ in pair.inner]):
                     offsets = [sum([k * step[w] for k, step in zip(place, pair.inner, strict=True)]) for w in (1, 2)]
                     x, y = beside(t, left, offsets[0]), beside(t, right, offsets[1])
-                    totals = self.multiply(t, numbers, totals, (x, pair.row), y)
+                    totals = multiply(t, numbers, totals, (x, pair.row), y)
             for loop in reversed(loops):
                 t.end_for(loop, totals)
         *stack, row, column = self.z.strides
@@ -287,20 +280,43 @@ class ProductText:
             p = beside(t, target, r * row + at * self.z.size)
             store(t, self.type, m.op("fadd", load(t, self.type, p, m.w), total) if self.adds else total, p, m.w)
 
-    def multiply(self, t: IRText, numbers: list[Lanes], totals: list[str], x: tuple[str, int], y: str) -> list[str]:
-        """One number of each row of x times a row of y, added to the totals."""
-        left, row = x
-        rights = [load(t, self.type, beside(t, y, at * self.z.size), m.w) for m, at in steps(numbers)]
-        new: list[str] = []
-        for r in range(len(totals) // len(numbers)):
-            a = load(t, self.type, beside(t, left, r * row), 1)
-            for m, b in zip(numbers, rights, strict=True):
-                new.append(m.fma(t.splat(self.type, a, m.w), b, totals[len(new)]))
-        return new
-
     def pointer(self, a: Access) -> str:
         """Its name."""
         return f"%p{self.accesses.index(a)}"
+
+
+def block_of(kind: str) -> tuple[int, int]:
+    """How many rows and columns of these numbers stay in registers together."""
+    wide = 1 + has_wide_registers()
+    return wide * ROWS, wide * LINE // SIZES[kind]
+
+
+def each_block(
+    t: IRText, rows: Iterable[int], columns: Iterable[int], kind: str, is_upper: bool = False
+) -> Iterator[tuple[str, str, int, list[int]]]:
+    """Loops over blocks of rows and columns between these edges; row and column of a block, how many rows, and how wide
+    vectors, inside of the loops. ``is_upper``: only blocks on the diagonal and right of it."""
+    most, unit = block_of(kind)
+    for (first, last), (start, end) in itertools.product(itertools.pairwise(rows), itertools.pairwise(columns)):
+        if first < last and start < end and (first < end or not is_upper):
+            n, m = ((y - x) if (y - x) % step else step for x, y, step in ((first, last, most), (start, end, unit)))
+            i = t.begin_for(first, last, n)
+            j = t.begin_for(t.let(f"and i64 {i.index}, {-m}") if is_upper and not start else start, end, m)
+            yield i.index, j.index, n, split(m, unit)
+            t.end_for(j)
+            t.end_for(i)
+
+
+def multiply(t: IRText, numbers: list[Lanes], totals: list[str], x: tuple[str, int], y: str) -> list[str]:
+    """One number of each row of x times a row of y, added to the totals."""
+    (left, row), kind = x, numbers[0].scalar
+    rights = [load(t, kind, beside(t, y, at * SIZES[kind]), m.w) for m, at in steps(numbers)]
+    new: list[str] = []
+    for r in range(len(totals) // len(numbers)):
+        a = load(t, kind, beside(t, left, r * row), 1)
+        for m, b in zip(numbers, rights, strict=True):
+            new.append(m.fma(t.splat(kind, a, m.w), b, totals[len(new)]))
+    return new
 
 
 def steps(numbers: list[Lanes]) -> Iterator[tuple[Lanes, int]]:
