@@ -46,7 +46,7 @@ BOUNDS = {  # of functions that are flat near them
     "tanh": (-1, 1), "erf": (-1, 1), "arctan": (-np.pi / 2, np.pi / 2), "sigmoid": (0, 1), "expit": (0, 1),
 }  # fmt: skip
 TAKEN_BY = {  # by the losses of scores
-    **dict.fromkeys(("log_softmax", "logsumexp", "logaddexp_reduce"), {"softmax"}), "logaddexp": {"sigmoid", "expit"},
+    **dict.fromkeys(("log_softmax", "logsumexp", "logaddexp_reduce"), ("softmax",)), "logaddexp": ("sigmoid", "expit"),
 }  # fmt: skip
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
