@@ -217,7 +217,7 @@ class Titles:
         self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
-        self.symbols: dict[str, str] = {}  # with the names that symbols are of,
+        self.symbols: dict[str, list[Any]] = {}  # with the name that a symbol is of, and the nodes of that name,
         self.arrays: list[Any] = []  # and the plain arrays without a name
         self.outputs: set[int] = set()  # ids of records that are shown as they are
 
