@@ -8,6 +8,7 @@ from gallery import make
 import autoflow as af
 from autoflow.pictures.folding.results import tidy
 from autoflow.pictures.model.names import PACKED
+from autoflow.pictures.model.steps import steps_of
 
 
 class Pair(af.Function):
@@ -170,6 +171,24 @@ def test_what_is_used_otherwise_is_drawn_as_it_is():
     with af.scope("inside"):
         w = u * 2
     assert [n.title for n in np.sum(w * v).graph().drawn.nodes if n.results] == ["split(a)"]
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_part_is_split_again(k):
+    """Each arrow leaves at the row of its part, also of the first one, and a part gets the gradient of its parts at
+    once."""
+    x = af.Variable(np.arange(8.0), name="x")
+    halves = np.split(x, 2)
+    first, second = np.split(halves[k], 2)
+    call_names(left=halves[0], right=halves[1], first=first, second=second)
+    graph = (np.sum(first * second) + np.sum(halves[0] * halves[1])).graph(gradients=True)
+    _, whole, part = graph.drawn.nodes[:3]
+    (row,) = part.operands
+    assert (row.source, row.result, row.title) == (whole.id, k, ["left", "right"][k])
+    assert row.sent.elements == (*second.value, *first.value)
+    sums = [p for step in steps_of(graph.drawn) for p in step.products if p.source == whole.id and p.result == k]
+    assert [(p.place, p.of_places) for p in sums] == [(1, 2), (2, 2)]
+    assert sums[-1].so_far == whole.results[k].gradient
 
 
 def test_results_that_nobody_uses_have_no_row():

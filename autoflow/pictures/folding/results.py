@@ -34,6 +34,7 @@ class Tidy(Generic[Picture]):
         self.graph = graph
         self.nodes = {v.id: v for v in graph.nodes}
         self.moved: dict[int, tuple[int, int | None]] = {}  # a node that disappears -> what is drawn, which result
+        self.splits: set[int] = set()  # first parts, which become the card of all parts
 
     def done(self) -> Picture:
         """The graph that results."""
@@ -52,18 +53,18 @@ class Tidy(Generic[Picture]):
         return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
 
     def goal(self, k: int) -> tuple[int, int | None]:
-        """The node that represents node k."""
+        """The node that represents node k, and which of its results."""
         result = None
         while k in self.moved:
             k, found = self.moved[k]
             result = found if found is not None else result
-        return k, result
+        return k, 0 if result is None and k in self.splits else result
 
     def row(self, r: Operand) -> Operand:
         """A row whose operand may be represented by another node now."""
-        if r.source is None or r.source not in self.moved:
+        source, result = (None, None) if r.source is None else self.goal(r.source)
+        if source is None or (source, result) == (r.source, None):
             return r
-        source, result = self.goal(r.source)
         title = r.title if result is None else self.nodes[source].results[result].title
         return replace(r, source=source, result=result, title=title)
 
@@ -133,29 +134,23 @@ class Tidy(Generic[Picture]):
         self.nodes[first.id] = card
         for place, v in enumerate(parts):
             self.move([v.id], first.id, place)
-            if v.id == first.id:
-                self.own(first.id, place)
+        self.splits |= {first.id} if s.call is None else set()
         self.move(s.inside, first.id)
-
-    def own(self, k: int, place: int) -> None:
-        """Rows that came from the first part itself now come from a result."""
-        for v in list(self.nodes.values()):
-            if any([r.source == k and r.result is None for r in v.operands]):
-                rows = [replace(r, result=place) if r.source == k else r for r in v.operands]
-                self.nodes[v.id] = replace(v, operands=tuple(rows))
 
     def whole_row(self, source: int, parts: Sequence[Vertex], inside: Sequence[int]) -> Operand:
         """The row of the operand that was split. Each part sends back zeros except at its own place, so together they
-        are the
-        gradient."""
+        are the gradient."""
         goal, result = self.goal(source)
-        origin = self.nodes[goal]
+        origin, fewer = self.nodes[goal], len(parts) - 1
+        carried = origin.carried(result)
         sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
         total = self.nodes[inside[0]].gradient if inside else disjoint_sum(sent)
-        if not inside and origin.of_parts >= len(parts):
-            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - len(parts) + 1, parts=())
+        if not inside and carried.of_parts > fewer:
+            lessened = replace(carried, of_parts=carried.of_parts - fewer, parts=())
+            results = tuple([lessened if v is carried else v for v in origin.results])
+            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - fewer, parts=(), results=results)
         flows = any([r.flows for v in parts for r in v.operands])
-        return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
+        return Operand(0, self.nodes[source].title, source, flows, None, total if flows else None)
 
 
 def inline_constants(graph: Picture) -> Picture:
