@@ -435,12 +435,22 @@ def has_gradient(path: Any, frame: Any) -> bool:
 
 
 def is_plain(part: Any, frame: Any) -> bool:
-    """Is it known in a frame that ``float(n)`` or ``slider.value`` takes a number out of no node?"""
-    path = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
-    if frame is None or not is_path(path) or any([isinstance(x, ast.Subscript) for x in ast.walk(path)]):
-        return False
-    value = value_in(path, frame)
-    return value is not None and not hasattr(value, "requires_grad")
+    """Is it known in a frame that ``float(n)``, ``slider.value`` or ``float(2 * x[k])`` takes a number out of no node?"""
+    taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
+    found = [(x, value_in(x, frame)) for x in numbers_in(taken)] if frame is not None else []
+    known = [
+        x for x, v in found
+        if (holds_data(v) if isinstance(x, ast.Subscript) else v is not None and not hasattr(v, "requires_grad"))
+    ]  # fmt: skip
+    names = {n for x in known for n in ast.walk(x)}  # those of calls are not among them
+    return len(known) == len(found) > 0 and all([n in names for n in ast.walk(taken) if isinstance(n, ast.Name)])
+
+
+def holds_data(x: Any) -> bool:
+    """Is it a plain array, a number or a text, or a container of these?"""
+    if isinstance(x, (list, tuple, dict)):
+        return all(map(holds_data, x.values() if isinstance(x, dict) else x))
+    return isinstance(x, (int, float, complex, str, np.generic)) or (type(x) is np.ndarray and x.dtype.kind != "O")
 
 
 def numbers_read(record: Any, slot: int) -> str:
