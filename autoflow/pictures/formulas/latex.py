@@ -194,11 +194,10 @@ def own_symbol(name: str, bold: bool, titles: Titles, x: Any = None) -> Term:
     """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
     name is that of another node as well, as in two calls of one function, y⁽²⁾."""
     made = symbol(name, bold)
-    if titles.symbols.setdefault(made.text, [name])[0] != name:
+    if name not in titles.symbols.setdefault(made.text, {name: 0}):
         made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
-    owners = titles.symbols.setdefault(made.text, [name])  # the name, and whose it is
-    owners += [] if any([x is y for y in owners[1:]]) else [x]
-    k = [y is x for y in owners].index(True)
+    owners = titles.symbols.setdefault(made.text, {name: 0})
+    k = owners.setdefault(id(x), len(owners))
     return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
 
 
