@@ -238,6 +238,18 @@ def test_a_folded_box_hides_its_results():
         assert af.graph(np.sum(q) + np.sum(r), direction=direction).to_svg()
 
 
+def test_a_folded_box_sends_to_each_result_what_is_its():
+    """A part that uses both halves has an arrow from each, with what it sends to that half."""
+    x = af.Variable(np.arange(4.0), name="x")
+    left, right = np.split(x, 2)
+    call_names(left=left, right=right)
+    with af.scope("part"):
+        y = np.sum(left * right) + np.sum(left)
+    box = y.graph(depth=0, gradients=True).drawn.nodes[-1]
+    found = [(r.title, r.result, r.sent.elements) for r in box.operands]
+    assert found == [("left", 0, (3.0, 4.0)), ("right", 1, (0.0, 1.0))]
+
+
 # ------------------------------------------------------------------ products with 1
 
 

@@ -268,22 +268,24 @@ class Contraction:
         return Fold(what, len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
-        """One row per source of a folded box."""
+        """One row per source of a folded box, of a function with several results per result."""
         rows: list[Operand] = []
-        for source, alike in grouped(self.links(card)).items():
+        for (source, _), alike in grouped(self.links(card)).items():
             flows, row = any([r.flows for r in alike]), self.row(alike[0], len(rows), source)
             row = replace(row, note="", local=None, rule="", flows=flows)
             rows.append(self.total(row, source, [r.sent for r in alike if r.flows]))
         return rows
 
-    def links(self, card: Card) -> Iterator[tuple[Card, Operand]]:
-        """The cards that the nodes in a box use, each with its row; with a bare one where that is not known."""
+    def links(self, card: Card) -> Iterator[tuple[tuple[Card, int | None], Operand]]:
+        """The cards, and which results, that the nodes in a box use, each with its row; with a bare one where that is
+        not known."""
         for k in self.members[card]:
             known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
             for place, a in enumerate(self.skeleton.sources[k]):
                 source, flows = self.cards[a], bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 if source != card and source in self.number:
-                    yield source, known[place] if place < len(known) else Operand(0, "", a, flows)
+                    r = known[place] if place < len(known) else Operand(0, "", a, flows)
+                    yield (source, None if source[0] else r.result), r
 
     def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
         """The row of a folded box whose nodes send ``sent`` to one source: their sum, if it is known."""
