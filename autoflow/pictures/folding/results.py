@@ -13,8 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+import numpy as np
+
 from ...base.groups import grouped
-from ..model.data import Numbers, Operand, Picture, Several, Vertex
+from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers
 from .repeats import renumber_graph
 
 
@@ -180,11 +182,19 @@ def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
     """
     if not parts or any([p.rms is None or p.mean is None for p in parts]):
         return None
+    if (small := sum_of(parts)) is not None:
+        return small
     mean, square = sum([p.mean for p in parts if p.mean is not None]), math.fsum([(p.rms or 0.0) ** 2 for p in parts])
-    together = zip(*[p.elements or () for p in parts], strict=True)
-    known = all([p.elements is not None for p in parts])
     return replace(
-        parts[0], elements=tuple([sum(place) for place in together]) if known else None, mean=mean,
-        rms=math.sqrt(square), sd=math.sqrt(max(0.0, square - abs(mean) ** 2)),
+        parts[0], mean=mean, rms=math.sqrt(square), sd=math.sqrt(max(0.0, square - abs(mean) ** 2)),
         nans=sum([p.nans for p in parts]), infinite=sum([p.infinite for p in parts]),
     )  # fmt: skip
+
+
+def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
+    """The sum of small arrays of one kind; None for others."""
+    if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
+        return None
+    with np.errstate(all="ignore"):
+        total = np.sum([np.array(x.elements) for x in sent if x is not None], axis=0).astype(sent[0].dtype)
+    return numbers(total.reshape(sent[0].shape))

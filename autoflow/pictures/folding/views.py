@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...base.groups import grouped
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, counted, numbers
@@ -25,7 +23,7 @@ from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import Path, Skeleton, merge_chains, stem
-from .results import inline_constants, tidy
+from .results import inline_constants, sum_of, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
 
@@ -316,15 +314,6 @@ def within(title: str, objects: Sequence[str]) -> str:
             if path == title[:at] or path.endswith(f".{title[:at]}"):
                 return title[at + 1 :]
     return title
-
-
-def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
-    """The sum of small arrays of one kind; None for others."""
-    if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
-        return None
-    with np.errstate(all="ignore"):
-        total = np.sum([np.array(x.elements) for x in sent if x is not None], axis=0).astype(sent[0].dtype)
-    return numbers(total.reshape(sent[0].shape))
 
 
 def sentence(total: int, c: Contraction) -> list[str]:
