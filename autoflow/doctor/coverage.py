@@ -27,9 +27,8 @@ from ..base.errors import StaleValueError
 from ..base.modes import listening
 from ..cli.checking import find_program, log_runs, run_as_main
 from ..nodes.cuts import cut_of
-from ..nodes.nodes import NodeRole, current_record
-from ..program.places import variables_of
-from ..program.source import code_of, find, running, taken_out
+from ..nodes.nodes import current_record
+from ..program.source import find, taken_out
 from .passes import Chart, GradientFlow, watching
 
 # State of a line -> its sign in the text, and what it says. Of several the first is shown.
@@ -84,7 +83,7 @@ class Coverage:
         record = current_record(node)
         self.order.append(key := self.add(record, "recorded"))
         for _, text in taken_out([record]):
-            if key is not None and not is_plain(text, code_of(record)):
+            if key is not None:
                 self.takers[key] = text
                 self.add(record, "constant" if MEANT.search(text) else "lost")
         for constant in (record.extra.constants if record.extra is not None else {}).values():
@@ -175,14 +174,6 @@ class Coverage:
         name = html.escape(os.path.basename(files[0]))
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Gradients in {name}</title>{STYLE}'
         return f"{head}<h1>Gradients in {name}</h1><pre>{lines}</pre></html>"
-
-
-def is_plain(text: str, code: Any) -> bool:
-    """Is an expression, in the frame that runs this code now, made of plain numbers and arrays only?"""
-    frame = running(code)
-    names = compile(text, "", "eval").co_names if frame is not None else ()
-    values = [variables_of(frame).get(name, frame.f_globals.get(name)) for name in names]
-    return any([type(v) in PLAIN for v in values]) and not any([isinstance(v, NodeRole) for v in values])
 
 
 def states_of(flow: GradientFlow) -> Iterator[tuple[str, int | None]]:

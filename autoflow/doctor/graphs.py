@@ -45,13 +45,14 @@ GATES = {  # what passes some entries only, and what to do where it passes none
 BOUNDS = {  # of functions that are flat near them
     "tanh": (-1, 1), "erf": (-1, 1), "arctan": (-np.pi / 2, np.pi / 2), "sigmoid": (0, 1), "expit": (0, 1),
 }  # fmt: skip
-TAKEN_BY = {"log_softmax": {"softmax"}, "logaddexp": {"sigmoid", "expit"}}  # by the losses of scores
+TAKEN_BY = {  # by the losses of scores
+    **dict.fromkeys(("log_softmax", "logsumexp", "logaddexp_reduce"), ("softmax",)), "logaddexp": ("sigmoid", "expit"),
+}  # fmt: skip
 LOGARITHMS = ("nll_loss", "kl_div")  # losses of logarithms of probabilities
 LEFT = "its numbers have left the graph. Use NumPy's functions on the nodes, not on x.value, float(x) or x.item()"
 ELSEWHERE = "what was computed with {it} does not lead there"
 NO_NODE = "no operation on a node was recorded. Make an af.Variable of what you want the gradient of"
 SMALLER = "Make its argument smaller: scale the weights or the inputs"
-PRODUCTS = ("multiply", "matmul", "dot", "inner", "outer")
 LEAST_EXAMPLES = 8  # a unit that passes nothing for at least this many examples is dead
 LEAST_STEPS = 5  # of a loop, or layers
 RANGE = 1e6  # a factor between the first and the last gradient of a chain that is too large
@@ -214,22 +215,21 @@ def block(chart: Chart, flow: GradientFlow, k: int, names: list[str]) -> Finding
     """A record that sends nothing to its k-th operand, so that these Variables get nothing."""
     r, n = flow.record, flow.sent[k].entries
     rule, operand, limits = r.rule, chart.operand(r, k), np.finfo(r.dtype)
-    is_product = rule.name in PRODUCTS and len(r.parents) == 2
-    factors = np.abs(value_of_saved(r, 1 - k)) if is_product else np.sqrt(limits.tiny)
+    is_product, factor = k in flow.factors, flow.factors.get(k, np.sqrt(limits.tiny))
     for_whom = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} get{'s' * (len(names) == 1)}"
     if rule.derivatives.get(rule.names[k]) is zero or rule.name == "sign":
         kind, advice = "step", "Use a smooth function in its place"
         text = f"{rule.name} is constant between its steps, so no gradient comes to {operand}"
     elif rule.name in GATES:
         kind, text, advice = "dead", f"{rule.name} passes 0 of {n} entries of {operand}", GATES[rule.name]
-    elif np.any(factors) and flow.came.rms * np.max(factors) < limits.tiny:
+    elif factor and flow.came.rms * factor < limits.tiny:
         kind, advice = "underflow", "Scale the loss: af.GradScaler"
         text = f"the gradient of {operand} is too small for {r.dtype}, and became 0"
     elif rule.name in BOUNDS or rule.name == "exp":
         kind, advice = "saturated", SMALLER
         text = f"{rule.name} is flat at {operand}, its derivative is 0"
     else:
-        kind, is_zero = "zero factor", is_product and not np.any(factors)
+        kind, is_zero = "zero factor", is_product and not factor
         is_weight = is_zero and isinstance(r.parents[1 - k], VariableRole)
         advice = "Weights that are all 0 do not learn: draw them at random" if is_weight else ""
         factor = chart.operand(r, 1 - k, "a factor") if is_product else f"the slope of {rule.name}"
@@ -417,7 +417,7 @@ def examine_shapes(chart: Chart) -> Iterator[Finding]:
     And a mask of whole numbers: ``y[mask]`` takes the entries 0 and 1, many times."""
     for r in chart.records:
         if (column := column_met_row(r)) is not None:
-            name = chart.operand(r, column, r.rule.names[column])
+            name = chart.operand(r, column, "column")
             advice = f"If pairs are not meant, write {indexed(name, ':, 0')} for the column"
             yield chart.finding("shapes", r, f"{shapes(r)} in {r.rule.name}: every entry met every other", advice)
         mask = r.saved[1] if r.rule.name == "getitem" and isinstance(r.saved[1], np.ndarray) else np.zeros(0, int)

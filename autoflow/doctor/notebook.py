@@ -51,6 +51,5 @@ def users_frames(trace: TracebackType | None) -> TracebackType | None:
     if trace is None:
         return None
     rest, name = users_frames(trace.tb_next), trace.tb_frame.f_globals.get("__name__", "")
-    if name.partition(".")[0] == PACKAGE:
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    is_ours = name.partition(".")[0] == PACKAGE
+    return rest if is_ours else TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)

@@ -20,6 +20,8 @@ from ..nodes.records import Record, ancestors
 from ..program.names import Naming
 from .findings import Finding
 
+PRODUCTS = ("multiply", "matmul", "dot", "inner", "outer")
+
 
 class Size(NamedTuple):
     """Measures of a gradient: entries, those not 0, root of the mean square, the first bad one, sign of the sum."""
@@ -49,14 +51,18 @@ class GradientFlow:
     came: Size
     sent: dict[int, Size] = field(default_factory=dict)
     bad: Any = None  # operand, index, is what came 0 there?
-    dead: tuple[int, int] | None = None  # columns that received nothing, and the number of columns
+    passed: Any = False  # of each column: has some operand received something there?
+    dead: tuple[int, int] | None = None  # columns in which none has, and the number of columns
+    factors: dict[int, Any] = field(default_factory=dict)  # of a product that sent only 0: the largest other factor
 
-    def note(self, k: int, g: Any, sent: Any, sums: dict[int, Any]) -> None:
+    def note(self, k: int, g: Any, sent: Any, saved: Any, sums: dict[int, Any]) -> None:
         """Note the gradient sent to operand ``k``, and add it up if that is a Variable."""
         parent = self.record.parents[k]
         if not isinstance(parent, Record):
             sums[id(parent)] = sums.get(id(parent), 0) + np.array(sent)
         size = self.sent[k] = Size.of(sent)
+        if not size.nonzero and self.record.rule.name in PRODUCTS and len(self.record.parents) == 2:
+            self.factors[k] = np.max(np.abs(value_of(saved[1 - k])), initial=0)  # later a step may have written into it
         g, sent = np.asarray(g), np.asarray(sent)
         if size.bad is not None and self.bad is None:
             index = tuple(map(int, np.argwhere(~np.isfinite(sent))[0]))
@@ -67,7 +73,8 @@ class GradientFlow:
         if sent.ndim > 1 and g.shape == sent.shape:
             axes = tuple(range(sent.ndim - 1))
             came = np.any(g != 0, axis=axes)
-            self.dead = int(np.sum(came & ~np.any(sent != 0, axis=axes))), int(np.sum(came))
+            self.passed = self.passed | np.any(sent != 0, axis=axes)
+            self.dead = int(np.sum(came & ~self.passed)), int(np.sum(came))
 
 
 class Chart:
@@ -152,7 +159,7 @@ def watched(made: Chart, flow: GradientFlow, k: int, vjp: Callable[[Any, Any], A
         before = np.array(numbers(g))  # a vjp may write into it
         sent = vjp(g, saved)
         if (plain := numbers(sent)) is not None and flow.record.parents[k] is not None:
-            flow.note(k, before, plain, made.sums)
+            flow.note(k, before, plain, saved, made.sums)
         return sent
 
     return pulling

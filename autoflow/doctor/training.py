@@ -44,6 +44,7 @@ from .passes import Chart, Size, watching
 TURNS = 3
 NUMBERS = (int, float, np.generic, np.ndarray)
 ALONG = 0.9  # the least cosine of a step and a gradient in the same direction
+LINEAR = ("add", "mean", "negative", "subtract", "sum")  # rules of the sum that a loss with penalties is
 PENALTY = {"absolute", "dot", "matmul", "mean", "multiply", "norm", "power", "square", "sum"}  # rules of penalties
 LOSS = re.compile("loss|cost|error|mse|nll|risk|entropy|^[lj][₀-₉]*$", re.IGNORECASE)
 State = tuple[Any, Any]  # of a Variable: value, gradient
@@ -240,9 +241,9 @@ def examine_turns(step: Callable[[], Any], roots: tuple[Any, ...]) -> Diagnosis:
             late = [x for look in (examine_zeros, examine_units) for x in look(charts[-1])]
             findings += [replace(x, text=f"in run {len(turns)} {x.text}") for x in late]
         turn.forget()
-    got = {x.name for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
-    # A factor in the data that was 0 in one run, and not in others, is chance.
-    findings = [x for x in findings if x.kind != "zero factor" or x.advice or not got >= {*x.numbers["variables"]}]
+    got = {c.name(x) for c in charts[:1] for t in turns for k, x in t.variables.items() if np.any(t.sums.get(k, 0))}
+    # A factor that was 0 in one run, and not in others, is chance, or a layer that begins with 0 and learns.
+    findings = [x for x in findings if x.kind != "zero factor" or not got >= {*x.numbers["variables"]}]
     examined = charts[0].summary() if charts else ""
     if len(charts) == TURNS and not stopped:
         used = [x for x in reachable(*roots) if issubclass(type(x), Optimiser)]
@@ -394,12 +395,21 @@ def wrong_ways(turn: Turn, chart: Chart) -> Iterator[Finding]:
             where = os.path.basename(writer_since(value_of(x), turn.since))
             text = f"{x.name} is changed by a multiple of itself, not of its gradient ({where})"
             yield Finding("uphill", text, f"Write {x.name}.grad, not {x.name}.value")
-    data = [v for r in chart.records for p, v in zip(r.parents, r.saved, strict=False) if p is None and np.size(v) > 1]
-    for flow in chart.flows if data and LOSS.search(chart.name(start)) else ():
-        r, below = flow.record, list(ancestors(flow.record))
+    # A penalty is computed from parameters alone, and not from data, as the fit is.
+    data = {r for r in chart.records for p, v in zip(r.parents, r.saved, strict=False)
+            if p is None and getattr(v, "size", 1) > 1}  # fmt: skip
+    terms = {start} if data and LOSS.search(chart.name(start)) else set[Any]()
+    for flow in [flow for flow in chart.flows if terms]:
+        r, live = flow.record, [p for p in flow.record.parents if p is not None]
+        if r not in terms:
+            continue
+        is_scaled = len(live) == 1 and (r.rule.name == "multiply" or (r.rule.name == "divide" and r.parents[1] is None))
+        terms.update(live if is_scaled or r.rule.name in LINEAR else ())
+        below = list(ancestors(r))
         leaves, rules = [id(x) for x in below if not isinstance(x, Record)], {getattr(x, "rule", None) for x in below}
-        grows = len(leaves) == 1 and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0
-        if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign and {x.name for x in rules if x} <= PENALTY:
+        is_penalty = len(leaves) == 1 and data.isdisjoint(below) and {x.name for x in rules if x} <= PENALTY
+        grows = is_penalty and np.sum(np.real(moved.get(leaves[0], 0) * np.conj(chart.sums[leaves[0]]))) < 0
+        if grows and r.shape == () and (r.value or 0) > 0 > flow.came.sign:
             text = f"{chart.name(r)} is subtracted from the loss, so steps make it grow"
             yield chart.finding("uphill", r, text, "Add it")
             return

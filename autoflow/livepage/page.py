@@ -73,7 +73,7 @@ class LivePage(MovingPage):
             "labels": fixed(study, last), "kind": study.kind,
             "area": study.area, "side": SIDE, "points": POINTS,
             "classes": self.classes(shape), "cards": cards, "layouts": layouts,
-            "source": [lines for lines, _ in study.functions.values() if lines],
+            "source": [one.lines for one in study.sources],
         }  # fmt: skip
         program = f"{study.record_step(wanted)}\n{prediction}"
         if (size := len(json.dumps(about)) + len(program) + len(script())) > BYTES:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Study:
             raise InputError("the loss has to return one number, computed from the parameters by NumPy's functions")
         self.root.name = "loss"
         self.records = operations_behind(self.root)
-        self.functions = {code: lines_of(code) for code in map(code_of, self.records) if code is not None}
+        self.sources = sources_of([code for code in map(code_of, self.records) if code is not None])
         self.area: list[float] | None = None
         self.grid: Any = None
         self.on_grid: list[tuple[int, ...]] = []  # shapes of the prediction's operations there
@@ -175,13 +175,24 @@ class Study:
     def place(self, record: Any) -> list[int] | None:
         """The position of an operation: the function's number, and first line, first column, last line, last column in
         what the page shows of it, from 0."""
-        code, found = code_of(record), expression_of(record)
-        if code is None or found is None or not self.functions[code][0]:
+        if (found := expression_of(record)) is None:
             return None
-        (_, indent), span, place = self.functions[code], found.span, [[*self.functions].index(code)]
-        for line, column in ((span.line, span.column), (span.end_line, span.end_column)):
-            place += [line - code.co_firstlineno, units(found.source.lines[line - 1], column) - indent]
-        return place
+        span = found.span
+        for k, one in enumerate(self.sources):
+            if one.file == found.source.file and {span.line, span.end_line} <= {*one.rows}:
+                ends = (span.line, span.column), (span.end_line, span.end_column)
+                places = [(y - one.rows.start, units(found.source.lines[y - 1], x) - one.indent) for y, x in ends]
+                return [k, *places[0], *places[1]]
+        return None
+
+
+class Shown(NamedTuple):
+    """The source of a function: its file, its lines there, their text without the indentation, how deep that was."""
+
+    file: str
+    rows: range
+    lines: tuple[str, ...]
+    indent: int
 
 
 def ends(x: Any) -> tuple[float, float]:
@@ -190,14 +201,19 @@ def ends(x: Any) -> tuple[float, float]:
     return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
-def lines_of(code: Any) -> tuple[list[str], int]:
-    """The source of a function without its indentation, and how deep that was; nothing if it is another one by now."""
-    if (source := source_of(code)) is None:
-        return [], 0
-    rows = [line.decode() for line in source.lines[code.co_firstlineno - 1 :]]
-    lines = "".join(inspect.getblock(rows)).rstrip().split("\n")
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    return [line[indent:] for line in lines], indent
+def sources_of(codes: Iterable[Any]) -> list[Shown]:
+    """The sources of functions, as far as they are known. A lambda, a comprehension or a function inside of another one
+    that is shown is shown there."""
+    found: dict[Shown, None] = {}
+    for code in dict.fromkeys(codes):
+        if (source := source_of(code)) is not None:
+            first = code.co_firstlineno
+            rows = inspect.getblock([line.decode() for line in source.lines[first - 1 :]])
+            lines = "".join(rows).rstrip().split("\n")
+            indent = len(lines[0]) - len(lines[0].lstrip())
+            text = tuple([line[indent:] for line in lines])
+            found[Shown(source.file, range(first, first + len(lines)), text, indent)] = None
+    return [x for x in found if not any([x != y and x.file == y.file and {*x.rows} <= {*y.rows} for y in found])]
 
 
 def operations_behind(root: Any) -> list[Any]:

@@ -59,8 +59,7 @@ class Boxes:
         self.origins: dict[tuple[Path, int, int], Key] = {}
         self.known: dict[tuple[int, int, bool], Path] = {}
         self.paths = {id(r): self.path_of(r) for r in sorted(records, key=lambda r: int(r.number))}
-        self.unknown = {id(r) for r in records if getattr(r, "place", None) is None}  # of backward passes, say
-        self.prune()
+        self.prune([self.paths[id(r)] for r in records if getattr(r, "place", None) is not None])
 
     def around(self, record: Any) -> tuple[tuple[str, Key], ...]:
         """The boxes around a record, the outermost first: title and what identifies each."""
@@ -85,14 +84,9 @@ class Boxes:
             before = self.at(*where) if where is not None and where[0] is not None else ()
             n = place_of_scope(before, path)
             path = (*path[:n], key, *path[n:])
-        if place is not None and id(record) not in self.program.parts:
-            self.count(path, run_of(place, record.last))
+        if path and place is not None and id(record) not in self.program.parts:
+            self.boxes[path[-1]].seen[run_of(place, record.last)] += 1
         return path
-
-    def count(self, path: Path, run: Run) -> None:
-        """An instruction was run once more, directly in the innermost box."""
-        if path:
-            self.boxes[path[-1]].seen[run] += 1
 
     def at(self, place: Any, last: int, same: bool = True) -> Path:
         """The boxes around an instruction of an activation, which may not be in the ``same`` turn any more."""
@@ -130,8 +124,8 @@ class Boxes:
 
     def new_call(self, call: Activation, path: Path) -> Path:
         """The same of a call that is met first, in these boxes."""
-        if is_direct(call):
-            self.count(path, run_of(call.parent, call.call, call.code))
+        if path and is_direct(call):
+            self.boxes[path[-1]].seen[run_of(call.parent, call.call, call.code)] += 1
         if call.code.co_name in FRAMES or call.code.co_name == "<module>":
             return path
         origin = path, call.call, id(call.code)
@@ -146,7 +140,7 @@ class Boxes:
 
     def named(self, call: Activation) -> Box:
         """The box of a call."""
-        path = self.program.object_path(call.owner) if call.owner is not None else None
+        path = self.program.object_path(call.owner)
         name, parent, found = call.code.co_name, call.parent, caller_of(call)
         if path is not None:
             title = path + f".{name}" * (name != "__call__") + "(…)" * (found is None or found.is_call)
@@ -159,11 +153,10 @@ class Boxes:
 
     # -- which are drawn
 
-    def prune(self) -> None:
+    def prune(self, known: Sequence[Path]) -> None:
         """Leave out what says nothing: the calls around all of the graph, and boxes around one operation or one box
         that says the same, but for calls that tell values of one name apart. Then objects are called as the box around
         them calls them."""
-        known = [path for r, path in self.paths.items() if r not in self.unknown]
         shared = 0
         for keys in zip(*known, strict=False):
             box = self.boxes[keys[0]]

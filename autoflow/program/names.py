@@ -63,16 +63,14 @@ class Naming:
 
     def place(self, x: Any) -> Place | None:
         """Where it was made."""
-        found = self.expressions.get(id(x))
-        return None if found is None else found.place
+        return getattr(self.expressions.get(id(x)), "place", None)
 
     def name(self, x: Any) -> str | None:
         """The name of a record or a leaf in the program; None if it has no name there."""
         is_known = id(x) in self.names or id(x) in self.expressions
         if not is_known and hasattr(x, "_place"):  # a Constant: nothing flows to it
             text = self.stored(self.expression(x), *x._place)
-            if text is not None:
-                self.names[id(x)] = ending(text, 1)
+            self.names.update({} if text is None else {id(x): ending(text, 1)})
         return self.names.get(id(x))
 
     def text(self, record: Any) -> str | None:
@@ -136,8 +134,7 @@ class Naming:
     def with_object(self, text: str, place: Any, depth: int = 0) -> str:
         """The text with ``self`` replaced by the object's own path."""
         if (text == "self" or text.startswith(("self.", "self["))) and type(place) is Activation:
-            owner = function_around(place).owner
-            path = self.object_path(owner, depth) if owner is not None else None
+            path = self.object_path(function_around(place).owner, depth)
             return text if path is None else path + text[4:]
         return text
 

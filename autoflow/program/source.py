@@ -117,27 +117,21 @@ class Source:
 
     def collect(self, tree: Any, mode: str) -> None:
         """Keep the code that a tree compiles to, with that of all functions in it."""
-        try:
-            code = compile(tree, self.file, mode, flags=self.flags | AWAIT, dont_inherit=True)
-        except UNREADABLE:
-            return
-        waiting = [code]
-        for code in waiting:
-            self.codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
-            waiting += [x for x in code.co_consts if isinstance(x, CodeType)]
+        with contextlib.suppress(*UNREADABLE):
+            waiting = [compile(tree, self.file, mode, flags=self.flags | AWAIT, dont_inherit=True)]
+            for code in waiting:
+                self.codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+                waiting += [x for x in code.co_consts if isinstance(x, CodeType)]
 
     @functools.cached_property
     def rewritten(self) -> bool:
         """Has the code been added that pytest makes of the file, with assertions that explain themselves?"""
-        module = sys.modules.get("_pytest.assertion.rewrite")
-        if module is not None:
-            try:
-                tree = ast.parse(self.text)
-                module.rewrite_asserts(tree, self.text.encode(), self.file, None)
-                self.collect(tree, "exec")
-            except Exception:
-                return False
-        return module is not None
+        with contextlib.suppress(Exception):  # pytest is not there, or another one
+            rewrite, tree = sys.modules["_pytest.assertion.rewrite"].rewrite_asserts, ast.parse(self.text)
+            rewrite(tree, self.text.encode(), self.file, None)
+            self.collect(tree, "exec")
+            return True
+        return False
 
     def verifies(self, code: CodeType) -> bool:
         """Does the text compile to that code, position by position? (Lambdas share a name: their positions tell.)"""
@@ -198,10 +192,9 @@ def source_of(code: CodeType) -> Source | None:
         lines = linecache.getlines(file)
         made = SOURCES.get((file, flags))
         if made is None or made[0] != lines:
-            try:
+            made = lines, None
+            with contextlib.suppress(*UNREADABLE):
                 made = lines, Source(file, lines, flags) if lines else None
-            except UNREADABLE:
-                made = lines, None
             SOURCES[file, flags] = made
         source = made[1]
         verified = source if source is not None and source.verifies(code) else None
@@ -403,7 +396,8 @@ def taken_out(records: Iterable[Any]) -> list[tuple[Any, str]]:
             elif isinstance(part, ast.Call) and called(part) in READERS:
                 used = used or {(code_of(r), written(x)) for r in records for x, p in operands_of(r) if p is not None}
                 names, frame = [x for a in given(part) for x in numbers_in(a)], running(code_of(record))
-                if any([(code_of(record), written(x)) in used or has_gradient(x, frame) for x in names]):
+                own = [getattr(value_in(x, frame), "requires_grad", False) is True for x in names]
+                if any(own) or any([(code_of(record), written(x)) in used for x in names]):
                     found.append((record, written(part)))
     return found
 
@@ -424,23 +418,28 @@ def running(code: Any) -> Any:
 def value_in(path: Any, frame: Any) -> Any:
     """What a name or an attribute stands for in a frame; of an item what it is in. None if it is not there."""
     if isinstance(path, ast.Name):
-        return variables_of(frame).get(path.id, frame.f_globals.get(path.id))
+        return None if frame is None else variables_of(frame).get(path.id, frame.f_globals.get(path.id))
     whole = value_in(path.value, frame)
     return getattr(whole, path.attr, None) if isinstance(path, ast.Attribute) else whole
 
 
-def has_gradient(path: Any, frame: Any) -> bool:
-    """Is it a node there to which gradients flow?"""
-    return frame is not None and getattr(value_in(path, frame), "requires_grad", False) is True
-
-
 def is_plain(part: Any, frame: Any) -> bool:
-    """Is it known in a frame that ``float(n)`` or ``slider.value`` takes a number out of no node?"""
-    path = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
-    if frame is None or not is_path(path) or any([isinstance(x, ast.Subscript) for x in ast.walk(path)]):
-        return False
-    value = value_in(path, frame)
-    return value is not None and not hasattr(value, "requires_grad")
+    """Is it known in a frame that ``float(n)``, ``slider.value`` or ``float(2 * x[k])`` takes a number of no node?"""
+    taken = getattr(part, "value", None) or (part.args[:1] or [getattr(part.func, "value", None)])[0]
+    found = [(x, value_in(x, frame)) for x in numbers_in(taken)]
+    known = [
+        x for x, v in found
+        if (holds_data(v) if isinstance(x, ast.Subscript) else v is not None and not hasattr(v, "requires_grad"))
+    ]  # fmt: skip
+    names = {n for x in known for n in ast.walk(x)}  # those of calls are not among them
+    return len(known) == len(found) > 0 and all([n in names for n in ast.walk(taken) if isinstance(n, ast.Name)])
+
+
+def holds_data(x: Any) -> bool:
+    """Is it a plain array, a number or a text, or a container of these?"""
+    if isinstance(x, (list, tuple, dict)):
+        return all(map(holds_data, x.values() if isinstance(x, dict) else x))
+    return isinstance(x, (int, float, complex, str, np.generic)) or (type(x) is np.ndarray and x.dtype.kind != "O")
 
 
 def numbers_read(record: Any, slot: int) -> str:
@@ -636,9 +635,8 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
             return one_target(node)
         case ast.Tuple() | ast.List():
             return in_display(node, parent, above)
-        case ast.Dict():
-            whole = target_of(parent, above) if node in parent.values else None
-            key = parent.keys[parent.values.index(node)] if node in parent.values else None
+        case ast.Dict() if node in parent.values:
+            whole, key = target_of(parent, above), parent.keys[parent.values.index(node)]
             return [*whole, f"[{written(key)}]"] if isinstance(whole, list) and key is not None else None
         case ast.DictComp(value=value) if value is node:
             return keyed(parent, target_of(parent, above))
@@ -650,9 +648,7 @@ def target_of(node: Any, above: dict[Any, Any]) -> Target:
             return None if isinstance(whole, list) and COUNT in whole else whole  # the others are not counted
         case ast.Await():
             return target_of(parent, above)
-        case ast.Return():
-            return RETURNED
-        case ast.Lambda(body=body) if body is node:
+        case ast.Return() | ast.Lambda():
             return RETURNED
         case ast.Call(func=ast.Name(id="tuple" | "list")) if isinstance(node, INNER):
             return target_of(parent, above)

@@ -108,16 +108,11 @@ def loop_of_target(span: Span | None, source: Source) -> Loop | None:
     return None
 
 
-def references(frame: FrameType) -> int:
-    """How many there are to what a frame carries: more than ``ALONE`` if a record or a call was made in this turn."""
-    return sys.getrefcount(frame.f_trace)
-
-
 def alone() -> int:
-    """How many there are if none was."""
+    """The number of references to what a frame carries. If a record or a call was made in a turn, there are more."""
     frame = getframe()
     before, frame.f_trace = frame.f_trace, Activation()
-    found = references(frame)
+    found = sys.getrefcount(frame.f_trace)
     frame.f_trace = before
     return found
 
@@ -129,7 +124,7 @@ DROPPED: set[Loop] = set()  # those that are not watched any more: too many
 
 def note(frame: FrameType, offset: int) -> None:
     """An instruction of a frame at which something begins."""
-    is_idle, place = references(frame) <= ALONE, frame.f_trace
+    is_idle, place = sys.getrefcount(frame.f_trace) <= ALONE, frame.f_trace
     if place is None:
         place, _ = enter(frame)
     if type(place) is not Activation:  # a debugger's

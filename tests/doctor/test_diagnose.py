@@ -105,6 +105,8 @@ SAID = {
     "value_between_two_networks": "weight, bias have no part in loss: np.tanh(body(X)).value",
     "rate_that_is_0_after_the_first_step": "from step to step: 0.05, 0, 0 (line",
     "parameter_made_in_each_step": "w is made in each step, so what it has learned is lost (line",
+    "targets_made_a_column": "If pairs are not meant, write column[:, 0] for the column",
+    "layers_of_zeros": "W2 is 0 everywhere, so nothing comes to np.tanh(X @ W1)",
     "mask_of_whole_numbers": "it picks the entries 0 and 1, 20 times (line",
     "softmax_written_out_over_the_examples": "softmax makes p add up to 1 along axis 0, that of the examples (line",
     "start_that_is_no_copy": "It is the memory of w itself, and changes with it. Keep a copy: w.value.copy()",

@@ -959,6 +959,28 @@ def test_marks_count_letters_and_not_bytes():
     assert found["loss"] == "np.mean(αβγ(x @ w) + np.sum(w * w))"
 
 
+def test_each_line_is_shown_once():
+    """What is written inside of a function is shown there; a function without a source moves no mark."""
+    names = {}
+    exec("def helper(w, x):\n    return w * x", names)
+    helper = names["helper"]
+
+    def loss(w, x, y):
+        def error(z):
+            return z - y
+
+        parts = [helper(w, x) * k for k in (1.0, 2.0)]
+        return np.mean((lambda e: e * e)(error(sum(parts))))
+
+    page = af.live(loss, {"w": np.ones(())}, {"x": np.ones(3), "y": np.zeros(3)})
+    (lines,) = page.about["source"]
+    places = [card["place"] for card in page.about["cards"] if card.get("place")]
+    marked = [lines[line][begin:end] for k, line, begin, _, end in places if k == 0]
+    assert {"helper(w, x) * k", "z - y", "e * e", "sum(parts)"} < {*marked}
+    assert lines[0] == "def loss(w, x, y):"
+    assert len(lines) == 6
+
+
 def test_a_program_that_was_changed_is_not_shown(tmp_path):
     file, names = tmp_path / "program.py", {"np": np}
     file.write_text("def loss(w):\n    return np.sum(w * w)\n")

@@ -2,6 +2,7 @@ r"""Formulas of nodes and of their derivatives."""
 
 import decimal
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -438,3 +439,19 @@ def test_arrays_have_the_names_of_the_program():
 def test_two_names_have_two_symbols():
     a1, a_1 = af.Variable(2.0, name="a1"), af.Variable(3.0, name="a_1")
     assert formula(a1 - a_1) == r"a_{1} - \mathrm{a\_1}"
+
+
+def energy(x):
+    value = x * x
+    return value
+
+
+def test_two_nodes_of_one_name_have_two_symbols():
+    """Two calls of one function have a variable each; a target that is given again has its number below."""
+    a, state = af.Variable(2.0, name="a"), SimpleNamespace(x=af.Variable(3.0, name="b"))
+    for _ in range(2):
+        state.x = state.x * a
+    d = energy(a) - energy(state.x)
+    assert formula(d) == r"\mathrm{value} - {\mathrm{value}^{(2)}}"
+    assert d.derivative_formula().count(r"\partial {\mathrm{value}^{(2)}}} &= -1") == 1
+    assert formula(d**2 * state.x) == r"d^{2} \, \mathrm{state.x}_{2}"

@@ -8,6 +8,7 @@ from gallery import make
 import autoflow as af
 from autoflow.pictures.folding.results import tidy
 from autoflow.pictures.model.names import PACKED
+from autoflow.pictures.model.steps import steps_of
 
 
 class Pair(af.Function):
@@ -172,6 +173,24 @@ def test_what_is_used_otherwise_is_drawn_as_it_is():
     assert [n.title for n in np.sum(w * v).graph().drawn.nodes if n.results] == ["split(a)"]
 
 
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_part_is_split_again(k):
+    """Each arrow leaves at the row of its part, also of the first one, and a part gets the gradient of its parts at
+    once."""
+    x = af.Variable(np.arange(8.0), name="x")
+    halves = np.split(x, 2)
+    first, second = np.split(halves[k], 2)
+    call_names(left=halves[0], right=halves[1], first=first, second=second)
+    graph = (np.sum(first * second) + np.sum(halves[0] * halves[1])).graph(gradients=True)
+    _, whole, part = graph.drawn.nodes[:3]
+    (row,) = part.operands
+    assert (row.source, row.result, row.title) == (whole.id, k, ["left", "right"][k])
+    assert row.sent.elements == (*second.value, *first.value)
+    sums = [p for step in steps_of(graph.drawn) for p in step.products if p.source == whole.id and p.result == k]
+    assert [(p.place, p.of_places) for p in sums] == [(1, 2), (2, 2)]
+    assert sums[-1].so_far == whole.results[k].gradient
+
+
 def test_results_that_nobody_uses_have_no_row():
     a = af.Variable(np.array([[2.0, 1.0], [1.0, 3.0]]), name="A")
     z = np.sum(np.linalg.eigh(a)[0])
@@ -217,6 +236,18 @@ def test_a_folded_box_hides_its_results():
     assert sorted({e.result for e in opened.drawn.edges if e.result is not None}) == [0, 1]
     for direction in ("right", "down", "rows", "boxes"):
         assert af.graph(np.sum(q) + np.sum(r), direction=direction).to_svg()
+
+
+def test_a_folded_box_sends_to_each_result_what_is_its():
+    """A part that uses both halves has an arrow from each, with what it sends to that half."""
+    x = af.Variable(np.arange(4.0), name="x")
+    left, right = np.split(x, 2)
+    call_names(left=left, right=right)
+    with af.scope("part"):
+        y = np.sum(left * right) + np.sum(left)
+    box = y.graph(depth=0, gradients=True).drawn.nodes[-1]
+    found = [(r.title, r.result, r.sent.elements) for r in box.operands]
+    assert found == [("left", 0, (3.0, 4.0)), ("right", 1, (0.0, 1.0))]
 
 
 # ------------------------------------------------------------------ products with 1

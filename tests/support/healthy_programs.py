@@ -654,3 +654,18 @@ def columns_that_are_turned_one_after_another() -> Any:
             W[...] -= 0.1 * W.grad
 
     return step
+
+
+@healthy
+def fits_that_are_squares_of_the_parameter() -> Any:
+    """What a loss lowers may have the form of a penalty: not where it takes data, nor in the square of a difference."""
+    v, u = weights(3, name="v"), weights(3, name="u", seed=2)
+    opt = af.optim.SGD([v, u], lr=0.05)
+
+    def step() -> None:
+        opt.zero_grad()
+        loss = -(v @ (X.T @ X) @ v) / (v @ v) / 40 + (u @ u - 4.0) ** 2 - np.var(X @ u)
+        loss.backward()
+        opt.step()
+
+    return step

@@ -187,6 +187,21 @@ def zero_weights(sick: bool) -> Any:
     return np.mean((np.tanh(draw(20, 3) @ W1) @ W2 - 1.0) ** 2)
 
 
+@pair("zero factor")
+def layers_of_zeros(sick: bool) -> Any:
+    """The last layer may begin with 0: in the first step it becomes another, and then the first one learns as well."""
+    W1 = af.Variable(np.zeros((3, 4)) if sick else draw(3, 4), name="W1")
+    W2, X, T = af.Variable(np.zeros(4), name="W2"), draw(20, 3), draw(20)
+    opt = af.optim.SGD([W1, W2], lr=0.01)
+
+    def step() -> None:
+        opt.zero_grad()
+        np.mean((np.tanh(X @ W1) @ W2 - T) ** 2).backward()
+        opt.step()
+
+    return step
+
+
 @pair("dead units")
 def half_dead(sick: bool) -> Any:
     W = af.Variable(draw(3, 4), name="W")
@@ -202,11 +217,25 @@ def half_dead_and_written_out(sick: bool) -> Any:
     return np.sum(np.where(h <= 0, 0.0, h))
 
 
+@pair("dead units")
+def all_pass_a_little(sick: bool) -> Any:
+    W = af.Variable(draw(3, 4), name="W")
+    b = af.Variable(np.array([0.0, 0.0, -100.0, -100.0]), name="b")
+    h = draw(40, 3) @ W + b
+    return np.sum(np.maximum(0.0 if sick else 0.1 * h, h))
+
+
 @pair("shapes")
 def column_and_row(sick: bool) -> Any:
     W, t = af.Variable(draw(3, 1), name="W"), draw(5)
     y = draw(5, 3, seed=1) @ W
     return np.mean((y - (t if sick else t[:, None])) ** 2)
+
+
+@pair("shapes")
+def targets_made_a_column(sick: bool) -> Any:
+    w, X, t = af.Variable(draw(3), name="w"), draw(20, 3), draw(20)
+    return np.mean((X @ w - t.reshape((-1, 1) if sick else -1)) ** 2)
 
 
 @pair("exploding")
@@ -757,6 +786,14 @@ def units_that_begin_alike(sick: bool) -> Any:
 def rows_that_begin_alike(sick: bool) -> Any:
     W, v = af.Variable(np.full((4, 2), 0.5) if sick else draw(4, 2), name="W"), af.Variable(np.full(4, 0.5), name="v")
     return (v @ np.tanh(W @ np.array([1.0, 2.0]))) ** 2
+
+
+@pair("twice")
+def softmax_before_a_loss_written_out(sick: bool) -> Any:
+    W, X, labels = af.Variable(draw(3, 3), name="W"), draw(20, 3), np.arange(20) % 3
+    scores = X @ W
+    p = nn.softmax(scores) if sick else scores
+    return np.mean(np.logaddexp.reduce(p, axis=1) - p[np.arange(20), labels])
 
 
 @pair("twice")

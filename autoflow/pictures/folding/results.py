@@ -13,8 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+import numpy as np
+
 from ...base.groups import grouped
-from ..model.data import Numbers, Operand, Picture, Several, Vertex
+from ..model.data import Numbers, Operand, Picture, Several, Vertex, numbers
 from .repeats import renumber_graph
 
 
@@ -34,6 +36,7 @@ class Tidy(Generic[Picture]):
         self.graph = graph
         self.nodes = {v.id: v for v in graph.nodes}
         self.moved: dict[int, tuple[int, int | None]] = {}  # a node that disappears -> what is drawn, which result
+        self.splits: set[int] = set()  # first parts, which become the card of all parts
 
     def done(self) -> Picture:
         """The graph that results."""
@@ -52,18 +55,18 @@ class Tidy(Generic[Picture]):
         return renumber_graph(replace(self.graph, outputs=outputs, several=(), rules=rules), nodes, number)
 
     def goal(self, k: int) -> tuple[int, int | None]:
-        """The node that represents node k."""
+        """The node that represents node k, and which of its results."""
         result = None
         while k in self.moved:
             k, found = self.moved[k]
             result = found if found is not None else result
-        return k, result
+        return k, 0 if result is None and k in self.splits else result
 
     def row(self, r: Operand) -> Operand:
         """A row whose operand may be represented by another node now."""
-        if r.source is None or r.source not in self.moved:
+        source, result = (None, None) if r.source is None else self.goal(r.source)
+        if source is None or (source, result) == (r.source, None):
             return r
-        source, result = self.goal(r.source)
         title = r.title if result is None else self.nodes[source].results[result].title
         return replace(r, source=source, result=result, title=title)
 
@@ -133,29 +136,23 @@ class Tidy(Generic[Picture]):
         self.nodes[first.id] = card
         for place, v in enumerate(parts):
             self.move([v.id], first.id, place)
-            if v.id == first.id:
-                self.own(first.id, place)
+        self.splits |= {first.id} if s.call is None else set()
         self.move(s.inside, first.id)
-
-    def own(self, k: int, place: int) -> None:
-        """Rows that came from the first part itself now come from a result."""
-        for v in list(self.nodes.values()):
-            if any([r.source == k and r.result is None for r in v.operands]):
-                rows = [replace(r, result=place) if r.source == k else r for r in v.operands]
-                self.nodes[v.id] = replace(v, operands=tuple(rows))
 
     def whole_row(self, source: int, parts: Sequence[Vertex], inside: Sequence[int]) -> Operand:
         """The row of the operand that was split. Each part sends back zeros except at its own place, so together they
-        are the
-        gradient."""
+        are the gradient."""
         goal, result = self.goal(source)
-        origin = self.nodes[goal]
+        origin, fewer = self.nodes[goal], len(parts) - 1
+        carried = origin.carried(result)
         sent = [r.sent for v in parts for r in v.operands if r.sent is not None]
         total = self.nodes[inside[0]].gradient if inside else disjoint_sum(sent)
-        if not inside and origin.of_parts >= len(parts):
-            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - len(parts) + 1, parts=())
+        if not inside and carried.of_parts > fewer:
+            lessened = replace(carried, of_parts=carried.of_parts - fewer, parts=())
+            results = tuple([lessened if v is carried else v for v in origin.results])
+            self.nodes[goal] = replace(origin, of_parts=origin.of_parts - fewer, parts=(), results=results)
         flows = any([r.flows for v in parts for r in v.operands])
-        return Operand(0, self.nodes[source].title, goal, flows, None, total if flows else None, result=result)
+        return Operand(0, self.nodes[source].title, source, flows, None, total if flows else None)
 
 
 def inline_constants(graph: Picture) -> Picture:
@@ -185,11 +182,19 @@ def disjoint_sum(parts: Sequence[Numbers]) -> Numbers | None:
     """
     if not parts or any([p.rms is None or p.mean is None for p in parts]):
         return None
+    if (small := sum_of(parts)) is not None:
+        return small
     mean, square = sum([p.mean for p in parts if p.mean is not None]), math.fsum([(p.rms or 0.0) ** 2 for p in parts])
-    together = zip(*[p.elements or () for p in parts], strict=True)
-    known = all([p.elements is not None for p in parts])
     return replace(
-        parts[0], elements=tuple([sum(place) for place in together]) if known else None, mean=mean,
-        rms=math.sqrt(square), sd=math.sqrt(max(0.0, square - abs(mean) ** 2)),
+        parts[0], mean=mean, rms=math.sqrt(square), sd=math.sqrt(max(0.0, square - abs(mean) ** 2)),
         nans=sum([p.nans for p in parts]), infinite=sum([p.infinite for p in parts]),
     )  # fmt: skip
+
+
+def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
+    """The sum of small arrays of one kind; None for others."""
+    if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
+        return None
+    with np.errstate(all="ignore"):
+        total = np.sum([np.array(x.elements) for x in sent if x is not None], axis=0).astype(sent[0].dtype)
+    return numbers(total.reshape(sent[0].shape))

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ...base.groups import grouped
 from ...nodes.nodes import value_of
 from ..model.data import FEW, Fold, Frame, GraphData, Look, Numbers, Operand, Picture, Vertex, counted, numbers
@@ -25,7 +23,7 @@ from ..model.gathering import Walk
 from ..model.style import KINDS, clean, clip
 from .choose import MANY, by_creation, choose, common, cut_sections, describe, nearest, open_boxes, pool_sizes, untangle
 from .repeats import Path, Skeleton, merge_chains, stem
-from .results import inline_constants, tidy
+from .results import inline_constants, sum_of, tidy
 
 # ---------------------------------------------------------------- views: merged and folded
 
@@ -268,22 +266,24 @@ class Contraction:
         return Fold(what, len(sizes), len(operations), sum(sizes))
 
     def arrows(self, card: Card) -> list[Operand]:
-        """One row per source of a folded box."""
+        """One row per source of a folded box, of a function with several results per result."""
         rows: list[Operand] = []
-        for source, alike in grouped(self.links(card)).items():
+        for (source, _), alike in grouped(self.links(card)).items():
             flows, row = any([r.flows for r in alike]), self.row(alike[0], len(rows), source)
             row = replace(row, note="", local=None, rule="", flows=flows)
             rows.append(self.total(row, source, [r.sent for r in alike if r.flows]))
         return rows
 
-    def links(self, card: Card) -> Iterator[tuple[Card, Operand]]:
-        """The cards that the nodes in a box use, each with its row; with a bare one where that is not known."""
+    def links(self, card: Card) -> Iterator[tuple[tuple[Card, int | None], Operand]]:
+        """The cards, and which results, that the nodes in a box use, each with its row; with a bare one where that is
+        not known."""
         for k in self.members[card]:
             known = [r for r in self.vertex(k).operands if r.source is not None] if self.gathered else []
             for place, a in enumerate(self.skeleton.sources[k]):
                 source, flows = self.cards[a], bool(self.skeleton.words[a]) or self.skeleton.variables[a]
                 if source != card and source in self.number:
-                    yield source, known[place] if place < len(known) else Operand(0, "", a, flows)
+                    r = known[place] if place < len(known) else Operand(0, "", a, flows)
+                    yield (source, None if source[0] else r.result), r
 
     def total(self, r: Operand, source: Card, sent: Sequence[Numbers | None]) -> Operand:
         """The row of a folded box whose nodes send ``sent`` to one source: their sum, if it is known."""
@@ -314,15 +314,6 @@ def within(title: str, objects: Sequence[str]) -> str:
             if path == title[:at] or path.endswith(f".{title[:at]}"):
                 return title[at + 1 :]
     return title
-
-
-def sum_of(sent: Sequence[Numbers | None]) -> Numbers | None:
-    """The sum of small arrays of one kind; None for others."""
-    if len({x and (x.shape, x.dtype, bool(x.elements)) for x in sent}) > 1 or not (sent[0] and sent[0].elements):
-        return None
-    with np.errstate(all="ignore"):
-        total = np.sum([np.array(x.elements) for x in sent if x is not None], axis=0).astype(sent[0].dtype)
-    return numbers(total.reshape(sent[0].shape))
 
 
 def sentence(total: int, c: Contraction) -> list[str]:

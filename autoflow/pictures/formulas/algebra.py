@@ -69,12 +69,12 @@ def escape_text(text: str) -> str:
 def symbol(name: str, bold: bool = False) -> Term:
     r"""The name of a node: ``a1`` is a₁, ``sigma`` is σ, longer names are upright, arrays bold.
 
-    >>> [symbol(name).text for name in ("x", "a1", "y₁₀", "sigma", "loss", "var_0")]
-    ['x', 'a_{1}', 'y_{10}', '\\sigma', '\\mathrm{loss}', '\\mathrm{var}_{0}']
+    >>> [symbol(name).text for name in ("x", "a1", "y₁₀", "sigma", "loss", "var_0", "s.x₂")]
+    ['x', 'a_{1}', 'y_{10}', '\\sigma', '\\mathrm{loss}', '\\mathrm{var}_{0}', '\\mathrm{s.x}_{2}']
     """
-    name = name.translate(DIGITS)
-    match = re.fullmatch(r"([A-Za-z]+)_?(\d{1,6})", name)
-    stem, place = match.groups() if match else (name, "")
+    match = re.fullmatch(r"(.+?)([₀-₉]+)|([A-Za-z]+)_?(\d{1,6})", name)
+    stem, place = filter(None, match.groups()) if match else (name, "")
+    place = place.translate(DIGITS)
     if stem in GREEK:
         text = rf"\boldsymbol{{\{stem}}}" if bold else f"\\{stem}"
     elif len(stem) == 1 and stem.isalpha():

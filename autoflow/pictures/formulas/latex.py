@@ -54,8 +54,7 @@ def formula(node: Any, *, expand: bool = False) -> Formula:
     if not hasattr(root, "node_name"):
         return Formula(leaf_term(node, titles).text)
     titles.outputs.add(id(root))
-    names = {} if expand else {r: record_name(r, titles) for r in topological(root) if r is not root and titles.name(r)}
-    return Formula(TermWriter(titles, names).write(root).text)
+    return Formula(TermWriter(titles, {}, by_name=not expand).write(root).text)
 
 
 def derivative_formula(node: Any) -> Formula:
@@ -172,7 +171,7 @@ def source(node: Any) -> Any:
 
 def record_name(record: Any, titles: Titles) -> Term:
     """A record by its name."""
-    return own_symbol(titles.name(record) or record.node_name, bool(record.shape), titles)
+    return own_symbol(titles.name(record) or record.node_name, bool(record.shape), titles, record)
 
 
 def leaf_term(x: Any, titles: Titles) -> Term:
@@ -180,7 +179,7 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     c, c₂, c₃."""
     name = titles.name(x) if isinstance(x, Node) else None
     if name is not None or isinstance(x, Variable):
-        return own_symbol(name or x.name, bool(x.shape), titles)
+        return own_symbol(name or x.name, bool(x.shape), titles, x)
     x = x.value if isinstance(x, Node) else x
     term = literal(x)
     if term.text != ARRAY:
@@ -191,11 +190,15 @@ def leaf_term(x: Any, titles: Titles) -> Term:
     return Term(f"{ARRAY}_{{{k + 1}}}") if k else term
 
 
-def own_symbol(name: str, bold: bool, titles: Titles) -> Term:
-    """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is."""
+def own_symbol(name: str, bold: bool, titles: Titles, x: Any = None) -> Term:
+    """The symbol of a name; where another name has it already, as of ``a1`` and ``a_1``, the name as it is. Where the
+    name is that of another node as well, as in two calls of one function, y⁽²⁾."""
     made = symbol(name, bold)
-    is_its_own = titles.symbols.setdefault(made.text, name) == name
-    return made if is_its_own else Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
+    if name not in titles.symbols.setdefault(made.text, {name: 0}):
+        made = Term(rf"\mathrm{{{algebra.escape_text(name)}}}")
+    owners = titles.symbols.setdefault(made.text, {name: 0})
+    k = owners.setdefault(id(x), len(owners))
+    return made if k == 1 else Term(f"{{{made.text}^{{({k})}}}}")
 
 
 def plain_term(record: Any, slot: int, titles: Titles) -> Term:
@@ -222,7 +225,7 @@ def result_term(record: Any, operands: Sequence[Term], titles: Titles) -> Term:
     """The name of the result: its own, else z as in the table, else f if there is a z already."""
     name = titles.name(record)
     letters = [c for c in "zfu" if not any([c in (t.text, t.text[-2:-1]) for t in operands])]
-    return own_symbol(name, bool(record.shape), titles) if name else symbol(letters[0], bool(record.shape))
+    return own_symbol(name, bool(record.shape), titles, record) if name else symbol(letters[0], bool(record.shape))
 
 
 def local_terms(record: Any, titles: Titles, operands: Sequence[Term] | None = None) -> list[Term | None]:

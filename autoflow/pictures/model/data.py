@@ -123,9 +123,7 @@ class Numbers:
 
     def magnitude(self, digits: int) -> str:
         """One number for how large it is: the number itself, or the root mean square."""
-        if self.scalar or self.rms is None:
-            return self.text(digits)
-        return self.word(self.rms, digits)
+        return self.text(digits) if self.scalar or self.rms is None else self.word(self.rms, digits)
 
     def flags(self) -> str:
         """``3 NaN, 1 infinite``; the empty string if all are finite, or for a single number, which shows it itself."""

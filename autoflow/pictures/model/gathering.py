@@ -404,14 +404,8 @@ def is_same(a: Any, b: Any) -> bool:
 def as_it_was(x: Any, record: Any) -> Any:
     """A plain operand; only shape and dtype if the array has been written into, by the operation or later."""
     value = x.reference() if isinstance(x, FreedArray) else x
-    return Gone(x.shape, x.dtype) if writer_since(value, record.number - 1) else x
-
-
-class Gone(FreedArray):
-    """Shape and dtype of values that were not kept."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.shape, self.dtype, self.reference = shape, dtype, lambda: None
+    is_written = writer_since(value, record.number - 1)
+    return FreedArray(np.broadcast_to(np.empty((), x.dtype), x.shape)) if is_written else x
 
 
 def kept_bytes(order: Iterable[Any]) -> dict[int, int]:

@@ -217,7 +217,7 @@ class Titles:
         self.letters: dict[int, dict[str, int]] = {}  # id of a record -> name in its expression -> whose
         self.known: dict[int, str] = {}  # id -> expression
         self.terms: dict[Any, Any] = {}  # record -> the same in LaTeX; kept here by formulas,
-        self.symbols: dict[str, str] = {}  # with the names that symbols are of,
+        self.symbols: dict[str, dict[Any, int]] = {}  # with the name that a symbol is of, and the nodes of that name,
         self.arrays: list[Any] = []  # and the plain arrays without a name
         self.outputs: set[int] = set()  # ids of records that are shown as they are
 
@@ -422,9 +422,7 @@ def _default_name(x: Any) -> str:
     """The automatic name; a Constant of one number is called by that number, a larger one just an array."""
     if hasattr(x, "node_name"):
         return str(x.node_name)
-    if not x.name.startswith("const_"):
-        return str(x.name)
-    return "array" if x.shape else literal(x.value)
+    return literal(x.value) if x.name.startswith("const_") else str(x.name)
 
 
 def literal(x: Any) -> str:
@@ -440,8 +438,7 @@ def options(record: Any) -> list[str]:
 
     Those whose name begins with _ are for the backward pass alone (see ``extending/function.py``).
     """
-    rule = record.rule
-    defaults = dict(zip(rule.names, rule.defaults, strict=False))  # rules set by users have no template
+    defaults = dict(zip(record.rule.names, record.rule.defaults, strict=False))  # rules set by users have no template
     shown = {k: v for k, v in record.options.items() if not k.startswith("_")}
     return [f"{k}={brief(v)}" for k, v in shown.items() if not _same(v, defaults.get(k))]
 
