@@ -632,6 +632,13 @@ HARMLESS = {
     "issubclass": ("return x*(2 if issubclass(int,C) else 3)", ""),
     "isinstance in a closure": ("return x*g()", "g=(lambda C: lambda: isinstance(1,C))(C)"),
     "type is": ("return x*(2 if type(N) is C else 3)", "N=C()"),
+    "isinstance of a call": ("return x*(2 if isinstance(abs(-1),C) else 3)", ""),
+    "the class is": ("return x*(2 if C is type(N) else 3)", "N=C()"),
+    "a type among others": ("return x*(2 if type(N) in (int,C) else 3)", "N=C()"),
+    "one of the exceptions": (
+        "try: return x*2\nexcept (KeyError,D): return x",
+        "class D(Exception):\n def __init__(self): C()",
+    ),
     "another method": ("return x*N.g()", "class D(C):\n def g(self): return self.a\nN=D()"),
     "super": ("return x*N.g()", "class D(C):\n def g(self): return super().a\nN=D()"),
     "super by name": ("return x*N.g()", "class D(C):\n def g(self): return super(D,self).a\nN=D()"),

@@ -195,13 +195,8 @@ class Guards:
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
         return [*product([x], reachable.edges_of(x))]
 
-    def check_unchanged(self) -> None:
-        """Raise CompileError if the function changed something that it shares with others."""
-        for what in self.changes():
-            raise CompileError(f"the compiled function {what}.")
-
     def changes(self) -> Iterator[str]:
-        """What it changed, and what to do instead."""
+        """What the function changed that it shares with others, and what to do instead."""
         for generator, state in self.states:
             if is_at(generator, state):
                 continue

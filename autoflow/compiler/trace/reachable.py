@@ -26,7 +26,6 @@ import contextvars
 import ctypes
 import dis
 import gc
-import os
 import random
 import sys
 import threading
@@ -51,7 +50,7 @@ from ...table.table import RULES
 NUMBERS = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 SEARCHED = {  # parts of Python that hold the user's
     "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
-    "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing",
+    "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing", "operator", "os", "_thread",
 }  # fmt: skip
 MAPPINGS = (dict, types.MappingProxyType, contextvars.Context)
 # Of one object, which ``follow`` asks them for.
@@ -277,8 +276,6 @@ def foreign(x: Any) -> bool:
         return all([m.partition(".")[0] in libraries or m.startswith(ROWS) for m in map(str, modules_of(x))])
     if isinstance(x, np.ufunc):
         return not any(map(callable, gc.get_referents(x)))
-    if isinstance(x, (deque, threading.local, type(os.environ), *SEALED)):
-        return False
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
@@ -347,16 +344,13 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     >>> read() == mark
     False
     """
-    if not isinstance(x, ARRAYS):
-        read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
-    elif x.dtype.hasobject:
+    if isinstance(x, ARRAYS) and x.dtype.hasobject:
         elements = x.ravel().tolist()
         return lambda: has_elements(x.ravel().tolist(), elements), True
-    elif x.nbytes <= SMALL:
-        read = x.tobytes
-    else:
+    if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
+    read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
     return read, read()
 
 
