@@ -478,6 +478,7 @@ for way in (
     "type(N)()",
     "N.__class__()",
     "N.m()",
+    "type(N).__call__()",
     "type(N).__mro__[0]()",
     "copy.deepcopy(N)",
     "dataclasses.replace(N)",
@@ -606,6 +607,15 @@ PROGRAMS |= {
     "a generator that ends": ("return x*(2+(G.gi_frame is None))", "def g(): yield\nG=g();next(G)", "list(G)"),
     "__call__ of a class": (
         "return x*C.__call__().a", "class C:\n def __init__(s): s.a=K[0]\nK=[2.]", "K[0]=3.",
+    ),
+    "__init__ of the class of an object": (
+        "o=types.SimpleNamespace();type(N).__init__(o);return x*o.a",
+        "class C:\n def __init__(s): s.a=K[0]\nK=[2.];N=C()", "K[0]=3.",
+    ),
+    "a class called in the body of a class": (
+        "return x*g()",
+        "class C:\n def __init__(s): s.a=K[0]\nK=[2.]\ndef mk(C):\n def g():\n  class D: k=C().a\n  return D.k\n"
+        " return g\ng=mk(C)", "K[0]=3.",
     ),
     "a class's subclass": (
         "return x*B.__subclasses__()[0]().a",

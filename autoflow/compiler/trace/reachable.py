@@ -187,11 +187,12 @@ def names_of(code: types.CodeType) -> Names:
             name = IMPLIED.get(i.opname + i.argrepr * (i.opname == "BINARY_OP"))
             if name or i.opname in KINDS:
                 found[KINDS.get(i.opname, 1)].add(name or i.argval)
-            if i.opname in KINDS or i.opname == "LOAD_DEREF":
+            if i.opname in KINDS or i.opname.endswith("DEREF"):
                 user = user_of(steps, k)
                 if i.argval == "type" and k in called:  # what it returns counts
                     user = user_of(steps, user + (steps[user].opname == "PRECALL"))
-                if steps[user].opname not in ASKS and user not in asking:
+                is_asked = steps[user].opname in ASKS and steps[user].argval not in MAKING
+                if not is_asked and user not in asking:
                     found[3].add(i.argval)
     return Names(*map(frozenset, found))
 
@@ -214,7 +215,7 @@ ASKS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "CHECK_EXC_MATCH", "IS_OP
 JUMPS = {*dis.hasjrel, *dis.hasjabs}
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
-    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "LOAD_FROM_DICT_OR_GLOBALS": 0, "IMPORT_NAME": 2,
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
 FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BINARY_OP%", "BINARY_OP%=")
