@@ -82,9 +82,8 @@ FILTERING = frozenset({"catch_warnings", "simplefilter", "filterwarnings", "rese
 
 
 KNOWN = frozenset({  # answered from shape and dtype, or for our own code alone
-    "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "adopt", "yields_to", "refuse_number",
-    "refuse_layout", "is_numpys", "is_number", "eager_class", "__len__", "__iter__", "__new__",
-    "__init_subclass__", "__module__", "__doc__", "__array_namespace__", "is_asked_by_us",
+    "shape", "dtype", "ndim", "size", "itemsize", "nbytes", "device", "expr", "yields_to", "is_number", "eager_class",
+    "__len__", "__iter__", "__array_namespace__", "is_asked_by_us",
 })  # fmt: skip
 
 

@@ -46,6 +46,9 @@ from . import reachable
 from .reachable import ARRAYS, BUFFERS, COLLECTIONS, HOLDERS, MAPPINGS, Edge, is_equal, making, may_be_called
 
 OPAQUE = (types.ModuleType, types.CodeType, np.dtype, NodeRole, Activation, *BUFFERS)  # not searched further
+subclasses_of: Callable[[type], list[type]] = type.__subclasses__  # also of metaclasses
+NAMED: Any = (types.FunctionType, types.BuiltinFunctionType, type, type(np.sum))
+CHECKING = frozenset({"isinstance", "issubclass", "__match_args__", "dispatch"})  # may ask abstract classes
 ATTRIBUTES: dict[str, Callable[[Any, Any], Any]] = {  # of nodes, which may change, and how they are read
     "name": getattr, "requires_grad": getattr,
     "grad": lambda x, name: read_grad(current_record(x) or x, x.dtype),
@@ -54,12 +57,10 @@ SETTINGS: tuple[Any, ...] = (  # functions that say how the process is set
     np.geterr, np.geterrcall, np.getbufsize, np.get_printoptions, sys.getrecursionlimit, sys.getswitchinterval,
     os.getcwd, gc.isenabled,
 )  # fmt: skip
-TEXTS = frozenset({"str", "repr", "format", "array2string", "array_str", "array_repr"})  # np.printoptions writes them
 # What reads how far generators and iterators are, and moves none.
-READING = frozenset({"bit_generator", "get_state", "getstate", "__getstate__", "length_hint", "__length_hint__"})
+READING = {"bit_generator", "get_state", "getstate", "__getstate__", "gi_frame", "tell", "qsize"}
+READING |= {"length_hint", "__length_hint__"}
 COPYING = {*map(id, (copy, copy.copy, copy.deepcopy, pickle, pickle.dumps, dataclasses, dataclasses.replace))}
-# What calls the class of an object without its name, as copies do.
-CALLING = frozenset({"type", "__class__", "__new__", "__subclasses__", "__mro__", "classmethod"})
 SAME, ONCE = "they would be the same in every call", "that would happen in the first call only"
 WAY_OUT = "or say af.compile(f, fallback=True)"
 LIMIT = 100_000  # edges; a function that sees more than that is refused
@@ -85,6 +86,7 @@ class Guards:
         self.arrays: list[tuple[Any, Any, Any]] = []  # arrays, their shape and dtype
         self.others: list[tuple[Callable[[], Any], Any]] = []  # the called function, and its result
         self.named: set[str] = set()  # all names in their code
+        self.called: set[str] = set()  # those that it does not only ask for
         self.classes: set[type] = set()
         self.roots = [f, *others]
         self.found = {*map(id, self.roots)}
@@ -94,6 +96,8 @@ class Guards:
         for x in (*OWN, *self.roots):
             self.note(x)
         self.search(self.roots, [edge for x in self.roots if isinstance(x, type) for edge in making(x)])
+        if not reachable.ENVIRONMENT.isdisjoint(self.named):
+            self.search([os.environ], [])
         asked = [name for name in ATTRIBUTES if name in self.named or reachable.BY_TEXT & self.named]
         nodes = {id(x): x for x in self.reached() if isinstance(x, NodeRole)}.values() if asked else ()
         self.attributes = [(ATTRIBUTES[name], x, name, ATTRIBUTES[name](x, name)) for x in nodes for name in asked]
@@ -110,7 +114,9 @@ class Guards:
             if isinstance(child, types.ModuleType) and isinstance(x, types.FunctionType) and (x, child) not in modules:
                 modules.add((x, child))
                 queue += reachable.edges_of_module(child, x)
-            is_element = isinstance(x, (tuple, *COLLECTIONS)) and (container is x or type(container) is list)
+            is_element = isinstance(x, (tuple, frozenset, *COLLECTIONS)) and (
+                container is x or type(container) is tuple
+            )
             if is_element and reachable.is_number(child):
                 continue  # a tuple stays what it is, of the others all elements are compared
             waits = isinstance(key, str) and key not in self.named and reachable.waits_for_name(x, key, child)
@@ -129,7 +135,11 @@ class Guards:
                     f"changes. Pass what it needs as an argument, {WAY_OUT}."
                 )
             self.found.add(id(child))
-            if not self.is_recorded and (what := reachable.door_to(child, frozenset())):
+            if isinstance(child, NAMED) and is_foreign(str(child.__module__)):  # which code may call otherwise
+                self.named.add(child.__name__)
+                self.called.add(child.__name__)
+            attributes = frozenset[str]() if isinstance(x, types.FunctionType) else self.named
+            if not self.is_recorded and (what := reachable.door_to(child, attributes)):
                 raise behind_a_door(what, f"by {item_name(container, key)}")
             self.note(child)
             if not (isinstance(child, OPAQUE) or reachable.foreign(child)):
@@ -140,7 +150,8 @@ class Guards:
 
     def is_named(self, name: str) -> bool:
         """May code call what has that name? Any name, if names are looked up by text, or the recording is over."""
-        return name in self.named or self.is_recorded or bool(reachable.BY_TEXT & self.named)
+        is_writing = name in reachable.WRITING and not reachable.TEXTS.isdisjoint(self.named)
+        return name in self.named or is_writing or self.is_recorded or bool(reachable.BY_TEXT & self.named)
 
     def note(self, x: Any) -> None:
         """Remember where a generator or an iterator is, and what is in an array or a buffer."""
@@ -176,20 +187,16 @@ class Guards:
                     where = f"{x.__code__.co_filename}:{x.__code__.co_firstlineno}"
                     raise behind_a_door(what, f"in {x.__qualname__}, at {where}")
                 self.named |= reachable.names_of(x.__code__).all
+                self.called |= reachable.names_of(x.__code__).called
         elif isinstance(x, classmethod):
-            self.named.add("classmethod")  # which may call its class
+            self.called.add("type")  # it may call its class
         elif isinstance(getattr(x, "__dict__", None), dict):
             self.others.append((x.__dict__.__len__, len(x.__dict__)))
         self.classes.update(x.__mro__ if isinstance(x, type) else (), type(x).__mro__)
         return [*product([x], reachable.edges_of(x))]
 
-    def check_unchanged(self) -> None:
-        """Raise CompileError if the function changed something that it shares with others."""
-        for what in self.changes():
-            raise CompileError(f"the compiled function {what}.")
-
     def changes(self) -> Iterator[str]:
-        """What it changed, and what to do instead."""
+        """What the function changed that it shares with others, and what to do instead."""
         for generator, state in self.states:
             if is_at(generator, state):
                 continue
@@ -224,11 +231,14 @@ class Guards:
         replaced : ids of arrays in whose place others are used. all_contents : watch also those of arrays that the
         program reads.
         """
-        self.is_recorded = True
+        self.is_recorded, writes_texts = True, not reachable.TEXTS.isdisjoint(self.named)
         self.search([], [])
         copies = not COPYING.isdisjoint(self.found)
-        if copies or not CALLING.isdisjoint(self.named):
-            classes = [cls for cls in self.classes - self.made if not is_foreign(cls.__module__)]
+        if copies or not reachable.CALLING.isdisjoint(self.called):
+            users = [cls for cls in self.classes if not is_foreign(cls.__module__)]
+            if "__subclasses__" in self.named:
+                users += [part for cls in users for part in subclasses_of(cls)]
+            classes = {*users} - self.made
             special = [cls for cls in classes if not is_foreign(type(cls).__module__)]  # of metaclasses
             self.search(special, [edge for cls in classes for edge in making(cls)])
         captured = read_by(program) if self.attributes or not all_contents else set()
@@ -256,9 +266,9 @@ class Guards:
             if id(array) not in ignored:
                 self.others.append((read, mark))
         self.watch_classes_and_functions()
-        named = self.named if TEXTS.isdisjoint(self.named) else {*self.named, "get_printoptions"}
-        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named or id(read) in self.found]
-        if not {"isinstance", "issubclass"}.isdisjoint(self.named):
+        named = {*self.named, "get_printoptions"} if writes_texts else self.named
+        self.others += [(read, read()) for read in SETTINGS if read.__name__ in named]
+        if not CHECKING.isdisjoint(self.named):
             self.others.append((abc.get_cache_token, abc.get_cache_token()))
         is_read = "state" in self.named and any([isinstance(x, np.random.BitGenerator) for x in self.reached()])
         if is_read or copies or not READING.isdisjoint(self.named):
@@ -276,7 +286,7 @@ class Guards:
             self.places.append((getattr, cls, "__mro__", cls.__mro__))
             self.others.append((vars(cls).__len__, len(vars(cls))))
             if "__subclasses__" in self.named:
-                self.others.append((cls.__subclasses__, cls.__subclasses__()))
+                self.others.append((partial(subclasses_of, cls), subclasses_of(cls)))
         described = {id(x): x for x in self.reached() if isinstance(x, (types.FunctionType, types.ModuleType))}
         users = [x for x in described.values() if not is_foreign(getattr(x, "__module__", x.__name__))]
         if not self.named.isdisjoint((reachable.CATCHING, *reachable.BY_TEXT)):
@@ -284,8 +294,9 @@ class Guards:
         for name in self.named - {"__class__"}:  # which functions have for ever
             for x in (*classes, *users) if name[:2] == name[-2:] == "__" else ():
                 value = reachable.follow(x, name)
-                if is_equal(value, reachable.follow(x, name)):  # not a method, which is a new object each time
-                    self.places.append((reachable.follow, x, name, value))
+                # Not one that is missing, since attributes are counted, nor a method, which is a new object each time.
+                if value is not reachable.MISSING and is_equal(value, reachable.follow(x, name)):
+                    self.places.append((getattr, x, name, value))
                     if isinstance(value, COLLECTIONS):
                         self.collections.append((value, reachable.elements_of(value)))
 

@@ -26,15 +26,15 @@ import contextvars
 import ctypes
 import dis
 import gc
-import os
 import random
 import sys
 import threading
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, cmp_to_key, lru_cache, partial, partialmethod, singledispatchmethod
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import cmp_to_key, lru_cache, partial
+from itertools import product
 from operator import attrgetter, is_, itemgetter, methodcaller
 from typing import Any, NamedTuple
 
@@ -50,25 +50,28 @@ from ...table.table import RULES
 NUMBERS = (int, float, complex, str, bytes, bool, range, type(None), np.generic)
 SEARCHED = {  # parts of Python that hold the user's
     "__main__", "builtins", "types", "functools", "collections", "enum", "weakref", "_weakref", "_weakrefset",
-    "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing",
+    "_contextvars", "contextvars", "argparse", "optparse", "configparser", "typing", "operator", "os", "_thread",
 }  # fmt: skip
-MAPPINGS = (dict, types.MappingProxyType)
-DICT_VIEWS: tuple[type, ...] = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
+MAPPINGS = (dict, types.MappingProxyType, contextvars.Context)
 # Of one object, which ``follow`` asks them for.
-HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType, *DICT_VIEWS)
-WRAPPERS: tuple[Any, ...] = (  # of functions and objects, which these attributes name
-    classmethod, staticmethod, property, partial, partialmethod, cached_property, singledispatchmethod,
-    type(lru_cache(is_)), types.MethodType, types.BuiltinMethodType, types.MethodWrapperType, slice, types.GenericAlias,
+HOLDERS: tuple[Any, ...] = (weakref.ReferenceType, contextvars.ContextVar, types.MemberDescriptorType)
+SEALED: tuple[Any, ...] = (  # what they refer to never changes
+    slice, types.MethodType, types.BuiltinMethodType, types.MethodWrapperType, types.GenericAlias, np.ufunc, attrgetter,
+    itemgetter, methodcaller, type(cmp_to_key(is_)), *map(type, ({}.keys(), {}.values(), {}.items())),
 )  # fmt: skip
-WRAPPED = (
-    "fget", "__self__", "__func__", "func", "__wrapped__", "args", "keywords", "dispatcher", "start", "stop", "step",
-    "__origin__",
-)  # fmt: skip
-SEALED: tuple[Any, ...] = (np.ufunc, attrgetter, itemgetter, methodcaller, type(cmp_to_key(is_)))  # they never change
+HOLDING = (BaseException, partial, property, classmethod, staticmethod)  # objects, which these attributes name
+HELD = ("args", "__cause__", "func", "keywords", "fget", "fset", "fdel", "__func__")
 MAKING = frozenset({"__init__", "__new__", "__del__", "__init_subclass__", "__post_init__"})  # run when it is called
 METHODS = (types.FunctionType, staticmethod, property, classmethod)
 BY_TEXT = frozenset({"getattr", "hasattr", "vars", "attrgetter", "__dict__"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
+# What calls a class without its name, what calls a method to write a text, and what writes texts.
+CALLING = frozenset({
+    "type", "__class__", "__call__", "__new__", "__subclasses__", "__mro__", "mro", "__base__", "__bases__", "__self__",
+})  # fmt: skip
+WRITING = frozenset({"__repr__", "__str__", "__format__"})
+PRINTING = {"str", "repr", "format", "format_map", "print", "mod", "__mod__", "array2string", "array_str", "array_repr"}
+TEXTS = WRITING | PRINTING
 
 
 def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
@@ -79,44 +82,32 @@ def edges_of(x: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, types.FunctionType):
         module = str(x.__globals__.get("__name__")).partition(".")[0]
         ours = module == "autoflow" or module in sys.stdlib_module_names  # such as af.grad(f): only f matters in it
-        yield from ((x.__dict__, name) for name in x.__dict__ if name != "_clear_cache")  # of functools.singledispatch
-        for cell in x.__closure__ or ():
-            if not ours or callable(follow(cell, "cell_contents")):
-                yield cell, "cell_contents"
+        yield from product([x.__dict__], x.__dict__.keys() - {"_clear_cache"})  # of functools.singledispatch
+        cells = [cell for cell in x.__closure__ or () if not ours or callable(follow(cell, "cell_contents"))]
+        yield from product(cells, ["cell_contents"])
         if ours:
             yield from ((rule.derivatives, name) for rule in [RULES.get(x)] if rule for name in rule.derivatives)
             return
         names = names_of(x.__code__)
-        for name in names.read & x.__globals__.keys():
-            yield x.__globals__, name
-        for name in names.imported & sys.modules.keys():
-            if not is_foreign(name):
-                yield sys.modules, name
-        for k in range(len(x.__defaults__ or ())):
-            yield x.__defaults__, k
-        for name in x.__kwdefaults__ or ():
-            yield x.__kwdefaults__, name
-        if ENVIRONMENT & names.all:
-            yield os.environ.__dict__, "_data"
+        yield from product([x.__globals__], names.read & x.__globals__.keys())
+        yield from product([sys.modules], names.imported & sys.modules.keys())
+        yield from product([x.__defaults__], range(len(x.__defaults__ or ())))
+        yield from product([x.__kwdefaults__], x.__kwdefaults__ or ())
     elif isinstance(x, HOLDERS):
         yield x, None
     elif isinstance(x, threading.local):
-        yield from ((x, name) for name in x.__dict__)
-    elif isinstance(x, (set, deque)) or (isinstance(x, ARRAYS) and x.dtype.hasobject):
-        elements = x.ravel().tolist() if isinstance(x, ARRAYS) else [*x]
-        yield from ((elements, k) for k in range(len(elements)))
-    elif isinstance(x, (list, tuple)):
-        yield from ((x, k) for k in range(len(x)))
-    elif isinstance(x, MAPPINGS):
-        yield from ((x, key) for key in x)
-    elif isinstance(x, WRAPPERS):
-        yield from ((x, name) for name in WRAPPED if hasattr(x, name))
+        yield from product([x], x.__dict__)
+    elif isinstance(x, (set, frozenset, deque)) or (isinstance(x, ARRAYS) and x.dtype.hasobject):
+        elements = tuple(x.ravel().tolist() if isinstance(x, ARRAYS) else x)
+        yield from product([elements], range(len(elements)))
+    elif isinstance(x, (list, tuple, *MAPPINGS)):
+        yield from product([x], x if isinstance(x, MAPPINGS) else range(len(x)))
     elif isinstance(x, SEALED):
-        yield from (([held], 0) for held in gc.get_referents(x) if held is not type(x))
+        yield from (((held,), 0) for held in gc.get_referents(x) if held is not type(x))
     elif type(x) is not np.ndarray:
-        yield from ((x, name) for name in ("args", "__cause__") if isinstance(x, BaseException))
+        yield from ((x, name) for name in HELD if isinstance(x, HOLDING) and hasattr(x, name))
         yield from edges_of_object(x)
-    if isinstance(x, (*COLLECTIONS, tuple)) and type(x).__module__ != "builtins":
+    if isinstance(x, (*COLLECTIONS, tuple, frozenset)) and type(x).__module__ != "builtins":
         yield from edges_of_object(x)
 
 
@@ -132,7 +123,7 @@ def making(cls: type) -> list[Edge]:
 def edges_of_object(x: Any) -> Iterator[tuple[Any, Any]]:
     """Attributes, slots, and what all of a class share; of a class also what is its metaclass's."""
     attributes = attributes_of(x)
-    yield from ((attributes, name) for name in attributes)
+    yield from product([attributes], attributes)
     for cls in (*(x.__mro__[:-1] if isinstance(x, type) else ()), *type(x).__mro__[:-1]):
         users = not is_foreign(cls.__module__)
         for name, v in vars(cls).items():
@@ -163,7 +154,7 @@ def edges_of_module(module: Any, f: types.FunctionType) -> list[Edge]:
         return []
     wanted, scope = names_of(f.__code__).all, vars(module)
     more = [name for name in scope if name[:2] != "__" or name[-2:] != "__"] if BY_TEXT & wanted else []
-    return [(f, (scope, name)) for name in wanted.union(more) & scope.keys()]
+    return [(f, (scope, name)) for name in wanted.union(more, ["__getattr__"]) & scope.keys()]
 
 
 class Names(NamedTuple):
@@ -172,7 +163,7 @@ class Names(NamedTuple):
     read: frozenset[str]  # globals
     attributes: frozenset[str]
     imported: frozenset[str]  # modules
-    called: frozenset[str]  # of any kind, and variables of outer functions: not only asked for an attribute or a class
+    called: frozenset[str]  # of any kind, and variables of outer functions: not only compared, or asked for something
 
     @property
     def all(self) -> frozenset[str]:
@@ -190,42 +181,45 @@ def names_of(code: types.CodeType) -> Names:
     found: tuple[set[str], ...] = (set(), set(), set(), set())
     for part in code_in(code):
         steps = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
-        asked = places_of_asking(steps)
+        called = [k for k, i in enumerate(steps) if i.opname == "LOAD_GLOBAL" and "NULL" in i.argrepr]
+        asking = {user_of(steps, k) for k in called if steps[k].argval in ASKING}
         for k, i in enumerate(steps):
-            if i.opname in KINDS:
-                found[KINDS[i.opname]].add(IMPLIED.get(i.opname, i.argval))
-            if k not in asked and (i.opname in KINDS or i.opname == "LOAD_DEREF"):
-                found[3].add(i.argval)
+            name = IMPLIED.get(i.opname + i.argrepr * (i.opname == "BINARY_OP"))
+            if name or i.opname in KINDS:
+                found[KINDS.get(i.opname, 1)].add(name or i.argval)
+            if i.opname in KINDS or i.opname.endswith("DEREF"):
+                user = user_of(steps, k)
+                if i.argval == "type" and k in called:  # what it returns counts
+                    user = user_of(steps, user + (steps[user].opname == "PRECALL"))
+                is_asked = steps[user].opname in ASKS and steps[user].argval not in MAKING
+                if not is_asked and user not in asking:
+                    found[3].add(i.argval)
     return Names(*map(frozenset, found))
 
 
-def places_of_asking(steps: list[dis.Instruction]) -> set[int]:
-    """Where code loads what it does not call: ``isinstance(x, C)``, ``super(C, x)``, ``type(x) is C``, ``C.rate``,
-    ``except C``."""
-    found = set()
-    for k in range(len(steps) - 1):
-        end = k + 1
-        while steps[end].opname.startswith(PASSING) and steps[end].opname != "LOAD_SUPER_ATTR":
-            end += 1
-        if steps[k + 1].opname in ASKS or steps[end].opname == "CHECK_EXC_MATCH":
-            found.add(k)
-        if steps[k].argval in ASKING and steps[k].opname == "LOAD_GLOBAL":
-            depth = sum([dis.stack_effect(i.opcode, i.arg) for i in steps[k : end + 1]])  # 1: this is what is called
-            if steps[end].opname == "LOAD_SUPER_ATTR" or (steps[end].opname == "CALL" and depth == 1):
-                found |= {*range(k, end)}
-    return found
+def user_of(steps: list[dis.Instruction], k: int) -> int:
+    """The step that takes from the stack what step k has put there, perhaps in a tuple; or the next jump."""
+    above = 0
+    for j, i in enumerate(steps[k + 1 :], k + 1):
+        effect = dis.stack_effect(i.opcode, i.arg)
+        if i.opcode in JUMPS or max(1 - effect, i.opname in ASKS) > above:
+            is_tuple = i.opname == "BUILD_TUPLE" and not steps[j + 1].opname.startswith("LOAD_")
+            return user_of(steps, j) if is_tuple else j
+        above += effect
+    return k
 
 
-ASKING, ASKS = ("isinstance", "issubclass", "super"), ("LOAD_ATTR", "LOAD_METHOD", "IS_OP", "COMPARE_OP")
-PASSING = ("LOAD_", "BUILD_", "PRECALL", "PUSH_NULL")  # between a callable and its call
+ASKING = ("isinstance", "issubclass", "super")
+# What does not call what it takes, as in ``type(x) is C``, ``C.rate``, ``except C``.
+ASKS = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "CHECK_EXC_MATCH", "IS_OP", "COMPARE_OP", "CONTAINS_OP"}
+JUMPS = {*dis.hasjrel, *dis.hasjabs}
 KINDS = {
     "LOAD_GLOBAL": 0, "LOAD_NAME": 0, "LOAD_ATTR": 1, "LOAD_METHOD": 1, "LOAD_SUPER_ATTR": 1, "IMPORT_FROM": 1,
-    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "IMPORT_NAME": 2,
+    "STORE_ATTR": 1, "STORE_GLOBAL": 0, "LOAD_FROM_DICT_OR_GLOBALS": 0, "IMPORT_NAME": 2,
 }  # fmt: skip
 CATCHING = "except"  # a name that code with a handler of exceptions has, or with a block of a context manager
-FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "BINARY_OP%", "BINARY_OP%=")
 IMPLIED = {"PUSH_EXC_INFO": CATCHING, "MATCH_CLASS": "__match_args__", **dict.fromkeys(FORMATS, "format")}
-KINDS |= dict.fromkeys(IMPLIED, 1)
 
 
 def code_in(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -242,8 +236,6 @@ MISSING = object()
 def follow(container: Any, key: Any) -> Any:
     """The object that the edge leads to now."""
     try:
-        if isinstance(container, DICT_VIEWS):
-            return gc.get_referents(container)[0]
         if isinstance(container, types.MemberDescriptorType):
             return container.__get__(key)
         if isinstance(container, HOLDERS):
@@ -268,13 +260,12 @@ def may_be_called(x: Any, container: Any, key: Any, cls: type) -> bool:
     cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
     found = [key] if container is x.__globals__ else [name for name, cell in cells if cell is container]
     makes_others = any([isinstance(v, classmethod) for c in cls.__mro__[:-1] for v in vars(c).values()])
-    names = names_of(x.__code__)
-    return not found or makes_others or not (names.called.isdisjoint(found) and MAKING.isdisjoint(names.attributes))
+    return not found or makes_others or not names_of(x.__code__).called.isdisjoint({*found, *MAKING, *CALLING})
 
 
 def waits_for_name(x: Any, key: str, child: Any) -> bool:
     """Is it a method or a clock that nobody can call without its name?"""
-    if key.startswith("__") or not is_plain(x if isinstance(x, type) else type(x)):
+    if (key.startswith("__") and key not in WRITING) or not is_plain(x if isinstance(x, type) else type(x)):
         return False
     return isinstance(child, METHODS) or (callable(child) and bool(door_to(child, frozenset())))
 
@@ -286,8 +277,6 @@ def foreign(x: Any) -> bool:
         return all([m.partition(".")[0] in libraries or m.startswith(ROWS) for m in map(str, modules_of(x))])
     if isinstance(x, np.ufunc):
         return not any(map(callable, gc.get_referents(x)))
-    if isinstance(x, (deque, threading.local, *SEALED)):
-        return False
     module = str(type(x).__module__)
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root not in SEARCHED) or module.startswith(ROWS)
@@ -319,7 +308,7 @@ def elements_of(container: Any) -> list[Any]:
     writes there at the first copy of an object, or at the first question for its annotations."""
     if not isinstance(container, MAPPINGS):
         return [*container]
-    if any([name in container for name in CACHES]):
+    if not isinstance(container, contextvars.Context) and any([name in container for name in CACHES]):
         container = {key: x for key, x in container.items() if key not in CACHES}
     return [*container.keys(), *container.values()]
 
@@ -343,9 +332,8 @@ def is_number(x: Any) -> bool:
 def has_elements(container: Any, elements: list[Any]) -> bool:
     """Are these the elements, in this order?"""
     now = container if isinstance(container, list) else elements_of(container)
-    if len(now) != len(elements):
-        return False
-    return all(map(is_, now, elements)) or all(map(is_equal, now, elements))
+    is_same = len(now) == len(elements)
+    return is_same and (all(map(is_, now, elements)) or all(map(is_equal, now, elements)))
 
 
 def reader(x: Any) -> tuple[Callable[[], Any], Any]:
@@ -357,16 +345,13 @@ def reader(x: Any) -> tuple[Callable[[], Any], Any]:
     >>> read() == mark
     False
     """
-    if not isinstance(x, ARRAYS):
-        read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
-    elif x.dtype.hasobject:
+    if isinstance(x, ARRAYS) and x.dtype.hasobject:
         elements = x.ravel().tolist()
         return lambda: has_elements(x.ravel().tolist(), elements), True
-    elif x.nbytes <= SMALL:
-        read = x.tobytes
-    else:
+    if isinstance(x, ARRAYS) and x.nbytes > SMALL:
         before = x.copy(order="K")
         return lambda: same_bytes(x, before), True
+    read: Callable[[], Any] = x.tobytes if hasattr(x, "tobytes") else lambda: bytes(x)
     return read, read()
 
 
@@ -385,6 +370,7 @@ DOORS: dict[tuple[str, str], str] = {  # module and name of a function -> what i
     **{("uuid", name): SYSTEM for name in ("uuid1", "uuid4")},
     **{(name, "urandom"): SYSTEM for name in ("posix", "nt")},
     **{("builtins", name): TEXT for name in ("globals", "eval", "exec", "__import__")},
+    **{("_pickle", name): TEXT for name in ("load", "loads")},
     ("importlib", "import_module"): TEXT,
     ("random", "SystemRandom"): SYSTEM,
 }
@@ -402,14 +388,12 @@ def door_of(f: types.FunctionType) -> str:
     """A description of what a function does that may differ later; empty if it names nothing of the kind."""
     scope, names = f.__globals__, names_of(f.__code__)
     found = [scope.get(name, vars(builtins).get(name)) for name in names.read]
-    for x in [*found, *[sys.modules.get(name) for name in names.imported]]:
-        if what := door_to(x, names.attributes):
-            return what
-    return ""
+    found += [sys.modules.get(name) for name in names.imported]
+    return next(filter(None, [door_to(x, names.attributes) for x in found]), "")
 
 
-def door_to(x: Any, attributes: frozenset[str]) -> str:
-    """The same for an object whose attributes ``names`` are read."""
+def door_to(x: Any, attributes: Set[str]) -> str:
+    """The same for an object whose ``attributes`` are read."""
     if isinstance(x, types.ModuleType):
         if x is sys and "modules" in attributes:
             return TEXT
@@ -433,17 +417,9 @@ def may_have_drawn(named: set[str], reached: Iterable[Any]) -> bool:
     """May the function have drawn from the generators of the process, ``np.random`` and ``random``?
 
     named, reached : all names in its code, and all that it finds outside. With no other thread in the process, who
-    else? Else it is asked whether it names them, or an object reached is one of them or a method of one.
+    else? Else it is asked whether it names them, or finds one, its module, or a method of it, as ``random.gauss``.
     """
-    return (
-        _thread._count() == 0
-        or any([draws_for_all(x) for x in reached])
-        or any([not SHARED_NAMES.isdisjoint(word.split(".")) for word in named])
-    )
-
-
-def draws_for_all(x: Any) -> bool:
-    """Is it a shared generator, its module, or one of its methods, as ``random.gauss`` and ``np.random.normal``?"""
-    owner, legacy = getattr(x, "__self__", None) if callable(x) else None, np.random.mtrand
-    shared = (random, np.random, legacy, *OWN, legacy._rand._bit_generator)
-    return any([x is y or owner is y for y in shared])
+    shared = {*map(id, (random, np.random, np.random.mtrand, *OWN, OWN[0]._bit_generator))}
+    found = [(id(x), id(getattr(x, "__self__", None)) if callable(x) else 0) for x in reached]
+    is_named = not SHARED_NAMES.isdisjoint(".".join(named).split("."))
+    return _thread._count() == 0 or is_named or any([not shared.isdisjoint(ids) for ids in found])

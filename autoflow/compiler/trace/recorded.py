@@ -186,7 +186,8 @@ def run_once(
         entered.clear()
         del given, both, rebuilt, is_unchanged
     guards.named |= {UNPROVED} if unproved else set()
-    guards.check_unchanged()
+    for what in guards.changes():
+        raise CompileError(f"the compiled function {what}.")
     if tape.copies:
         tape.settle()
     check_nothing_stays(tape, waits)
