@@ -102,9 +102,18 @@ def test_derivatives_at_edges_are_those_of_the_values(row):
 SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin²/cos³ up to ½
 
 
-def test_curvature_of_an_elliptic_integral_at_one():
-    bend = np.tan(0.5) ** 3 / np.cos(0.5) * 3 / 16 - 9 / 8 * SLOPE  # ¾ ∫ tan⁴/cos
-    assert af.hessian(lambda m: special.ellipkinc(0.5, m))(1.0) == pytest.approx(bend, rel=1e-12)
+@pytest.mark.parametrize(("f", "at", "bend"), [
+    (lambda m: special.ellipkinc(0.5, m), 1.0, np.tan(0.5) ** 3 / np.cos(0.5) * 3 / 16 - 9 / 8 * SLOPE),  # ¾ ∫ tan⁴/cos
+    (lambda x: special.binom(x, 2.0), 1e-8, 1.0), (lambda x: special.binom(x, 3.0), 1 + 1e-10, 1e-10),
+    (lambda y: special.binom(2.0, y), 4 - 1e-8, -0.18055555132394066),  # this one and the next: mpmath
+    (lambda y: special.binom(0.5, y), 2.5 - 1e-8, -0.36286520952586426),
+    (lambda x: special.poch(x, 2.0), -1 + 1e-9, 2.0), (lambda x: special.struve(0, x), 0.0, 0.0),
+    (lambda x: special.struve(1.0, x), 0.0, 4 / (3 * np.pi)), (lambda x: special.modstruve(0, x), 0.0, 0.0),
+    (lambda x: special.pseudo_huber(2.0, x), np.inf, 0.0),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_curvature_at_edges(f, at, bend):
+    np.testing.assert_allclose(af.hessian(f)(at), bend, rtol=1e-7, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
@@ -112,7 +121,8 @@ def test_curvature_of_an_elliptic_integral_at_one():
     (lambda x: special.poch(x, 1.0), 0.0, 1.0), (lambda x: special.poch(x, -2.0), 0.0, 0.75),
     (lambda x: special.poch(x, -1.0), 1e-8, -1.0), (lambda y: special.boxcox(0.0, y), 0.5, 4.0),
     (lambda x: special.pseudo_huber(x, 0.0), 0.0, 0.0), (lambda x: special.pseudo_huber(x, -2.0), 0.0, 2.0),
-    (lambda y: special.pseudo_huber(0.0, y), 0.0, 0.0), (lambda x: special.eval_legendre(-3, x), 0.3, 0.9),
+    (lambda y: special.pseudo_huber(0.0, y), 0.0, 0.0), (lambda y: special.pseudo_huber(1.5, y), -np.inf, -1.5),
+    (lambda x: special.pseudo_huber(x, np.inf), 1.5, np.inf), (lambda x: special.eval_legendre(-3, x), 0.3, 0.9),
     (lambda x: special.eval_chebyu(-3, x), 0.3, -2.0), (lambda x: special.eval_chebyu(-1, x), 0.3, 0.0),
     (lambda x: special.agm(x, 1.0), 0.0, np.inf), (lambda x: special.agm(1.0, x), -0.0, np.inf),
     (lambda x: special.agm(0.0, x), 1.0, 0.0), (lambda x: special.agm(x, x), 0.0, 0.0),
