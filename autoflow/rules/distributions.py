@@ -352,7 +352,8 @@ def log_gamma_density(x: Array, a: Any) -> Array:
 @flat_at_infinity
 def gamma_density(x: Array, a: Any) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    return np.exp(log_gamma_density(x, a))
+    none = x.dtype.type(0)
+    return times_powers(a - 1.0, x, none, none, -x - special.gammaln(a))
 
 
 def log_beta_density(x: Array, a: Any, b: Any) -> Array:
@@ -365,7 +366,7 @@ def beta_density(x: Array, a: Any, b: Any) -> Array:
     """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
     point = (numbers_of(a) == 0) | (numbers_of(b) == 0)  # all of it is at one end
     a, b = [np.where(point, 1, part) if hasattr(part, "dtype") else part for part in (a, b)]
-    return np.where(point, 0, np.exp(log_beta_density(x, a, b)))
+    return np.where(point, 0, times_powers(a - 1.0, x, b - 1.0, x, -special.betaln(a, b)))
 
 
 def t_density(t: Array, df: Any) -> Array:

@@ -213,7 +213,7 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
 
 
 def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
-    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). At a whole y < 0 or x − y < 0, where z is 0, and near it, the pole
+    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). At a whole y < 0 or x − y < 0, where z is 0, and near, the pole
     is that of the smaller one, y or x − y, and 1/Γ changes there."""
     rest = x - y
     is_first = numbers_of(y) < numbers_of(rest)

@@ -377,8 +377,9 @@ class ForwardPass:
         """The pass itself. ``still``: per record, where its value stands still whatever its operands do, as a maximum
         does that another operand is: there an infinite slope that follows has no part. If it is empty, it is filled:
         given infinite tangents, what gives exactly 0 is still."""
-        marks = still is not None and not still
+        is_marking = still is not None and not still
         latest, wrap, ends, find = versions.latest[0], modes().wrap_open_record, self.ends, tangents.get
+        is_usual = not wrap and still is None
         again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
@@ -395,7 +396,7 @@ class ForwardPass:
                 saved = opening.as_nodes(record, saved)
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
-            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not wrap and still is None:
+            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and is_usual:
                 each: Sequence[Any] = pushes.each  # what push_any does, for most records
                 is_small, total = result.size < LARGE, None
                 for k, t in enumerate(moved):
@@ -410,7 +411,7 @@ class ForwardPass:
             if total is not None:
                 if type(total) is not dict and (total.dtype is not dtype or total.shape != result.shape):
                     total = fit(total, dtype, result.shape)
-                if marks and type(total) is not dict:
+                if is_marking and type(total) is not dict:
                     still[record] = total == 0  # type: ignore[index]
                     total = np.where(still[record], total, np.inf)  # type: ignore[index]
                 tangents[record] = total
