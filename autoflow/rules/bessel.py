@@ -25,6 +25,12 @@ def between(function: Any, join: Any, divisor: int = 2) -> Any:
     return lambda g, x, v: g * (join(function(v - 1, x), function(v + 1, x)) / divisor)
 
 
+def add_spherical(kind: str, sign: int, turned: int) -> None:
+    """A spherical Bessel function and its derivative, ± :func:`neighbours`."""
+    function = with_parameters(getattr(special, f"spherical_{kind}n"), "x | n", kind,
+                               x=lambda g, x, n: g * (turned * neighbours(function, n, x, sign)))  # fmt: skip
+
+
 # fmt: off
 # Of order 1 as of every order: j0 - j1 / x would be 0 / 0 at 0.
 rule(special.j0, "x", "J₀", r"J_0\left($x\right)", x=lambda g, x: g * -special.j1(x))
@@ -77,14 +83,8 @@ with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($
          (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z)))
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
-spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j",
-     x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1))
-spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y",
-     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1))
-spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i",
-     x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1))
-spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k",
-     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1))
+for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
+    add_spherical(*family)
 
 # Struve functions.
 with_parameters(special.struve, "x | v", "H",

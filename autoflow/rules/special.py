@@ -204,8 +204,8 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
     changes. The same of z times ``scale``, as long as that does not change."""
     top, at, number = x + y, numbers_of(x), numbers_of(y)
     both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
-    pole = (at < 0.25) & (np.absolute(at - np.rint(at)) < 0.25 * (np.absolute(at + number) < 100)) & ~both
-    pole = pole | ((at <= 0) & (at == np.rint(at)) & ~both)
+    near = np.where(np.absolute(at + number) < 100, 0.2, 0)
+    pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~both
     s, step = np.where(both, 1 - x, np.where(pole, 1, x)), np.where(both, -y, np.where(pole, 1, y))
     top = np.where(pole, top, 1)
     falling = special.gamma(top) * product_slope_of_rgamma(np.where(pole, x, 1), special.psi(top))

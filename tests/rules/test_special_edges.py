@@ -110,6 +110,15 @@ SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin�
     (lambda x: special.poch(x, 2.0), -1 + 1e-9, 2.0), (lambda x: special.struve(0, x), 0.0, 0.0),
     (lambda x: special.struve(1.0, x), 0.0, 4 / (3 * np.pi)), (lambda x: special.modstruve(0, x), 0.0, 0.0),
     (lambda x: special.pseudo_huber(2.0, x), np.inf, 0.0),
+    # of distribution functions where the density is 0
+    (lambda x: special.gammainc(2.0, x), 0.0, 1.0), (lambda x: special.gammaincc(3.0, x), 0.0, 0.0),
+    (lambda x: special.betainc(2.0, 3.0, x), 0.0, 12.0), (lambda x: special.betaincc(2.0, 2.0, x), 1.0, 6.0),
+    (lambda x: special.chdtr(4.0, x), 0.0, 0.25), (lambda x: special.chdtrc(6.0, x), 0.0, 0.0),
+    (lambda x: special.fdtr(6.0, 4.0, x), 0.0, 0.0), (lambda x: special.fdtrc(4.0, 2.0, x), 0.0, -8.0),
+    (lambda x: special.gdtr(3.0, 2.0, x), 0.0, 9.0), (lambda x: special.gdtrc(2.0, 3.0, x), 0.0, 0.0),
+    (lambda p: special.bdtr(1, 4, p), 0.0, -12.0), (lambda p: special.bdtrc(2, 5, p), 1.0, 0.0),
+    (lambda p: special.nbdtr(3, 2, p), 0.0, 20.0), (lambda p: special.nbdtrc(1, 3, p), 1.0, 12.0),
+    (lambda m: special.pdtr(1, m), 0.0, -1.0), (lambda m: special.pdtrc(2, m), 0.0, 0.0),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_curvature_at_edges(f, at, bend):
