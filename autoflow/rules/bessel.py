@@ -17,7 +17,7 @@ from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, with_parameters
 from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
-from .arithmetic import near_zero, over
+from .arithmetic import near_zero, power_series
 
 
 def between(function: Any, join: Any, divisor: int = 2) -> Any:
@@ -64,9 +64,9 @@ with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\l
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * decay(x, v, z, 1, lambda x: z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2))
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2))
+     x=lambda g, x, v: g * ((special.jv(v - 1, check_real(x)) - special.jv(v + 1, x)) / 2))
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2))
+     x=lambda g, x, v: g * ((special.yv(v - 1, check_real(x)) - special.yv(v + 1, x)) / 2))
 with_parameters(special.yn, "x | n", "Y",
      x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2), whole="n")
 with_parameters(special.kn, "x | n", "K",
@@ -97,8 +97,8 @@ rule(special.ber, "x", x=lambda g, x: g * special.berp(x))
 rule(special.bei, "x", x=lambda g, x: g * special.beip(x))
 rule(special.ker, "x", x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
 rule(special.kei, "x", x=lambda g, x: g * special.keip(x), domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)))
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over_x(x, z, 0)))
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over_x(x, z, 1)))
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
      domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
@@ -106,6 +106,12 @@ rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g *
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
+
+
+def over_x(x: Array, z: Array, k: int) -> Array:
+    """z/x of z = ber' (k = 0) or bei' (k = 1); near 0, where only a series has all derivatives, (DLMF 10.65)."""
+    terms = [(-1) ** j * (j + k / 2) / math.factorial(2 * j + k) ** 2 for j in range(1 - k, 5)]
+    return near_zero(x, 0.5, lambda x: (x / 2) ** (2 - 2 * k) * power_series((x / 2) ** 4, terms), lambda x: z / x)
 
 
 def decay(x: Array, v: Any, z: Array, sign: complex, formula: Any) -> Array:
@@ -208,8 +214,10 @@ add_integrals("iti0k0", special.i0, special.k0)
 add_integrals("it2j0y0", lambda x: -bessel_ratio(x), lambda x: -special.y0(x) / x)
 add_integrals("it2i0k0", modified_ratio, lambda x: -special.k0(x) / x)
 add_integrals("itstruve0", lambda x: special.struve(0, x))
-add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
+add_integrals("it2struve0", lambda x: -2 / math.pi * near_zero(
+    x, 0.05, lambda x: power_series(x * x, [1, -1 / 9, 1 / 225, -1 / 11025]),
+    lambda x: math.pi / 2 * special.struve(0, x) / x))  # fmt: skip
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: over(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: (special.exprel(x) + special.exprel(-x)) / 2, lambda x: np.cosh(x) / x)
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

@@ -169,9 +169,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
     array([-0.43173])
     """
-    inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
-    x = np.where(inside, x, 1)
-    return np.where(inside, np.exp(gamma_unit(a, x)) * gamma_score(a, x), 0)
+    return a * gamma_density(x, a + 1.0) * gamma_score(a, x)
 
 
 # ---------------------------------------------------------------- integrals by a parameter: beta
@@ -228,9 +226,7 @@ def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
     >>> betainc_a(np.array([1.0]), np.array([1.0]), np.array([0.5])).round(6)  # of xᵃ: x log x
     array([-0.346574])
     """
-    inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
-    x = np.where(inside, x, 0.5)
-    return np.where(inside, np.exp(beta_unit(a, b, x)) * beta_score(a, b, x, of_b=of_b), 0)
+    return times_powers(a, x, b, x, -special.betaln(a, b)) * beta_score(a, b, x, of_b=of_b)
 
 
 # ---------------------------------------------------------------- integrals by a parameter: Student's t
@@ -346,7 +342,7 @@ rule(times_powers, "c x e y r", "xᶜ", r"$x^{$c} \left(1 - $y\right)^{$e} e^{$r
 @flat_at_infinity
 def gamma_density(x: Array, a: Any) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    none = x.dtype.type(0)
+    none = np.result_type(x).type(0)
     return times_powers(a - 1.0, x, none, none, -x - special.gammaln(a))
 
 
