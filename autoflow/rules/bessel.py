@@ -202,22 +202,23 @@ def times(integrand: Any) -> Any:
 
 
 def above_one(function: Any, sign: int) -> Any:
-    """(f(x) − 1)/x for J₀ (sign −1) and I₀, and for small x its power series, ±x/4 + x³/64 ± x⁵/2304."""
+    """±(f(x) − 1)/x for J₀ (sign −1) and I₀, and for small x its power series, x/4 ± x³/64 + x⁵/2304."""
     return lambda x: near_zero(
-        x, 0.05, lambda x: x * (sign / 4 + x * x * (1 / 64 + sign * x * x / 2304)), lambda x: (function(x) - 1) / x
+        x, 0.05, lambda x: x * power_series(x * x, [1 / 4, sign / 64, 1 / 2304]), lambda x: sign * (function(x) - 1) / x
     )
 
 
-bessel_ratio, modified_ratio = above_one(special.j0, -1), above_one(special.i0, 1)
 add_integrals("itj0y0", special.j0, special.y0)
 add_integrals("iti0k0", special.i0, special.k0)
-add_integrals("it2j0y0", lambda x: -bessel_ratio(x), lambda x: -special.y0(x) / x)
-add_integrals("it2i0k0", modified_ratio, lambda x: -special.k0(x) / x)
+add_integrals("it2j0y0", above_one(special.j0, -1), lambda x: -special.y0(x) / x)
+add_integrals("it2i0k0", above_one(special.i0, 1), lambda x: -special.k0(x) / x)
 add_integrals("itstruve0", lambda x: special.struve(0, x))
 add_integrals("it2struve0", lambda x: -2 / math.pi * near_zero(
     x, 0.05, lambda x: power_series(x * x, [1, -1 / 9, 1 / 225, -1 / 11025]),
     lambda x: math.pi / 2 * special.struve(0, x) / x))  # fmt: skip
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: (special.exprel(x) + special.exprel(-x)) / 2, lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: near_zero(
+    x, 0.5, lambda x: power_series(x * x, [1 / math.factorial(2 * k + 1) for k in range(8)]),
+    lambda x: np.sinh(x) / x), lambda x: np.cosh(x) / x)  # fmt: skip
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

@@ -389,7 +389,7 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
 def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
     """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = w (1 − w)/m; or by n, where dw/dn = −w (1 − w)/n."""
     w = m * x / (n + m * x)
-    turn = np.exp(beta_unit(m / 2, n / 2, w)) / (-n if of_n else m)
+    turn = times_powers(m / 2, w, n / 2, w, -special.betaln(m / 2, n / 2)) / (-n if of_n else m)
     return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
 
 
