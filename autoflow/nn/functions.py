@@ -148,6 +148,8 @@ def log_softmax(x: Array, /, axis: int = -1) -> Node:
     array([    0., -2000.])
     """
     wide = single(x := real("log_softmax", x))
+    if not np.size(x):
+        return np.positive(x)
     d = wide - np.max(wide, axis=axis, keepdims=True)
     z = d - np.log(np.sum(np.exp(d), axis=axis, keepdims=True))
     return z if wide is x else z.astype(x.dtype)

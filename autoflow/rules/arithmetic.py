@@ -333,14 +333,10 @@ def sign_x(g: Array, x: Array, z: Array) -> Array:
 
 
 # fmt: off
-rule(np.maximum,   "x y", "max",  r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER,
-     x=split_ties, y=split_ties)
-rule(np.minimum,   "x y", "min",  r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER,
-     x=split_ties, y=split_ties)
-rule(np.fmax,      "x y", "fmax", r"\max\left($x, $y\right)", holomorphic=False, residual=HIGHER_NUMBER,
-     x=split_ties, y=split_ties)
-rule(np.fmin,      "x y", "fmin", r"\min\left($x, $y\right)", holomorphic=False, residual=LOWER_NUMBER,
-     x=split_ties, y=split_ties)
+for choice, label, halves in ((np.maximum, "max", HIGHER), (np.minimum, "min", LOWER),
+                              (np.fmax, "fmax", HIGHER_NUMBER), (np.fmin, "fmin", LOWER_NUMBER)):
+    rule(choice,   "x y", label,  rf"\{label[-3:]}\left($x, $y\right)", holomorphic=False, residual=halves,
+         x=split_ties, y=split_ties)
 
 for size in (np.absolute, np.fabs):
     rule(size,     "x",   "abs",  r"\left|$x\right|",         x=lambda g, x: times_share(g, np.sign(x)),

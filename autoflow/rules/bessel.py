@@ -17,12 +17,18 @@ from ..base.types import Array
 from ..table.parameters import ROOT_PI, check_real, with_parameters
 from ..table.shapes import numbers_of
 from ..table.table import COMPOSED, primitive, rule
-from .arithmetic import near_zero, over
+from .arithmetic import near_zero, power_series
 
 
 def between(function: Any, join: Any, divisor: int = 2) -> Any:
     """The derivative of a function of order v, by its two neighbours."""
     return lambda g, x, v: g * (join(function(v - 1, x), function(v + 1, x)) / divisor)
+
+
+def add_spherical(kind: str, sign: int, turned: int) -> None:
+    """A spherical Bessel function and its derivative, ± :func:`neighbours`."""
+    function = with_parameters(getattr(special, f"spherical_{kind}n"), "x | n", kind,
+                               x=lambda g, x, n: g * (turned * neighbours(function, n, x, sign)))  # fmt: skip
 
 
 # fmt: off
@@ -58,9 +64,9 @@ with_parameters(special.ive, "x | v", "e⁻ˣI", r"e^{-\left|$x\right|} I_{$v}\l
 with_parameters(special.kve, "x | v", "eˣK", r"e^{$x} K_{$v}\left($x\right)",
      x=lambda g, x, v, z: g * decay(x, v, z, 1, lambda x: z - (special.kve(v - 1, x) + special.kve(v + 1, x)) / 2))
 with_parameters(special.jve, "x | v", "J", r"e^{-\left|\operatorname{Im} $x\right|} J_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.jve(v - 1, check_real(x)) - special.jve(v + 1, x)) / 2))
+     x=lambda g, x, v: g * ((special.jv(v - 1, check_real(x)) - special.jv(v + 1, x)) / 2))
 with_parameters(special.yve, "x | v", "Y", r"e^{-\left|\operatorname{Im} $x\right|} Y_{$v}\left($x\right)",
-     x=lambda g, x, v: g * ((special.yve(v - 1, check_real(x)) - special.yve(v + 1, x)) / 2))
+     x=lambda g, x, v: g * ((special.yv(v - 1, check_real(x)) - special.yv(v + 1, x)) / 2))
 with_parameters(special.yn, "x | n", "Y",
      x=lambda g, x, n: g * ((special.yv(n - 1.0, x) - special.yv(n + 1.0, x)) / 2), whole="n")
 with_parameters(special.kn, "x | n", "K",
@@ -77,28 +83,22 @@ with_parameters(special.hankel2e, "x | v", "H²", r"e^{i $x} H^{(2)}_{$v}\left($
          (special.hankel2e(v - 1, x) - special.hankel2e(v + 1, x)) / 2 + 1j * z)))
 
 # Spherical ones, of whole orders. (SciPy's functions are no ufuncs: ``autoflow.special`` has these.)
-spherical_jn: Any = with_parameters(special.spherical_jn, "x | n", "j",
-     x=lambda g, x, n: g * neighbours(spherical_jn, n, x, -1))
-spherical_yn: Any = with_parameters(special.spherical_yn, "x | n", "y",
-     x=lambda g, x, n: g * neighbours(spherical_yn, n, x, -1))
-spherical_in: Any = with_parameters(special.spherical_in, "x | n", "i",
-     x=lambda g, x, n: g * neighbours(spherical_in, n, x, 1))
-spherical_kn: Any = with_parameters(special.spherical_kn, "x | n", "k",
-     x=lambda g, x, n: g * -neighbours(spherical_kn, n, x, 1))
+for family in (("j", -1, 1), ("y", -1, 1), ("i", 1, 1), ("k", 1, -1)):
+    add_spherical(*family)
 
 # Struve functions.
 with_parameters(special.struve, "x | v", "H",
-     x=lambda g, x, v: g * ((special.struve(v - 1, x) - special.struve(v + 1, x) + rest(x, v)) / 2))
+     x=lambda g, x, v: g * slope_of_struve(special.struve, x, v, -1))
 with_parameters(special.modstruve, "x | v", "L",
-     x=lambda g, x, v: g * ((special.modstruve(v - 1, x) + special.modstruve(v + 1, x) + rest(x, v)) / 2))
+     x=lambda g, x, v: g * slope_of_struve(special.modstruve, x, v, 1))
 
 # Kelvin functions, ber + i bei = J₀(x e^(3πi/4)): of the second derivative x² y'' + x y' = i x² y.
 rule(special.ber, "x", x=lambda g, x: g * special.berp(x))
 rule(special.bei, "x", x=lambda g, x: g * special.beip(x))
 rule(special.ker, "x", x=lambda g, x: g * special.kerp(x), domain=(0.5, 2.0))
 rule(special.kei, "x", x=lambda g, x: g * special.keip(x), domain=(0.5, 2.0))
-rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over(z, x, 0.0)))
-rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over(z, x, 0.5)))
+rule(special.berp, "x", "ber'", r"\operatorname{ber}' $x", x=lambda g, x, z: g * (-special.bei(x) - over_x(x, z, 0)))
+rule(special.beip, "x", "bei'", r"\operatorname{bei}' $x", x=lambda g, x, z: g * (special.ber(x) - over_x(x, z, 1)))
 rule(special.kerp, "x", "ker'", r"\operatorname{ker}' $x", x=lambda g, x, z: g * (-special.kei(x) - z / x),
      domain=(0.5, 2.0))
 rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g * (special.ker(x) - z / x),
@@ -106,6 +106,12 @@ rule(special.keip, "x", "kei'", r"\operatorname{kei}' $x", x=lambda g, x, z: g *
 COMPOSED[special.kelvin] = lambda x: (special.ber(x) + 1j * special.bei(x), special.ker(x) + 1j * special.kei(x),
                                       special.berp(x) + 1j * special.beip(x), special.kerp(x) + 1j * special.keip(x))
 # fmt: on
+
+
+def over_x(x: Array, z: Array, k: int) -> Array:
+    """z/x of z = ber' (k = 0) or bei' (k = 1); near 0, where only a series has all derivatives, (DLMF 10.65)."""
+    terms = [(-1) ** j * (j + k / 2) / math.factorial(2 * j + k) ** 2 for j in range(1 - k, 5)]
+    return near_zero(x, 0.5, lambda x: (x / 2) ** (2 - 2 * k) * power_series((x / 2) ** 4, terms), lambda x: z / x)
 
 
 def decay(x: Array, v: Any, z: Array, sign: complex, formula: Any) -> Array:
@@ -128,9 +134,11 @@ def neighbours(function: Any, n: Any, x: Array, sign: int) -> Array:
     return (below + sign * (n + 1) * function(x, n + 1)) / (2 * n + 1)
 
 
-def rest(x: Array, v: Any) -> Array:
-    """The additional term in the recurrence of Struve functions: (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25)."""
-    return (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5))
+def slope_of_struve(function: Any, x: Array, v: Any, sign: int) -> Array:
+    """(zᵥ₋₁ ± zᵥ₊₁ + r) / 2 with r = (x/2)ᵛ / (√π Γ(v + 3/2)) (DLMF 11.4.25); the z₋₁ below z₀ is r ± z₁ (11.4.23)."""
+    rest, above, least = (x / 2) ** v / (ROOT_PI * special.gamma(v + 1.5)), sign * function(v + 1, x), np.equal(v, 0)
+    below = np.where(least, rest + above, function(np.where(least, 0, v - 1), x))
+    return (below + above + rest) / 2
 
 
 # ---------------------------------------------------------------- functions that come with their derivatives
@@ -194,20 +202,23 @@ def times(integrand: Any) -> Any:
 
 
 def above_one(function: Any, sign: int) -> Any:
-    """(f(x) − 1)/x for J₀ (sign −1) and I₀, and for small x its power series, ±x/4 + x³/64 ± x⁵/2304."""
+    """±(f(x) − 1)/x for J₀ (sign −1) and I₀, and for small x its power series, x/4 ± x³/64 + x⁵/2304."""
     return lambda x: near_zero(
-        x, 0.05, lambda x: x * (sign / 4 + x * x * (1 / 64 + sign * x * x / 2304)), lambda x: (function(x) - 1) / x
+        x, 0.05, lambda x: x * power_series(x * x, [1 / 4, sign / 64, 1 / 2304]), lambda x: sign * (function(x) - 1) / x
     )
 
 
-bessel_ratio, modified_ratio = above_one(special.j0, -1), above_one(special.i0, 1)
 add_integrals("itj0y0", special.j0, special.y0)
 add_integrals("iti0k0", special.i0, special.k0)
-add_integrals("it2j0y0", lambda x: -bessel_ratio(x), lambda x: -special.y0(x) / x)
-add_integrals("it2i0k0", modified_ratio, lambda x: -special.k0(x) / x)
+add_integrals("it2j0y0", above_one(special.j0, -1), lambda x: -special.y0(x) / x)
+add_integrals("it2i0k0", above_one(special.i0, 1), lambda x: -special.k0(x) / x)
 add_integrals("itstruve0", lambda x: special.struve(0, x))
-add_integrals("it2struve0", lambda x: -special.struve(0, x) / x)
+add_integrals("it2struve0", lambda x: -2 / math.pi * near_zero(
+    x, 0.05, lambda x: power_series(x * x, [1, -1 / 9, 1 / 225, -1 / 11025]),
+    lambda x: math.pi / 2 * special.struve(0, x) / x))  # fmt: skip
 add_integrals("itmodstruve0", lambda x: special.modstruve(0, x))
 add_integrals("sici", lambda x: np.sinc(x / math.pi), lambda x: np.cos(x) / x)
-add_integrals("shichi", lambda x: over(np.sinh(x), x, 1.0), lambda x: np.cosh(x) / x)
+add_integrals("shichi", lambda x: near_zero(
+    x, 0.5, lambda x: power_series(x * x, [1 / math.factorial(2 * k + 1) for k in range(8)]),
+    lambda x: np.sinh(x) / x), lambda x: np.cosh(x) / x)  # fmt: skip
 add_integrals("fresnel", lambda x: np.sin(math.pi / 2 * (x * x)), lambda x: np.cos(math.pi / 2 * (x * x)))

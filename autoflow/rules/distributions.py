@@ -38,7 +38,7 @@ from scipy import special
 from ..table.parameters import ROOT_2, ROOT_PI, flat_at_infinity, normal, ratio, with_parameters
 from ..table.shapes import Array, as_dtype, is_on_host, like_argument, numbers_of, together
 from ..table.table import kernel, primitive, rule
-from .arithmetic import branch
+from .arithmetic import LN2, branch
 
 # ---------------------------------------------------------------- integrals by a parameter: points and weights
 
@@ -169,9 +169,7 @@ def gammainc_a(a: Array, x: Array) -> Array:
     >>> gammainc_a(np.array([1.0]), np.array([1.0])).round(6)
     array([-0.43173])
     """
-    inside = (numbers_of(x) > 0) & np.isfinite(numbers_of(x))
-    x = np.where(inside, x, 1)
-    return np.where(inside, np.exp(gamma_unit(a, x)) * gamma_score(a, x), 0)
+    return a * gamma_density(x, a + 1.0) * gamma_score(a, x)
 
 
 # ---------------------------------------------------------------- integrals by a parameter: beta
@@ -228,9 +226,7 @@ def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
     >>> betainc_a(np.array([1.0]), np.array([1.0]), np.array([0.5])).round(6)  # of xᵃ: x log x
     array([-0.346574])
     """
-    inside = (numbers_of(x) > 0) & (numbers_of(x) < 1)
-    x = np.where(inside, x, 0.5)
-    return np.where(inside, np.exp(beta_unit(a, b, x)) * beta_score(a, b, x, of_b=of_b), 0)
+    return times_powers(a, x, b, x, -special.betaln(a, b)) * beta_score(a, b, x, of_b=of_b)
 
 
 # ---------------------------------------------------------------- integrals by a parameter: Student's t
@@ -239,8 +235,7 @@ def betainc_a(a: Array, b: Array, x: Array, *, of_b: bool = False) -> Array:
 def log_cosh(x: Array) -> Array:
     """log cosh x for x ≥ 0, exact for small x and without overflow."""
     near = numbers_of(x) < 1
-    low, high = np.where(near, x, 0), np.where(near, 1, x)
-    return np.where(near, 0.5 * np.log1p(np.sinh(low) ** 2), high + np.log1p(np.exp(-2 * high)) - math.log(2))
+    return branch(near, x, lambda x: 0.5 * np.log1p(np.sinh(x) ** 2), lambda x: x + np.log1p(np.exp(-2 * x)) - LN2)
 
 
 @primitive
@@ -344,28 +339,17 @@ rule(times_powers, "c x e y r", "xᶜ", r"$x^{$c} \left(1 - $y\right)^{$e} e^{$r
 # ---------------------------------------------------------------- the rows: densities, distribution functions, inverses
 
 
-def log_gamma_density(x: Array, a: Any) -> Array:
-    """log of xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    return special.xlogy(a - 1.0, x) - x - special.gammaln(a)
-
-
 @flat_at_infinity
 def gamma_density(x: Array, a: Any) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    return np.exp(log_gamma_density(x, a))
-
-
-def log_beta_density(x: Array, a: Any, b: Any) -> Array:
-    """log of xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
-    return special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
+    none = np.result_type(x).type(0)
+    return times_powers(a - 1.0, x, none, none, -x - special.gammaln(a))
 
 
 @flat_at_infinity
 def beta_density(x: Array, a: Any, b: Any) -> Array:
-    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)."""
-    point = (numbers_of(a) == 0) | (numbers_of(b) == 0)  # all of it is at one end
-    a, b = [np.where(point, 1, part) if hasattr(part, "dtype") else part for part in (a, b)]
-    return np.where(point, 0, np.exp(log_beta_density(x, a, b)))
+    """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b); 0 where a or b is, which puts all at one end: B is infinite."""
+    return times_powers(a - 1.0, x, b - 1.0, x, -special.betaln(a, b))
 
 
 def t_density(t: Array, df: Any) -> Array:
@@ -405,7 +389,7 @@ def moved_beta(a: Array, b: Array, z: Array, of_b: bool = False) -> Array:
 def fdtr_m(m: Array, n: Array, x: Array, *, of_n: bool = False) -> Array:
     """Of I(m/2, n/2) at w = m x/(n + m x), where dw/dm = w (1 − w)/m; or by n, where dw/dn = −w (1 − w)/n."""
     w = m * x / (n + m * x)
-    turn = np.exp(beta_unit(m / 2, n / 2, w)) / (-n if of_n else m)
+    turn = times_powers(m / 2, w, n / 2, w, -special.betaln(m / 2, n / 2)) / (-n if of_n else m)
     return 0.5 * betainc_a(m / 2, n / 2, w, of_b=of_n) + turn
 
 
@@ -572,16 +556,14 @@ TINY = 1e-290
 @primitive
 def log_gammainc(a: Array, x: Array, upper: bool = False) -> Array:
     """log P(a, x), or log Q(a, x) if ``upper``."""
-    p, q = special.gammainc(a, x), special.gammaincc(a, x)
-    p, q = (q, p) if upper else (p, q)
+    p, q = [f(a, x) for f in (special.gammainc, special.gammaincc)[:: side(upper)]]
     return careful_log(p, q, x, 0, np.inf, 1, lambda y: gamma_unit(a, y) + np.log(gamma_mass(a, y, upper)))
 
 
 @primitive
 def log_betainc(a: Array, b: Array, x: Array, upper: bool = False) -> Array:
     """log I_x(a, b), or log of 1 − I_x(a, b) if ``upper``."""
-    p, q = special.betainc(a, b, x), special.betaincc(a, b, x)
-    p, q = (q, p) if upper else (p, q)
+    p, q = [f(a, b, x) for f in (special.betainc, special.betaincc)[:: side(upper)]]
     return careful_log(p, q, x, 0, 1, 0.5, lambda y: beta_unit(a, b, y) + np.log(beta_mass(a, b, y)))
 
 
@@ -621,12 +603,14 @@ rule(log_gammainc, "a x | upper=False", "log P", r"\log P\left($a, $x\right)", e
      a=lambda g, a, x, upper, z: g * np.where(z == -np.inf, np.log(x), side(upper) * over(
          gamma_unit(a, x), z, lambda x: gamma_mass(a, x, upper), x, 1.0) * gamma_score(a, x)),
      x=lambda g, a, x, upper, z: g * (
-         side(upper) * over(log_gamma_density(x, a), z, lambda x: x * gamma_mass(a, x, upper), x, 1.0)))  # fmt: skip
+         side(upper) * over(special.xlogy(a - 1.0, x) - x - special.gammaln(a), z,
+                            lambda x: x * gamma_mass(a, x, upper), x, 1.0)))  # fmt: skip
 rule(log_betainc, "a b x | upper=False", "log I", r"\log I_{$x}\left($a, $b\right)", elementwise=True, domain=INSIDE,
      a=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x)),
      b=lambda g, a, b, x, upper, z: g * (side(upper) * over_beta(a, b, x, z) * beta_score(a, b, x, of_b=True)),
      x=lambda g, a, b, x, upper, z: g * (side(upper) * over(
-         log_beta_density(x, a, b), z, lambda x: x * (1 - x) * beta_mass(a, b, x), x, 0.5)))  # fmt: skip
+         special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b), z,
+         lambda x: x * (1 - x) * beta_mass(a, b, x), x, 0.5)))  # fmt: skip
 rule(log_stdtr, "n t", "log t", r"\log t_{$n}\left($t\right)", elementwise=True, domain=(0.5, 2.0),
      n=lambda g, n, t, z: g * (over(t_unit(n, t), z, lambda t: t_mass(n, -t), t, -1.0) * t_score(n, t)),
      t=lambda g, n, t, z: g * (

@@ -253,14 +253,15 @@ def how_many(mask: Array, axis: Axis) -> Array:
     return mask.sum(axis=axis, keepdims=True)
 
 
-def share_of_max(g: Array, reached: Reached) -> Array:
+def share_of_max(g: Array, reached: Reached, least: int = 0) -> Array:
     """Equal entries share the gradient of their maximum (or minimum) evenly. In a row with a NaN nothing is equal to
-    the maximum, and 0 / 0 says so."""
+    the maximum, and 0 / 0 says so; not where a NaN is left out, and so there are ``least`` one to divide by."""
     mask, count, axis, keepdims = reached
     g = restore_axes(g, mask.shape, axis, keepdims)
     if count is None and type(g) in PLAIN and (sent := sent_to_one_each(g, mask, axis)) is not None:
         return sent
-    count = (how_many(mask, axis) if count is None else count).astype(np.result_type(g.dtype, np.float32))
+    count = how_many(mask, axis) if count is None else count
+    count = (np.maximum(count, least) if least else count).astype(np.result_type(g.dtype, np.float32))
     return np.where(mask, g / count, 0 / count)
 
 
@@ -297,10 +298,9 @@ def ptp(a: Array, axis: Axis = None, out: Any = None, keepdims: bool = False) ->
 
 
 # fmt: off
-rule(np.max, "x | axis=None keepdims=False initial=None where=None", "max", r"\max $x", x=share_of_max,
-     also=(np.amax,), compute=extreme(np.maximum, np.max), residual={"x": find_maxima})
-rule(np.min, "x | axis=None keepdims=False initial=None where=None", "min", r"\min $x", x=share_of_max,
-     also=(np.amin,), compute=extreme(np.minimum, np.min), residual={"x": find_maxima})
+for ours, ufunc, alias, word in ((np.max, np.maximum, np.amax, "max"), (np.min, np.minimum, np.amin, "min")):
+    rule(ours, "x | axis=None keepdims=False initial=None where=None", word, rf"\{word} $x", also=(alias,),
+         compute=extreme(ufunc, ours), residual={"x": find_maxima}, x=lambda g, reached: share_of_max(g, reached))
 # fmt: on
 
 
@@ -347,14 +347,6 @@ def nanstd_x(
     return mask_out(std_x(g, x, z, axis, dtype, ddof, keepdims, fill_empty_rows(ok, axis), correction), ok)
 
 
-def nanmax_x(g: Array, reached: Reached) -> Array:
-    """Equal entries share evenly; NaN is equal to nothing."""
-    mask, count, axis, keepdims = reached
-    count = np.maximum(how_many(mask, axis) if count is None else count, 1)
-    g = restore_axes(g, mask.shape, axis, keepdims)
-    return mask_out(g / count.astype(np.result_type(g.dtype, np.float32)), mask)
-
-
 def nancumprod_x(g: Array, x: Array, axis: Any, dtype: Any) -> Array:
     """As the derivative of cumprod, with 1 at NaN."""
     ok = numbers(x, None)
@@ -378,10 +370,9 @@ rule(np.nanvar, "x | axis=None dtype=None ddof=0 keepdims=None where=None correc
      x=nanvar_x, compute=spread_in_dtype(np.nanvar), holomorphic=False)
 rule(np.nanstd, "x | axis=None dtype=None ddof=0 keepdims=None where=None correction=None", "std", by_name=True,
      x=nanstd_x, compute=spread_in_dtype(np.nanstd), holomorphic=False)
-rule(np.nanmax,  "x | axis=None keepdims=None initial=None where=None", "max", r"\max $x", x=nanmax_x,
-     residual={"x": find_maxima}, by_name=True)
-rule(np.nanmin,  "x | axis=None keepdims=None initial=None where=None", "min", r"\min $x", x=nanmax_x,
-     residual={"x": find_maxima}, by_name=True)
+for ours, word in ((np.nanmax, "max"), (np.nanmin, "min")):
+    rule(ours, "x | axis=None keepdims=None initial=None where=None", word, rf"\{word} $x", by_name=True,
+         residual={"x": find_maxima}, x=lambda g, reached: share_of_max(g, reached, 1))
 rule(np.nancumsum,  "x | axis=None dtype=None", "Σ…", r"\operatorname{cumsum} $x",
      x=lambda g, x, axis: mask_out(cumsum_x(g, x.shape, axis), numbers(x, None)))
 rule(np.nancumprod, "x | axis=None dtype=None", "Π…", r"\operatorname{cumprod} $x", x=nancumprod_x)

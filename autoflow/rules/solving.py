@@ -39,9 +39,6 @@ from ..table.shapes import Array, Shape, as_array, greatest, like_argument, numb
 from ..table.table import composed, primitive, rule
 from ..table.vjps import adjoint, diagonal, fold, inverse_gaps, mask, pack, reciprocal, solve, solve_stack, unpack
 
-SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
-
-
 # ---------------------------------------------------------------- inverse, linear systems
 
 
@@ -336,7 +333,7 @@ rule(lstsq, "x y | rcond=None", "lstsq", r"$x^{+} $y", x=lstsq_x, y=lstsq_y, hol
 
 ONE = np.eye(1)
 EighResult, EigResult = type(np.linalg.eigh(ONE)), type(np.linalg.eig(ONE))
-QRResult, SVDResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE))
+QRResult, SVDResult, SlogdetResult = type(np.linalg.qr(ONE)), type(np.linalg.svd(ONE)), type(np.linalg.slogdet(ONE))
 
 
 def packed(function: Any, *axes: int) -> Any:

@@ -151,7 +151,7 @@ rule(special.huber,        "x y", "huber", r"\operatorname{huber}_{$x} $y",
      x=lambda g, x, y: g * np.maximum(np.absolute(y) - x, 0), y=lambda g, x, y: g * np.clip(y, -x, x),
      domain=(0.5, 2.0))
 rule(special.pseudo_huber, "x y", "pseudo_huber", r"{$x}^2 \left(\sqrt{1 + \left($y / $x\right)^2} - 1\right)",
-     x=lambda g, x, y: g * slope_in_bend(x, y), y=lambda g, x, y: g * (x * over(y, np.hypot(x, y))),
+     x=lambda g, x, y: g * slope_in_bend(x, y), y=lambda g, x, y: g * (x * np.sin(np.arctan2(y, np.absolute(x)))),
      domain=(0.5, 2.0))
 
 # Inverses of z eᶻ and of z + log z.
@@ -192,19 +192,20 @@ def slope_of_root(x: Array, y: Array) -> Array:
 
 
 def slope_in_bend(x: Array, y: Array) -> Array:
-    """2 (h − x) − y²/h with h = √(x² + y²), without subtracting equal numbers; |y| at x = 0, and 0 if y is 0, too."""
-    h = np.hypot(x, y)
-    q = over(y, x + h)
-    return q * q * (y * over(y, h))
+    """2 (h − x) − y²/h with h = √(x² + y²), without subtracting equal numbers: with the angle t of y/x it is
+    y sin t tan² t/2. |y| at x = 0, 0 if y is 0, too, and ∞ with y."""
+    t = np.arctan2(y, x)
+    return y * np.sin(t) * np.tan(t / 2) ** 2
 
 
 def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
     """z (ψ(t) − ψ(x)) of z = Γ(t)/Γ(x), t = x + y. Left of 1/2, where both may have poles, of a whole y the difference
-    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, 1/Γ(x), which is 0 there, changes. The
-    same of z times ``scale``, as long as that does not change."""
+    is that of the reflected arguments (DLMF 5.5.4). At a pole of Γ(x) only, and near it, 1/Γ(x), which is 0 there,
+    changes. The same of z times ``scale``, as long as that does not change."""
     top, at, number = x + y, numbers_of(x), numbers_of(y)
     both = (number == np.floor(number)) & (at < 0.5) & (at + number < 0.5)
-    pole = (at <= 0) & (at == np.floor(at)) & ~both
+    near = np.where(np.absolute(at + number) < 100, 0.2, 0)
+    pole = (at < 0.25) & (np.absolute(at - np.rint(at)) <= near) & ~both
     s, step = np.where(both, 1 - x, np.where(pole, 1, x)), np.where(both, -y, np.where(pole, 1, y))
     top = np.where(pole, top, 1)
     falling = special.gamma(top) * product_slope_of_rgamma(np.where(pole, x, 1), special.psi(top))
@@ -212,12 +213,12 @@ def slope_of_poch(x: Array, y: Array, z: Array, scale: Any = 1) -> Array:
 
 
 def slope_of_choice(x: Array, y: Array, z: Array) -> Array:
-    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). For a whole y < 0 or x − y < 0, where z is 0, the pole is that of
-    the smaller one, y or x − y, and 1/Γ changes there."""
+    """z (ψ(x − y + 1) − ψ(y + 1)) of z = binom(x, y). At a whole y < 0 or x − y < 0, where z is 0, and near, the pole
+    is that of the smaller one, y or x − y, and 1/Γ changes there."""
     rest = x - y
     is_first = numbers_of(y) < numbers_of(rest)
     low = np.where(is_first, y, rest)
-    pole = (numbers_of(low) < 0) & (numbers_of(low) == np.floor(numbers_of(low)))
+    pole = (numbers_of(low) < -0.75) & (np.absolute(numbers_of(low) - np.rint(numbers_of(low))) < 0.25)
     low, n = np.where(pole, low, -1), np.where(pole, x, 0)
     crossing = product_slope_of_rgamma(low + 1, special.psi(n - low + 1)) / special.poch(n + 1, -low)
     crossing = np.where(is_first, crossing, -crossing)

@@ -334,13 +334,14 @@ def reduce_by_halves(ufunc: np.ufunc, x: Array, axis: Axis, keepdims: bool, init
     return restore_axes(z, x.shape, axis, not keepdims)
 
 
+def shares(exp: Any) -> Callable[..., Array]:
+    """:func:`share_of_logsumexp` as a derivative, by that power."""
+    return lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(g, x, z, axis, keepdims, exp, initial)
+
+
 NORMS: dict[Any, Callable[..., Any]] = {
-    np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}",
-                           lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
-                               g, x, z, axis, keepdims, np.exp, initial)),
-    np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}",
-                            lambda g, x, z, axis, keepdims, initial: share_of_logsumexp(
-                                g, x, z, axis, keepdims, np.exp2, initial)),
+    np.logaddexp: add_norm(np.logaddexp, "logΣexp", r"\log \sum e^{$x}", shares(np.exp)),
+    np.logaddexp2: add_norm(np.logaddexp2, "log₂Σ2^", r"\log_2 \sum 2^{$x}", shares(np.exp2)),
     np.hypot: add_norm(np.hypot, "hypot", r"\sqrt{\sum {$x}^2}",
                        lambda g, x, z, axis, keepdims: times_share(restore_axes(g, x.shape, axis, keepdims),
                                                                    over(x, restore_axes(z, x.shape, axis, keepdims)))),

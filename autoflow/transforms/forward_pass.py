@@ -45,7 +45,7 @@ from ..nodes import versions
 from ..nodes.grads import add_gradients, cast_gradient
 from ..nodes.nodes import NodeRole, Variable, gradient_target, value_of
 from ..rules import RULES
-from ..rules.arithmetic import i0_derivative
+from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
 from ..table.shapes import DOUBLE, Array, is_given, is_on_host
@@ -358,14 +358,28 @@ class ForwardPass:
         nested = self.trace.nested if nested is None else nested
         if modes().anomaly or modes().safe_masking:  # they watch passes back
             return [transposed_graph(self.trace, z, given, nested) for z in self.roots]
-        moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
-        if nested or modes().autocast is not None:
-            return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested)
-        return quietly(self.run, moving, nested)
 
-    def run(self, tangents: dict[Any, Any], nested: bool) -> list[Any]:
-        """The pass itself."""
+        def pushed(given: Sequence[Any], nested: bool, still: dict[Any, Array] | None = None) -> list[Any]:
+            moving = {record: t for record, t in zip(self.trace.records, given, strict=True) if t is not None}
+            if nested or still is not None or modes().autocast is not None:
+                return switched(recording=nested, autocast=None).call(quietly, self.run, moving, nested, still)
+            return quietly(self.run, moving, nested)
+
+        found = pushed(given, nested)
+        if any([t is not None and may_have_nan(t) for t in found]):
+            still: dict[Any, Array] = {}
+            whole = [np.full_like(value_of(x), np.inf) for x in self.trace.leaves]
+            pushed([None if t is None else x for t, x in zip(given, whole, strict=True)], False, still)
+            found = pushed(given, nested, still)
+        return found
+
+    def run(self, tangents: dict[Any, Any], nested: bool, still: dict[Any, Array] | None = None) -> list[Any]:
+        """The pass itself. ``still``: per record, where its value stands still whatever its operands do, as a maximum
+        does that another operand is: there an infinite slope that follows has no part. If it is empty, it is filled:
+        given infinite tangents, what gives exactly 0 is still."""
+        is_marking = still is not None and not still
         latest, wrap, ends, find = versions.latest[0], modes().wrap_open_record, self.ends, tangents.get
+        is_usual = not wrap and still is None
         again: dict[Any, Any] = {}  # values that were not kept, computed once more in this pass
         for record in self.order:
             parents = record.parents
@@ -382,7 +396,7 @@ class ForwardPass:
                 saved = opening.as_nodes(record, saved)
             result, pushes = saved[-1], PUSHES.get(rule)
             dtype = result.dtype
-            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and not wrap:
+            if dtype is DOUBLE and pushes is not None and pushes.is_simple and pushes.vjps is rule.vjps and is_usual:
                 each: Sequence[Any] = pushes.each  # what push_any does, for most records
                 is_small, total = result.size < LARGE, None
                 for k, t in enumerate(moved):
@@ -390,13 +404,16 @@ class ForwardPass:
                         sent = each[k](t, saved)
                         total = sent if total is None else total + sent if is_small else add_large(total, sent, moved)
             else:
-                total = push_any(self, record, moved, saved, nested, wrap)
+                total = push_any(self, record, moved, saved, nested, wrap, still)
             for parent in parents:
                 if parent is not None and ends[parent] is record:
                     tangents.pop(parent, None)
             if total is not None:
                 if type(total) is not dict and (total.dtype is not dtype or total.shape != result.shape):
                     total = fit(total, dtype, result.shape)
+                if is_marking and type(total) is not dict:
+                    still[record] = total == 0  # type: ignore[index]
+                    total = np.where(still[record], total, np.inf)  # type: ignore[index]
                 tangents[record] = total
         return [find(target) for target in self.targets]
 
@@ -431,7 +448,10 @@ def records_between(roots: Sequence[Any], leaves: set[Any], first: int) -> list[
     return queue
 
 
-def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any) -> Any:
+def push_any(
+    run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, ...], nested: bool, wrap: Any,
+    still: dict[Any, Array] | None,
+) -> Any:  # fmt: skip
     """The tangent of one record's value, given those of its operands (None: it does not move), for every row, dtype and
     mode; None if the value does not move. Of a record with several results a dict of tangents, by place."""
     rule, result = record.rule, record.saved[-1]
@@ -453,7 +473,10 @@ def push_any(run: ForwardPass, record: Any, moved: list[Any], saved: tuple[Any, 
     total = None
     for k, t in enumerate(moved):
         if t is not None and (push := each[k]) is not None:
-            total = add(total, push(t, saved))
+            sent = push(t, saved)
+            if still and (rule.elementwise or rule in DIAGONAL) and (mask := still.get(record.parents[k])) is not None:
+                sent = np.where(mask, 0, sent)
+            total = add(total, sent)
     rest = [t if push is None else None for t, push in zip(moved, each, strict=True)]
     if any([t is not None for t in rest]):
         total = add(total, transposed_record(record, rest, saved, nested, run.layer)[0])

@@ -215,19 +215,12 @@ def by_rows(trace: Trace, z: Any, conjugate: bool) -> list[Any]:
     push = functools.partial(trace.gradients, z)
     for start, end, found in batched_passes(z, trace.stop(z), z, push, watch=show_progress):
         for table, x, g in zip(tables, trace.leaves, found, strict=True):
-            table.put(start, end, row_of(trace, g, x, conjugate))
+            with switched(recording=trace.nested):
+                g = g if g is None else cast_gradient(g, x.dtype)
+                table.put(start, end, np.conjugate(g) if conjugate and g is not None else g)
     return [
         trace.keep_differentiable(k, table.rows()) if trace.nested else table.rows() for k, table in enumerate(tables)
     ]
-
-
-def row_of(trace: Trace, g: Any, x: Any, conjugate: bool) -> Any:
-    """One row or several, from what a pass has sent to the leaf ``x``."""
-    if g is None:
-        return None
-    with switched(recording=trace.nested):
-        g = cast_gradient(g, x.dtype)
-        return np.conjugate(g) if conjugate else g
 
 
 def by_columns(trace: Trace, z: Any) -> list[Any]:

@@ -454,6 +454,12 @@ OF_ONE_ARRAY = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("f", OF_ONE_ARRAY[:11])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2)])
+def test_of_no_elements_none_are_made(f, shape):
+    assert f(np.zeros(shape)).shape == af.grad(lambda x: np.sum(f(x)))(np.zeros(shape)).shape == shape
+
+
 @pytest.mark.parametrize("f", OF_ONE_ARRAY)
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64])
 def test_whole_numbers_give_what_floats_give_or_are_refused(f, dtype):

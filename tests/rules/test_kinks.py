@@ -283,6 +283,13 @@ def test_an_infinite_gradient_does_not_pass_a_length_of_zero(f: Any, dtype: Any)
     np.testing.assert_array_equal(x.grad, [0, 0])
 
 
+@pytest.mark.parametrize("p", [None, 1, 2, 3, INF])
+def test_an_infinite_gradient_does_not_pass_what_is_zero_in_a_norm(p: Any) -> None:
+    x = af.Variable([0.0, 3.0])
+    np.linalg.norm(x, p).backward(INF)
+    np.testing.assert_array_equal(x.grad, [0, INF])
+
+
 def test_hypot_and_arctan2_at_the_origin_have_slope_zero() -> None:
     assert slopes(np.hypot, 0.0, 0.0) == [0, 0] == slopes(np.arctan2, 0.0, 0.0)
     assert curvature(lambda x: np.hypot(x, 0.0), 0.0) == 0 == curvature(lambda x: np.arctan2(x, 0.0), 0.0)
@@ -460,6 +467,8 @@ def test_what_is_not_chosen_has_gradient_zero_whatever_comes_in(name: str, n: in
         np.sum(np.sqrt(CHOOSING[name](x, y))).backward(create_graph=create_graph)
         np.testing.assert_array_equal(np.asarray(x.grad), np.resize([0.0, 0.25, 0.0], n))
         np.testing.assert_array_equal(np.asarray(y.grad), np.resize([np.inf, 0.0, np.inf], n))
+    _, tangent = af.jvp(lambda x: np.sqrt(CHOOSING[name](x, np.zeros(n))), x.value, np.ones(n))
+    np.testing.assert_array_equal(tangent, np.asarray(x.grad))
 
 
 @pytest.mark.parametrize("f", [np.abs, np.fabs, lambda x: np.copysign(x, 2.0), np.std])

@@ -43,7 +43,7 @@ LEFT = {
     "eval_legendre": 2, "eval_sh_chebyt": 4,
     "eval_sh_chebyu": 5, "eval_sh_jacobi": 13, "eval_sh_legendre": 1, "fdtr": 90, "fdtrc": 88, "fresnel_0": 4,
     "fresnel_1": 4, "gammainc": 7, "gammaincc": 7, "gammainccinv": 1, "gammaincinv": 1, "gdtr": 51, "gdtrc": 49,
-    "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 5, "inv_boxcox1p": 5, "it2struve0": 1,
+    "gdtrix": 38, "huber": 1, "hyp0f1": 7, "i1e": 6, "inv_boxcox": 5, "inv_boxcox1p": 5,
     "itj0y0_0": 2, "itj0y0_1": 1, "itstruve0": 2, "iv": 4, "j0": 2, "j1": 2, "jv": 17, "jve": 17, "k1e": 3,
     "keip": 1, "kl_div": 1, "log_gammainc": 39, "log_stdtr": 30, "log_wright_bessel": 18, "modstruve": 13,
     "ndtri_exp": 1, "owens_t": 6, "pbdv": 13, "pbvv": 8, "poch": 15, "powm1": 16, "pseudo_huber": 3, "rgamma": 5,
@@ -102,9 +102,29 @@ def test_derivatives_at_edges_are_those_of_the_values(row):
 SLOPE = (np.tan(0.5) / np.cos(0.5) - np.arctanh(np.sin(0.5))) / 4  # ½ ∫ sin²/cos³ up to ½
 
 
-def test_curvature_of_an_elliptic_integral_at_one():
-    bend = np.tan(0.5) ** 3 / np.cos(0.5) * 3 / 16 - 9 / 8 * SLOPE  # ¾ ∫ tan⁴/cos
-    assert af.hessian(lambda m: special.ellipkinc(0.5, m))(1.0) == pytest.approx(bend, rel=1e-12)
+@pytest.mark.parametrize(("f", "at", "bend"), [
+    (lambda m: special.ellipkinc(0.5, m), 1.0, np.tan(0.5) ** 3 / np.cos(0.5) * 3 / 16 - 9 / 8 * SLOPE),  # ¾ ∫ tan⁴/cos
+    (lambda x: special.binom(x, 2.0), 1e-8, 1.0), (lambda x: special.binom(x, 3.0), 1 + 1e-10, 1e-10),
+    (lambda y: special.binom(2.0, y), 4 - 1e-8, -0.18055555132394066),  # this one and the next: mpmath
+    (lambda y: special.binom(0.5, y), 2.5 - 1e-8, -0.36286520952586426),
+    (lambda x: special.poch(x, 2.0), -1 + 1e-9, 2.0), (lambda x: special.struve(0, x), 0.0, 0.0),
+    (lambda x: special.struve(1.0, x), 0.0, 4 / (3 * np.pi)), (lambda x: special.modstruve(0, x), 0.0, 0.0),
+    (lambda x: special.pseudo_huber(2.0, x), np.inf, 0.0),
+    (lambda x: af.grad(lambda x: special.shichi(x)[0])(x), 0.0, 1 / 3), (af.grad(af.grad(special.ber)), 0.0, -3 / 8),
+    (special.it2struve0, 0.0, 0.0), (af.grad(special.it2struve0), 1e-7, 4 / (9 * np.pi)),
+    # of distribution functions where the density is 0
+    (lambda x: special.gammainc(2.0, x), 0.0, 1.0), (lambda x: special.gammaincc(3.0, x), 0.0, 0.0),
+    (lambda x: special.betainc(2.0, 3.0, x), 0.0, 12.0), (lambda x: special.betaincc(2.0, 2.0, x), 1.0, 6.0),
+    (lambda x: special.chdtr(4.0, x), 0.0, 0.25), (lambda x: special.chdtrc(6.0, x), 0.0, 0.0),
+    (lambda x: special.fdtr(6.0, 4.0, x), 0.0, 0.0), (lambda x: special.fdtrc(4.0, 2.0, x), 0.0, -8.0),
+    (lambda x: special.gdtr(3.0, 2.0, x), 0.0, 9.0), (lambda x: special.gdtrc(2.0, 3.0, x), 0.0, 0.0),
+    (lambda p: special.bdtr(1, 4, p), 0.0, -12.0), (lambda p: special.bdtrc(2, 5, p), 1.0, 0.0),
+    (lambda p: special.nbdtr(3, 2, p), 0.0, 20.0), (lambda p: special.nbdtrc(1, 3, p), 1.0, 12.0),
+    (lambda m: special.pdtr(1, m), 0.0, -1.0), (lambda m: special.pdtrc(2, m), 0.0, 0.0),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_curvature_at_edges(f, at, bend):
+    np.testing.assert_allclose(af.hessian(f)(at), bend, rtol=1e-7, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
@@ -112,7 +132,8 @@ def test_curvature_of_an_elliptic_integral_at_one():
     (lambda x: special.poch(x, 1.0), 0.0, 1.0), (lambda x: special.poch(x, -2.0), 0.0, 0.75),
     (lambda x: special.poch(x, -1.0), 1e-8, -1.0), (lambda y: special.boxcox(0.0, y), 0.5, 4.0),
     (lambda x: special.pseudo_huber(x, 0.0), 0.0, 0.0), (lambda x: special.pseudo_huber(x, -2.0), 0.0, 2.0),
-    (lambda y: special.pseudo_huber(0.0, y), 0.0, 0.0), (lambda x: special.eval_legendre(-3, x), 0.3, 0.9),
+    (lambda y: special.pseudo_huber(0.0, y), 0.0, 0.0), (lambda y: special.pseudo_huber(1.5, y), -np.inf, -1.5),
+    (lambda x: special.pseudo_huber(x, np.inf), 1.5, np.inf), (lambda x: special.eval_legendre(-3, x), 0.3, 0.9),
     (lambda x: special.eval_chebyu(-3, x), 0.3, -2.0), (lambda x: special.eval_chebyu(-1, x), 0.3, 0.0),
     (lambda x: special.agm(x, 1.0), 0.0, np.inf), (lambda x: special.agm(1.0, x), -0.0, np.inf),
     (lambda x: special.agm(0.0, x), 1.0, 0.0), (lambda x: special.agm(x, x), 0.0, 0.0),
@@ -125,6 +146,7 @@ def test_curvature_of_an_elliptic_integral_at_one():
     (lambda n: special.stdtr(n, 1.0), np.inf, 0.0), (lambda m: special.fdtr(m, 2.0, 0.0), 1.0, 0.0),
     (lambda a: special.gdtr(a, 0.5, 0.0), 1.0, 0.0), (lambda s: special.voigt_profile(np.inf, s, 1.0), 1.0, 0.0),
     (lambda t: special.stdtr(np.inf, t), 0.0, 1 / np.sqrt(2 * np.pi)),
+    (special.it2struve0, 0.0, -2 / np.pi), (lambda x: special.jve(0.5, x), 0.0, np.inf),
     (lambda m: special.ellipkinc(0.5, m), 1.0, SLOPE), (lambda m: special.ellipkinc(0.5, m), 1 - 1e-12, SLOPE),
     (lambda m: special.ellipj(np.arctanh(np.sin(0.5)), m)[3], 1.0, -np.cos(0.5) * SLOPE),
 ])  # fmt: skip

@@ -483,11 +483,28 @@ def test_both_modes_agree_where_both_give_a_number(choosing: str, steep: str) ->
             assert np.any(both) or steep == "0/0"
 
 
-def test_a_zero_that_was_chosen_meets_an_infinite_slope() -> None:
-    """Which mode gives NaN depends on which of the two comes first: docs/forward-mode.md."""
-    last, first = (
-        slopes_both_ways(lambda x: np.nan_to_num(1 / x)),
-        slopes_both_ways(lambda x: np.sqrt(np.clip(x, 0, 1))),
-    )
-    np.testing.assert_array_equal([slopes[0] for slopes in last], [0.0, np.nan])  # at 0
-    np.testing.assert_array_equal([slopes[3] for slopes in first], [np.nan, 0.0])  # at -1
+@pytest.mark.parametrize(("f", "k", "right"), [
+    (lambda x: np.nan_to_num(1 / x), 0, [0.0, np.nan]),  # backwards the 0 meets the slope: docs/forward-mode.md
+    (lambda x: np.sqrt(np.clip(x, 0, 1)), 3, [0.0, 0.0]),
+    (lambda x: np.log(3 * np.sqrt(np.maximum(x, 0)).reshape(3, 3).T).T.reshape(-1), 3, [0.0, 0.0]),
+    (lambda x: np.sqrt(np.sum(np.fmax(np.stack([x, 0 * POINTS]), 0), axis=0)), 3, [0.0, 0.0]),
+    (lambda x: np.maximum(x, 0) ** 0.5 * np.sqrt(1 + x * x), 3, [0.0, 0.0]),
+    (lambda x: af.nn.huber_loss(x, 0 * np.arange(9.0), reduction="none"), 6, [1.0, 1.0]),
+    (lambda x: np.sqrt((x + 1) ** 2), 3, [np.nan, np.nan]),  # 0 without a choice: |x + 1| has no slope here
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_a_zero_that_was_chosen_meets_an_infinite_slope(f: Any, k: int, right: list[float]) -> None:
+    np.testing.assert_array_equal([slopes[k] for slopes in slopes_both_ways(f)], right)
+    if not np.isnan(right).any():
+        t = np.ones(1)
+
+        def at_one(x: Any) -> Any:
+            return f(np.where(np.arange(9) == k, x, POINTS))[k]
+
+        def slope(x: Any) -> Any:
+            return af.jvp(at_one, x, t)[1]
+
+        x = POINTS[k : k + 1]
+        twice = af.hvp(at_one, x, t), af.grad(slope)(x), af.jacfwd(af.jacfwd(at_one))(x)[0]
+        np.testing.assert_array_equal(twice, np.zeros((3, 1)))
+        assert af.compile(slope)(x) == right[0]
