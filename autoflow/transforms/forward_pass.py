@@ -48,7 +48,7 @@ from ..rules import RULES
 from ..rules.arithmetic import i0_derivative, may_have_nan
 from ..rules.calculus import interpolate
 from ..rules.linalg import indexed_sum
-from ..table.shapes import DOUBLE, Array, is_given, is_on_host
+from ..table.shapes import DOUBLE, Array, is_given, is_numpys, is_on_host
 from ..table.table import Rule
 from ..table.vjps import vjp_by_position
 from .evaluation import Trace, stop_set
@@ -366,7 +366,7 @@ class ForwardPass:
             return quietly(self.run, moving, nested)
 
         found = pushed(given, nested)
-        if any([t is not None and may_have_nan(t) for t in found]):
+        if any([t is not None and is_numpys(t) and may_have_nan(t) for t in found]):  # a GPU would have to be asked
             still: dict[Any, Array] = {}
             whole = [np.full_like(value_of(x), np.inf) for x in self.trace.leaves]
             pushed([None if t is None else x for t, x in zip(given, whole, strict=True)], False, still)
