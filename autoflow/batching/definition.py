@@ -13,7 +13,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
 from ..base.errors import BatchError, InputError
-from ..nodes.nodes import NodeRole, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from .looping import close
 
 Axes = Any  # an int, None, or a tree of them
@@ -124,7 +124,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
                 )
-            return np.copy(found[0]) if is_stacked(found[0]) else found[0]
+            return np.copy(node_or_numbers(found[0])) if is_stacked(found[0]) else found[0]
         kinds = [(np.shape(x), np.result_type(value_of(x))) for x in found]
         k = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), 0)
         if k:
@@ -134,10 +134,16 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 f"example {k}: they cannot be one array"
             )
         # NumPy writes beyond the shape of what it makes of several matrices.
-        return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
+        z = np.stack([x.A if isinstance(x, np.matrix) else x for x in found])
+        return put_axis(axis, node_or_numbers(z))
 
     leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
     return pytree.tree_unflatten(first, leaves)
+
+
+def node_or_numbers(z: Any) -> Any:
+    """A result: a node only if a gradient flows to it."""
+    return z if gradient_target(z) is not None else value_of(z)
 
 
 def put_axis(axis: int, z: Any) -> Any:

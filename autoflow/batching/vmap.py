@@ -26,7 +26,9 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_same, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
+from .definition import (
+    Axes, is_same, is_stacked, mapped_leaves, node_or_numbers, own_type, put_axis, run_loop, same_as_one, spread_axes,
+)  # fmt: skip
 from .looping import KNOWN, SAID, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
@@ -283,7 +285,7 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if not is_stacked(z):
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
-    inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
+    inner = node_or_numbers(inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner))
     if axis is None:
         if not mapped:
             return np.copy(inner)
@@ -294,7 +296,6 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
             "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
             "arguments: give the axis for the examples"
         )
-    inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)

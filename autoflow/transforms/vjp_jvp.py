@@ -201,7 +201,7 @@ def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
         return copy_numbers(t)
     with switched(recording=True):
         t = as_array(t)
-    from_outside = [k for k, record in enumerate(trace.records) if not isinstance(record, NodeRole)]
+    from_outside = [k for k in range(len(trace.leaves)) if trace.is_from_outside(k)]
     return trace.keep_differentiable(from_outside[0], t) if from_outside else t
 
 
