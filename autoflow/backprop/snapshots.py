@@ -277,7 +277,9 @@ def is_open(kind: type) -> bool:
 
 OF_FUNCTION = second_runs.of_functions(False)
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
-FUNCTIONS_IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
+FUNCTIONS_IN_C = frozenset({
+    *second_runs.IN_C, types.BuiltinFunctionType, type, operator.attrgetter, operator.itemgetter, operator.methodcaller
+})  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
 WORDS = frozenset({"flags", "setflags", "at", "random", "seterrcall", "errstate"})
 

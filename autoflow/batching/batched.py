@@ -228,15 +228,13 @@ class Layer:
         If nodes of this layer are arguments, too, they want one call: a doubt.
         """
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
-        if not arrays:
-            return None
         layer, held = whose_turn(*arrays)
         nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
         if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
             return None
         if held:
             layer.doubt("an af.Function whose result is differentiated both inside and outside")
-        return next(x for x in arrays if layer_of(x) is layer)
+        return next((x for x in arrays if layer_of(x) is layer), None)
 
     def own_memory(self, array: Array) -> Batched:
         """A new array with these numbers, which the function will write into: each example has its own. As a Constant

@@ -19,7 +19,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import joined
 from ..nodes.grads import as_gradient_like, check_numbers
-from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, operation_from, value_of
+from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers, parameters_of
 from .forward_pass import ForwardPass, number_leaves

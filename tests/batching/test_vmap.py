@@ -754,6 +754,26 @@ def test_objects_that_hide_an_array_are_no_results(name, wrap):
     assert wrap(af.vmap(lambda x: (kept, x)))(x)[0] is kept
 
 
+def put_in(*objects):
+    z = np.empty(len(objects), object)
+    z[:] = objects
+    return z
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    "f", [
+        lambda x: put_in(x, None), lambda x: put_in(x[0], x), lambda x: put_in({"a": x}), lambda x: put_in(None, [1.0]),
+        lambda x: put_in(np.ones(2), 1), lambda x: put_in(put_in(x * 2), 1), lambda x: np.array(x, object),
+    ]
+)  # fmt: skip
+def test_arrays_of_objects_are_stacked(f, layers):
+    found, wanted = af.vmap(f, loop="allow"), np.stack([f(x) for x in X])
+    found = found(X) if layers == 1 else af.vmap(found, loop="allow")(X[None])[0]
+    assert (found.dtype, found.shape) == (object, wanted.shape)
+    assert repr(found.tolist()) == repr(wanted.tolist())
+
+
 @pytest.mark.parametrize("text", ["x[0].dtype", "x.sum().dtype", "x.dtype", "x[1:].dtype", "(x * 2)[0].dtype"])
 def test_numbers_have_the_byte_order_of_this_machine(text):
     scope = {"np": np}
