@@ -13,7 +13,7 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
 from ..base.errors import BatchError, InputError
-from ..nodes.nodes import NodeRole, node_or_numbers, value_of
+from ..nodes.nodes import NodeRole, gradient_target, value_of
 from .looping import close, is_same
 
 Axes = Any  # an int, None, or a tree of them
@@ -119,12 +119,13 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
     def stacked(found: list[Any], axis: Any) -> Any:
+        found = [x if gradient_target(x) is not None else value_of(x) for x in found]
         if axis is None or not all(map(is_stacked, found)):
             if any([is_stacked(x) != is_stacked(found[0]) or not is_same(x, found[0]) for x in found]):
                 raise InputError(
                     "a result that is not stacked (a text, or with out_axes=None) differs between examples"
                 )
-            return np.copy(node_or_numbers(found[0])) if is_stacked(found[0]) else found[0]
+            return np.copy(found[0]) if is_stacked(found[0]) else found[0]
         kinds = [(np.shape(x), np.result_type(value_of(x))) for x in found]
         k = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), 0)
         if k:
@@ -134,8 +135,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
                 f"example {k}: they cannot be one array"
             )
         # NumPy writes beyond the shape of what it makes of several matrices.
-        z = np.stack([x.A if isinstance(x, np.matrix) else x for x in found])
-        return put_axis(axis, node_or_numbers(z))
+        return put_axis(axis, np.stack([x.A if isinstance(x, np.matrix) else x for x in found]))
 
     leaves = [stacked([z[name] for z in named], axis) for name, axis in zip(named[0], axes, strict=True)]
     return pytree.tree_unflatten(first, leaves)

@@ -21,7 +21,7 @@ from ..base import pytree
 from ..base.errors import BatchError, InputError, LoopWarning
 from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
-from ..nodes.nodes import Array, NodeRole, gradient_target, node_or_numbers, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
@@ -281,7 +281,8 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
     if not is_stacked(z):
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
-    inner = node_or_numbers(inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner))
+    inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
+    inner = inner if gradient_target(inner) is not None else value_of(inner)  # a node only if a gradient flows to it
     if not mapped and inner.dtype.hasobject:
         layer.reason = "an array of objects among the results"
     if axis is None:

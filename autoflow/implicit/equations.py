@@ -22,7 +22,7 @@ from ..base import pytree
 from ..base.errors import ConvergenceError, InputError
 from ..base.modes import modes, no_grad, switched
 from ..extending.function import Function
-from ..nodes.nodes import Array, NodeRole, node_or_numbers, value_of
+from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..transforms.evaluation import numbers_of
 from ..transforms.jacobian import jacobian
 from ..transforms.vjp_jvp import linearize
@@ -334,7 +334,7 @@ def as_numbers(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     @functools.wraps(f)
     def call(x: Any) -> Any:
-        return pytree.tree_map(node_or_numbers, f(x))
+        return pytree.tree_map(lambda z: z if gradient_target(z) is not None else value_of(z), f(x))
 
     return call
 

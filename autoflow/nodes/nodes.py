@@ -569,11 +569,6 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
-def node_or_numbers(x: Any) -> Any:
-    """``x``, but its numbers if it is a node to which no gradient flows."""
-    return x if gradient_target(x) is not None else value_of(x)
-
-
 def new_record(
     rule: Rule,
     parents: tuple[Any, ...],

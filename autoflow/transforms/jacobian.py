@@ -130,7 +130,8 @@ def jacfwd(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     >>> jacfwd(lambda x: np.stack([x, x**2, x**3]))(2.0)
     array([ 1.,  4., 12.])
     """
-    return jacobian(f, argnum, mode="forward", **options)
+    of_leaves: Callable[..., Callable[..., Any]] = jacobian
+    return of_leaves(f, argnum, mode="forward", **options)
 
 
 def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) -> Callable[..., Any]:
@@ -139,7 +140,8 @@ def jacrev(f: Callable[..., Any], argnum: Argnum | None = None, **options: Any) 
     >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return jacobian(f, argnum, mode="reverse", **options)
+    of_leaves: Callable[..., Callable[..., Any]] = jacobian
+    return of_leaves(f, argnum, mode="reverse", **options)
 
 
 @overload
