@@ -32,7 +32,7 @@ from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
-from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import NodeRole, constant_from, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype, flatten
 from ..table.shapes import Array, without_history
@@ -95,16 +95,6 @@ def shares_memory(a: Any, b: Any) -> bool:
     if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
         return shares_memory(a.inner, b.inner)
     return owner_of(a) is owner_of(b)
-
-
-def has_nodes_inside(x: Any) -> bool:
-    """Is there a node with a history behind this array?"""
-    while hasattr(x, "batch_layer"):
-        x = x.inner
-        if gradient_target(x) is not None:
-            return True
-        x = value_of(x)
-    return False
 
 
 # ---------------------------------------------------------------- what Python may not ask

@@ -26,10 +26,10 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched, transforming
 from ..base.numbering import now
-from ..batching.batched import has_nodes_inside
+from ..base.types import Array
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
