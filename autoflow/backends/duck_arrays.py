@@ -29,9 +29,8 @@ OPERATORS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
     "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "lshift": np.left_shift, "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "divmod": np.divmod,
 }  # fmt: skip
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 # The methods through which Python reads numbers, and the expression that calls each.
 QUESTIONS = {
@@ -251,12 +250,6 @@ class DuckArray:
     real = property(lambda self: NP.real(self) if self.dtype.kind == "c" else self)
     imag = property(lambda self: NP.imag(self))
 
-    def __divmod__(self, other: Any) -> Any:
-        return NP.divmod(self, other)
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return NP.divmod(other, self)
-
     def __array_namespace__(self, **_: Any) -> Any:
         return np
 
@@ -264,8 +257,9 @@ class DuckArray:
 def binary_operator(name: str, ufunc: np.ufunc) -> None:
     """``x + y``, ``2.0 * x``, ``x += y``."""
     setattr(DuckArray, f"__{name}__", lambda x, y: NotImplemented if x.yields_to(y) else ufunc(x, y))
-    if name not in COMPARISONS:
+    if hasattr(np.ndarray, f"__r{name}__"):  # not of comparisons
         setattr(DuckArray, f"__r{name}__", lambda y, x: ufunc(x, y))
+    if hasattr(np.ndarray, f"__i{name}__"):
         setattr(DuckArray, f"__i{name}__", lambda x, y: x.update(name, ufunc, y))
 
 

@@ -215,7 +215,8 @@ class Trial(Snapshot):
     """A snapshot for a run that may be abandoned, cheap enough for every run.
 
     Arrays are read-only while the run lasts, so nothing has to be compared: a write is NumPy's ValueError. Where a
-    function could catch that, or names ``flags``, or another thread is in the user's code, they are copied.
+    function could catch that, or names ``flags`` or ``at`` (``np.add.at`` writes into read-only arrays), or another
+    thread is in the user's code, they are copied.
     Generators of NumPy and Python are read in full if the code says "random" somewhere; else the bytes of np.random
     are enough. Counts of names are left alone.
 
@@ -243,7 +244,7 @@ class Trial(Snapshot):
         self.codes = (*codes, *map(value_key, held))
         words: set[str] = set().union(*[words_of(x.__code__) for x in functions])
         self.hears_errors = "seterrcall" in words or "errstate" in words
-        copies = not words.isdisjoint(("except", "flags", "setflags")) or others_run()
+        copies = not words.isdisjoint(("except", "flags", "setflags", "at")) or others_run()
         self.left, draws = sys.maxsize if copies else 0, "random" in words
         if not draws and second_runs.memory_of(np.random.mtrand._rand._bit_generator) is not None:
             self.keep(NUMPYS_BITS, np.random.mtrand._rand)
@@ -276,9 +277,11 @@ def is_open(kind: type) -> bool:
 
 OF_FUNCTION = second_runs.of_functions(False)
 OF_USERS, NOTES = second_runs.ByType(referents_of_users), second_runs.ByType(note_of)
-FUNCTIONS_IN_C = frozenset({*second_runs.IN_C, types.BuiltinFunctionType})
+FUNCTIONS_IN_C = frozenset({
+    *second_runs.IN_C, types.BuiltinFunctionType, type, operator.attrgetter, operator.itemgetter, operator.methodcaller
+})  # fmt: skip
 DECIDING = frozenset({str, int, bool, type(None), type})
-WORDS = frozenset({"flags", "setflags", "random", "seterrcall", "errstate"})
+WORDS = frozenset({"flags", "setflags", "at", "random", "seterrcall", "errstate"})
 
 
 @functools.lru_cache(maxsize=4096)

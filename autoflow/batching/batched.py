@@ -32,7 +32,7 @@ from ..backends.duck_arrays import NP, QUESTIONS, DuckArray, flags_of, flat, is_
 from ..base.errors import BatchError
 from ..base.lazy import ROWS
 from ..base.modes import modes, switched
-from ..nodes.nodes import NodeRole, constant_from, gradient_target, value_of
+from ..nodes.nodes import NodeRole, constant_from, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import Region, caller, owner_of, user_frame, where
 from ..rules.structure import astype, flatten
 from ..table.shapes import Array, without_history
@@ -95,16 +95,6 @@ def shares_memory(a: Any, b: Any) -> bool:
     if hasattr(a, "batch_layer") and hasattr(b, "batch_layer"):
         return shares_memory(a.inner, b.inner)
     return owner_of(a) is owner_of(b)
-
-
-def has_nodes_inside(x: Any) -> bool:
-    """Is there a node with a history behind this array?"""
-    while hasattr(x, "batch_layer"):
-        x = x.inner
-        if gradient_target(x) is not None:
-            return True
-        x = value_of(x)
-    return False
 
 
 # ---------------------------------------------------------------- what Python may not ask
@@ -228,15 +218,13 @@ class Layer:
         If nodes of this layer are arguments, too, they want one call: a doubt.
         """
         arrays = [x for x in flat(args) if isinstance(x, Batched)]
-        if not arrays:
-            return None
         layer, held = whose_turn(*arrays)
         nodes = [x for x in flat(args) if isinstance(x, NodeRole) and layer_of(x) is not layer and gradient_target(x)]
         if not nodes and not any([has_nodes_inside(value_of(x)) for x in arrays]):
             return None
         if held:
             layer.doubt("an af.Function whose result is differentiated both inside and outside")
-        return next(x for x in arrays if layer_of(x) is layer)
+        return next((x for x in arrays if layer_of(x) is layer), None)
 
     def own_memory(self, array: Array) -> Batched:
         """A new array with these numbers, which the function will write into: each example has its own. As a Constant

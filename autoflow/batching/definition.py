@@ -13,8 +13,8 @@ import numpy as np
 from ..backends.registry import NODE_TYPES
 from ..base import pytree
 from ..base.errors import BatchError, InputError
-from ..nodes.nodes import NodeRole, value_of
-from .looping import close
+from ..nodes.nodes import NodeRole, gradient_target, value_of
+from .looping import close, is_same
 
 Axes = Any  # an int, None, or a tree of them
 
@@ -119,6 +119,7 @@ def run_loop(f: Any, batch: Any, options: Any, out_axes: Any) -> Any:
         raise BatchError("the function returns other containers for some examples, so they cannot be stacked")
 
     def stacked(found: list[Any], axis: Any) -> Any:
+        found = [x if gradient_target(x) is not None else value_of(x) for x in found]
         if axis is None or not all(map(is_stacked, found)):
             if any([is_stacked(x) != is_stacked(found[0]) or not is_same(x, found[0]) for x in found]):
                 raise InputError(
@@ -147,30 +148,20 @@ def put_axis(axis: int, z: Any) -> Any:
     return np.moveaxis(z, 0, axis) if axis else z
 
 
-def is_same(a: Any, b: Any) -> bool:
-    """Are these one object, or equal objects (NaN equals NaN)?"""
-    try:
-        return a is b or bool(np.all((a == b) | ((a != a) & (b != b))))
-    except Exception:
-        return False
-
-
 def same_as_one(result: Any, one: Any, axes: list[Any]) -> bool:
     """Does ``result`` begin with what f returns for the first example alone?"""
     found, single = pytree.tree_leaves(result), pytree.tree_leaves(one)
-    if len(found) != len(single):
+    return len(found) == len(single) and all(map(begins_with, found, single, axes))
+
+
+def begins_with(z: Any, x: Any, axis: Any) -> bool:
+    """Is the first example of z the same as x?"""
+    if not (is_stacked(z) and is_stacked(x)):
+        return is_same(z, x)
+    if own_type(type(x)):
         return False
-    for z, x, axis in zip(found, single, axes, strict=True):
-        if not is_stacked(z) or not is_stacked(x):
-            if not is_same(z, x):
-                return False
-            continue
-        if own_type(type(x)):
-            return False
-        z, x = value_of(z), value_of(x)
-        if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-            continue  # recorded by somebody else
-        z = z if axis is None else np.moveaxis(z, axis, 0)[0, ...]
-        if np.shape(z) != np.shape(x) or z.dtype != np.result_type(x).newbyteorder("=") or not close(z, x):
-            return False
-    return True
+    z, x = value_of(z), value_of(x)
+    if not isinstance(z, np.ndarray) or not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return True  # recorded by somebody else
+    z = z if axis is None else np.moveaxis(z, axis, 0)[0, ...]
+    return np.shape(z) == np.shape(x) and z.dtype == np.result_type(x).newbyteorder("=") and close(z, x)

@@ -268,11 +268,19 @@ def in_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ..
     return (*ones, *sorted(axes, key=lambda k: -abs(strides[k])))
 
 
+def is_same(a: Any, b: Any) -> bool:
+    """Are these one object, or equal objects (NaN equals NaN)?"""
+    try:
+        return a is b or bool(np.all((a == b) | ((a != a) & (b != b))))
+    except Exception:
+        return False
+
+
 def close(a: Any, b: Any) -> bool:
     """Equal but for rounding?"""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind not in "fc":
-        return bool(np.all(a == b))
+        return is_same(a, b)
     with np.errstate(all="ignore"):
         scale = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
         tolerance = np.finfo(a.dtype).eps ** 0.5

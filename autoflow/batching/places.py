@@ -197,6 +197,8 @@ def copy_with_view(layer: Layer, x: Any, y: Any, view: Any) -> Any:
 def at(layer: Layer, ufunc_at: Any, x: Any, index: Any, *new: Any) -> None:
     """``np.add.at(x, index, new)``"""
     check_shared(x, True, layer)
+    if not x.flags.writeable:
+        layer.doubt("np.add.at of a read-only array")  # where NumPy writes, depending on the index
     for v in new:
         check_history(x.inner, open_layer(v, layer)[0], layer)
     inside = index_of_all(layer, index, x.shape, True)

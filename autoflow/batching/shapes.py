@@ -23,7 +23,6 @@ from ..rules.reductions import recur
 from ..rules.structure import astype, constant_with_history, flatten
 from ..rules.variants import NORMS
 from ..table.facts import of_kind
-from ..table.indexing import put_back
 from ..table.kernels import broadcast_view
 from ..table.shapes import Array, is_given
 from .batched import Batched, Layer, one_behind_another, open_layer, sample, wrap_batched
@@ -261,7 +260,9 @@ def diag(layer: Layer, v: Any, k: int = 0) -> Any:
     if np.ndim(v) != 1:
         return np.diagonal(v, k) if np.ndim(v) == 2 else NotImplemented
     places, n = np.arange(np.size(v)), np.size(v) + abs(k)
-    return put_back(v, (places + max(-k, 0), places + max(k, 0)), (n, n))
+    z = np.zeros_like(v, shape=(n, n))
+    z[places + max(-k, 0), places + max(k, 0)] = v
+    return z
 
 
 as_numpy_wrote(np.rollaxis, np.matrix_transpose, np.fliplr, np.flipud, np.tril, np.triu, np.tile)
@@ -290,20 +291,19 @@ def windows(layer: Layer, x: Any, window_shape: Any, axis: Any = None, **options
 # ---------------------------------------------------------------- putting arrays together, making new ones
 
 
-@batched(np.concatenate)
-def concatenate(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
-    """Behind the batch."""
-    inner = [in_front(x, layer) for x in arrays]
-    if axis is None:
-        inner, axis = [in_one_axis(x) for x in inner], 0
-    return wrap_batched(np.concatenate(inner, shift_axes(axis, inner[0].ndim - 1), **options), layer)
+def joining(function: Any, new: bool) -> Form:
+    """The form of a function that puts arrays together along an axis behind the batch, which is a new one or not."""
+
+    def form(layer: Layer, arrays: Any, /, axis: Any = 0, **options: Any) -> Any:
+        inner = [in_front(x, layer) for x in arrays]
+        if axis is None:
+            inner, axis = [in_one_axis(x) for x in inner], 0
+        return wrap_batched(function(inner, shift_axes(axis, inner[0].ndim - 1 + new), **options), layer)
+
+    return form
 
 
-@batched(np.stack)
-def stack(layer: Layer, arrays: Any, axis: int = 0, **options: Any) -> Any:
-    """A new axis behind the batch."""
-    inner = [in_front(x, layer) for x in arrays]
-    return wrap_batched(np.stack(inner, shift_axes(axis, inner[0].ndim), **options), layer)
+FORMS[np.concatenate], FORMS[np.stack] = joining(NP.concatenate, False), joining(NP.stack, True)
 
 
 # -- new arrays
@@ -330,8 +330,6 @@ for function in (NP.zeros, NP.ones, NP.empty, NP.full):
     FORMS[function] = lambda layer, shape, *args, function=function, **options: wrap_batched(
         function((layer.size, *whole(shape)), *args, **options), layer
     )
-for function in (NP.arange, NP.identity, NP.eye, NP.tri):
-    FORMS[function] = lambda layer, *args, function=function, **options: function(*args, **options)
 # ``np.asarray(x, like=y)``: plain arrays may meet ours as they are.
 FORMS[NP.asarray] = FORMS[NP.array] = lambda layer, a, *args, **options: (
     a if isinstance(a, Batched) else np.asarray(a, *args, **options)

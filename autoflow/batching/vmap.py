@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import traceback
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +25,8 @@ from ..nodes.nodes import Array, NodeRole, gradient_target, value_of
 from ..nodes.versions import user_frame
 from . import forms, places, products, shapes  # noqa: F401 - they fill the table of forms
 from .batched import Batched, Doubt, Layer, Shared, in_order, layer_of, native, open_layer, strides_of, users_line
-from .definition import Axes, is_same, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
-from .looping import KNOWN, SAID, remember
+from .definition import Axes, is_stacked, mapped_leaves, own_type, put_axis, run_loop, same_as_one, spread_axes
+from .looping import KNOWN, SAID, is_same, remember
 
 # ---------------------------------------------------------------- while a vmap runs: layer, nodes on Batched arrays
 
@@ -199,7 +198,7 @@ class Batch:
             layer.reason = "an iterator from outside that the function takes from"
         if layer.reason is None:
             result = take_out(z, out_axes, layer)
-            if layer.size:
+            if layer.size and layer.reason is None:
                 self.compare(layer, result, out_axes, before)
         return result
 
@@ -208,10 +207,9 @@ class Batch:
         mapped = [(x, axis) for x, axis in self.leaves if axis is not None]
         if layer.depth > 1 or not all([type(value_of(x)) is np.ndarray for x, _ in mapped]):
             return
-        one_of_many = isinstance(self.f, (np.ufunc, types.BuiltinFunctionType, type(np.sum)))
         shared = [*self.options.items(), *[(k, x) for k, (x, axis) in enumerate(self.leaves) if axis is None]]
         kinds = *[(x.shape, x.dtype, axis) for x, axis in mapped], *[(name, value_key(x)) for name, x in shared]
-        key = self.f if one_of_many else type(self.f), before.codes, kinds
+        key = type(self.f), before.codes, kinds
         if key in KNOWN:
             return
         try:
@@ -284,6 +282,9 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
         return z
     inner, mapped = open_layer(value_of(z) if isinstance(z, NodeRole) and layer_of(z) is layer else z, layer)
     inner = inner if hasattr(inner, "shape") and type(inner) is not Shared else np.array(inner)
+    inner = inner if gradient_target(inner) is not None else value_of(inner)  # a node only if a gradient flows to it
+    if not mapped and inner.dtype.hasobject:
+        layer.reason = "an array of objects among the results"
     if axis is None:
         if not mapped:
             return np.copy(inner)
@@ -294,7 +295,6 @@ def leave(z: Any, axis: Any, layer: Layer, seen: set[int]) -> Any:
             "out_axes=None is for a result that is the same for all examples, but this one is computed from mapped "
             "arguments: give the axis for the examples"
         )
-    inner = inner if gradient_target(inner) is not None else value_of(inner)
     inner = inner if mapped else np.broadcast_to(inner, (layer.size, *inner.shape))
     if inner.ndim > 1 and inner.size and not (type(inner) is np.ndarray and inner.flags.c_contiguous):
         inner = in_order_of_stack(inner)

@@ -569,6 +569,16 @@ def gradient_target(x: Any) -> Any:
     return current_record(x) if isinstance(x, NodeRole) else None
 
 
+def has_nodes_inside(x: Any) -> bool:
+    """Is there a node with a history behind this array, which hides a batch?"""
+    while hasattr(x, "batch_layer"):
+        x = x.inner
+        if gradient_target(x) is not None:
+            return True
+        x = value_of(x)
+    return False
+
+
 def new_record(
     rule: Rule,
     parents: tuple[Any, ...],

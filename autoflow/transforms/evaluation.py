@@ -26,9 +26,10 @@ from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched, transforming
 from ..base.numbering import now
+from ..base.types import Array
 from ..nodes.cuts import explain, taken_by
 from ..nodes.grads import cast_gradient
-from ..nodes.nodes import ARGUMENT, Array, Node, NodeRole, Variable, VariableRole, gradient_target, value_of
+from ..nodes.nodes import ARGUMENT, Node, NodeRole, Variable, VariableRole, gradient_target, has_nodes_inside, value_of
 from ..nodes.versions import is_alone
 from ..rules.structure import constant_with_history
 from ..table import shapes
@@ -276,14 +277,21 @@ class Trace:
 
     def keep_differentiable(self, k: int, g: Any) -> Any:
         """``g``, which will be differentiated again, and may then be a constant: its derivative is zero, not lost."""
-        record = self.records[k]
-        if isinstance(record, VariableRole):
-            return g  # the leaf is ours alone
-        source = gradient_target(g)
-        if source is not None and stop_set(source, {record}, record.number)[0] is not None:
+        record, source = self.records[k], gradient_target(g)
+        if not self.is_from_outside(k):
             return g
+        if isinstance(record, VariableRole):
+            outer, is_kept = value_of(record), has_nodes_inside(value_of(g))
+        else:
+            outer = self.leaves[k]
+            is_kept = source is not None and stop_set(source, {record}, record.number)[0] is not None
         with switched(recording=True):
-            return constant_with_history(g, self.leaves[k])
+            return g if is_kept else constant_with_history(g, outer)
+
+    def is_from_outside(self, k: int) -> bool:
+        """May outer functions differentiate the leaf? Not if it is a Variable of ours, without nodes inside (which
+        there are under af.vmap)."""
+        return not isinstance(self.records[k], VariableRole) or has_nodes_inside(value_of(self.records[k]))
 
     def detach_results(self, tree: Any) -> Any:
         """Results of ``f`` for the caller: plain arrays instead of nodes, unless they will be differentiated."""

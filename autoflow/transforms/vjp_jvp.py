@@ -19,7 +19,7 @@ from ..base.modes import modes, switched
 from ..base.transformed import FunctionOfFunction
 from ..extending.joint import joined
 from ..nodes.grads import as_gradient_like, check_numbers
-from ..nodes.nodes import NodeRole, Operation, Variable, gradient_target, operation_from, value_of
+from ..nodes.nodes import Operation, Variable, gradient_target, operation_from, value_of
 from ..table.shapes import as_array, is_on_host
 from .evaluation import Trace, copy_numbers, parameters_of
 from .forward_pass import ForwardPass, number_leaves
@@ -201,7 +201,7 @@ def tangent_of(trace: Trace, z: Any, t: Any, nested: bool) -> Any:
         return copy_numbers(t)
     with switched(recording=True):
         t = as_array(t)
-    from_outside = [k for k, record in enumerate(trace.records) if not isinstance(record, NodeRole)]
+    from_outside = [k for k in range(len(trace.leaves)) if trace.is_from_outside(k)]
     return trace.keep_differentiable(from_outside[0], t) if from_outside else t
 
 

@@ -5,6 +5,7 @@ place, what leads to one of NumPy's numbers, whose type it asks for: only the co
 """
 
 import functools
+import operator
 import os
 import types
 from unittest import mock
@@ -19,6 +20,8 @@ X = np.array([[0.1, 0.5, 0.2], [0.3, -0.4, 0.9]])
 PAIRS = {  # what leads to an array, and to a number
     "function": (np.cumsum, np.sum), "ufunc": (np.tanh, np.sum), "built in": (abs, sum), "text": ("tanh", "sum"),
     "flag": (False, True), "count": (3, 1), "none": (None, 1),
+    "item": (operator.itemgetter(slice(3)), operator.itemgetter(0)),
+    "method": (operator.methodcaller("cumsum"), operator.methodcaller("sum")),
 }  # fmt: skip
 
 
@@ -97,6 +100,16 @@ def test_the_same_code_with_something_else_is_compared_again(way, kind):
         for op in PAIRS[kind]:
             f = WAYS[way](op)
             np.testing.assert_array_equal(af.vmap(f, loop="allow")(X), np.stack([f(x) for x in X]))
+
+
+def test_classes_and_getters_are_told_apart():
+    x = np.ones((2, 1))
+    with mock.patch.dict(looping.KNOWN, clear=True):
+        for alone in (lambda f: f, functools.partial):
+            assert len(af.vmap(alone(list), loop="allow")(x)) == 1
+            assert af.vmap(alone(set), loop="allow")(x) == {1.0}
+            assert af.vmap(alone(operator.attrgetter("ndim")), loop="allow")(x).tolist() == [1, 1]
+            assert af.vmap(alone(operator.attrgetter("base.ndim")), loop="allow")(x).tolist() == [2, 2]
 
 
 def test_the_comparison_is_one_call():

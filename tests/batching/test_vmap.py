@@ -158,12 +158,14 @@ def test_eigenvalues_that_are_real_for_some_examples(f):
     "give", [
         lambda x, c: 2.0, lambda x, c: 2, lambda x, c: True, lambda x, c: np.float32(2), lambda x, c: c,
         lambda x, c: c[0], lambda x, c: x * 0 + np.nan, lambda x, c: np.full(2, np.nan), lambda x, c: x * 0 + c[1],
+        lambda x, c: af.Constant(c), lambda x, c: af.zeros(2), lambda x, c: af.stop_gradient(af.Variable(x * 0)),
     ]
 )  # fmt: skip
-def test_shared_results_are_new_arrays_however_they_were_computed(give):
+@pytest.mark.parametrize("axis", [0, None])
+def test_shared_results_are_new_arrays_however_they_were_computed(give, axis):
     c = np.array([1.0, 2.0])
-    at_once = af.vmap(lambda x: give(x, c), out_axes=None, loop="refuse")(np.arange(3.0))
-    one_by_one = af.vmap(lambda x: give(x, c * float(x > -1)), out_axes=None, loop="allow")(np.arange(3.0))
+    at_once = af.vmap(lambda x: give(x, c), 0, axis, loop="refuse")(np.arange(3.0))
+    one_by_one = af.vmap(lambda x: give(x, c * float(x > -1)), 0, axis, loop="allow")(np.arange(3.0))
     assert type(at_once) is np.ndarray
     assert not np.shares_memory(at_once, c)
     np.testing.assert_array_equal(one_by_one, at_once, strict=True)
@@ -750,6 +752,26 @@ def test_objects_that_hide_an_array_are_no_results(name, wrap):
         wrap(af.vmap(OBJECTS[name], loop="allow"))(x)
     kept = SimpleNamespace()
     assert wrap(af.vmap(lambda x: (kept, x)))(x)[0] is kept
+
+
+def put_in(*objects):
+    z = np.empty(len(objects), object)
+    z[:] = objects
+    return z
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    "f", [
+        lambda x: put_in(x, None), lambda x: put_in(x[0], x), lambda x: put_in({"a": x}), lambda x: put_in(None, [1.0]),
+        lambda x: put_in(np.ones(2), 1), lambda x: put_in(put_in(x * 2), 1), lambda x: np.array(x, object),
+    ]
+)  # fmt: skip
+def test_arrays_of_objects_are_stacked(f, layers):
+    found, wanted = af.vmap(f, loop="allow"), np.stack([f(x) for x in X])
+    found = found(X) if layers == 1 else af.vmap(found, loop="allow")(X[None])[0]
+    assert (found.dtype, found.shape) == (object, wanted.shape)
+    assert repr(found.tolist()) == repr(wanted.tolist())
 
 
 @pytest.mark.parametrize("text", ["x[0].dtype", "x.sum().dtype", "x.dtype", "x[1:].dtype", "(x * 2)[0].dtype"])

@@ -69,6 +69,7 @@ np.asfortranarray(np.outer(x, W))
 np.outer(x, W).T
 np.outer(x, W).T.ravel('K')
 np.outer(x, W).T.copy('K')
+np.diag(x * -0.0), np.diag(-0.0 * x, 1)
 np.zeros_like(np.outer(x, W).T)
 x * (2 if (x * 1).flags.writeable else 3)
 x * (2 if (x * 1).flags.c_contiguous else 3)

@@ -145,6 +145,8 @@ BODIES = [
     "z = m*1; np.add.at(z,(slice(None),[0]),x[:,None])\n return z",
     "z = x*1; np.maximum.at(z,[0],9.)\n return z",
     "z = x*1; r = np.add.at(z,0,1.)\n return r",
+    "np.add.at(BUF,[0,0],1.)\n return x*BUF[0]",
+    "np.multiply.at(BUF,(k%3,),2.)\n return x*BUF",
     "z = m*1; np.put_along_axis(z,np.argsort(m,1)[:,:1],0.,1)\n return z",
     "z = x*1; z.put([0,2],[7,8])\n return z",
     "z = x*1; z.flat[::2] = 1\n return z",

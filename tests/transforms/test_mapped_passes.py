@@ -157,3 +157,23 @@ def test_inside_of_another_vmap():
     points = np.random.default_rng(6).normal(size=(5, 4))
     found = af.vmap(lambda x: af.vmap(af.vjp(f, x)[1])(np.eye(3))[0])(points)
     np.testing.assert_allclose(found, [af.jacobian(f)(x) for x in points], rtol=1e-12)
+
+
+LINEAR = {
+    "grad": lambda x: af.grad(lambda a: np.sum(W @ a))(x),
+    "jacobian by rows": lambda x: af.jacrev(lambda a: W @ a)(x),
+    "jacobian by columns": lambda x: af.jacfwd(lambda a: W @ a)(x),
+    "hessian": lambda x: af.hessian(lambda a: np.sum((W @ a) ** 2))(x),
+    "hvp": lambda x: af.hvp(lambda a: np.sum(a * a), x, np.ones(4)),
+    "vjp": lambda x: af.vjp(lambda a: W @ a, x)[1](np.ones(3))[0],
+    "jvp": lambda x: af.jvp(lambda a: W @ a, x, np.ones(4))[1],
+    "linearize": lambda x: af.linearize(lambda a: W @ a, x)[1](np.ones(4)),
+    "of two arguments": lambda x: af.grad(lambda a, b: np.sum(a * b), (0, 1))(x, np.ones(4))[0],
+}
+
+
+@pytest.mark.parametrize("derivative", LINEAR.values(), ids=LINEAR)
+def test_derivatives_of_constant_derivatives_through_a_vmap_are_zero(derivative):
+    x = np.arange(8.0).reshape(2, 4)
+    assert not af.grad(lambda x: np.sum(af.vmap(derivative)(x)))(x).any()
+    assert not af.jvp(lambda x: af.vmap(derivative)(x), x, x)[1].any()
