@@ -318,13 +318,11 @@ def check_and_run_hooks(
     record: Record, g: Array, again: dict[Record, Array], with_hooks: bool
 ) -> tuple[Array, tuple[Any, ...], Pair]:  # fmt: skip
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
-    check_saved(record)
-    saved, extra = record.saved, record.extra
-    if extra is not None:
-        if with_hooks and extra.hooks:
-            g = run_hooks(record, g, list(extra.hooks.values()))
-        if extra.recompute_depth is not None:
-            saved = recall_saved(record, again)
+    extra = record.extra
+    if with_hooks and extra is not None and extra.hooks:
+        g = run_hooks(record, g, list(extra.hooks.values()))
+    check_saved(record)  # a hook may have written into what the row reads
+    saved = record.saved if extra is None or extra.recompute_depth is None else recall_saved(record, again)
     return g, saved, (record, g)
 
 

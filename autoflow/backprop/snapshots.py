@@ -5,7 +5,7 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
                         (on a device, where nothing is read-only, ``is_whole`` is False then)
-    nodes from outside  their numbers, gradient and name, and the log of writes into their memory
+    nodes from outside  their numbers, history, gradient and name, and the log of writes into their memory
     lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures, defaults and code of
                         functions, and the globals that are named
     random generators   their states; so, too, texts and bytes in memory (``io.StringIO``), and decimal contexts
@@ -49,7 +49,7 @@ from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
-from ..nodes.nodes import NodeRole, OperationRole
+from ..nodes.nodes import NodeRole, VariableRole
 from ..table import blocks
 from . import second_runs
 
@@ -58,7 +58,8 @@ SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
 SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
-GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
+GRADIENT = ("_raw_grad", "_shown_grad", "_name", "_value")  # slots of a node that a pass or its owner may set
+WRITTEN = ("_record", "_operand", "_view", "_number", "_count", "__class__", *GRADIENT)  # and a write into an array
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
@@ -127,18 +128,19 @@ class Snapshot:
         return has_room
 
     def note_node(self, x: Any) -> None:
-        """Note the attributes of a node from outside that a pass or a write changes."""
-        for slot in GRADIENT:
-            self.keep(SLOT, (x, slot))
-        value = x._value
-        if isinstance(x, OperationRole) or not is_array(type(value)):
-            return
-        self.keep(SLOT, (x, "_value"))
-        if self.has_room(value):
-            self.notes.append((ARRAY, value, value.copy(order="K")))
-            self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
-        else:
-            self.note_array(value)
+        """Note the attributes of a node from outside that a pass or a write changes, and its numbers; also of the node
+        that it is a view of."""
+        while x is not None:
+            for slot in GRADIENT if isinstance(x, VariableRole) else WRITTEN:
+                self.keep(SLOT, (x, slot))
+            value = x._value
+            if is_array(type(value)):
+                if self.has_room(value):
+                    self.notes.append((ARRAY, value, value.copy(order="K")))
+                    self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
+                else:
+                    self.note_array(value)
+            _, x = getattr(x, "_view", None) or (None, None)
 
     def has_moved(self) -> bool:
         """Has an iterator moved on since, or another variable of a generator? (For iterators over iterators, such
