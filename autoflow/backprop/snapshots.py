@@ -44,12 +44,13 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
+from ..base.errors import InPlaceError
 from ..base.numbering import KINDS, MOST
 from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
-from ..nodes.nodes import NodeRole, VariableRole
+from ..nodes.nodes import NodeRole, VariableRole, current_record
 from ..table import blocks
 from . import second_runs
 
@@ -130,6 +131,8 @@ class Snapshot:
     def note_node(self, x: Any) -> None:
         """Note the attributes of a node from outside that a pass or a write changes, and its numbers; also of the node
         that it is a view of."""
+        with suppress(InPlaceError):  # its base has another shape since
+            current_record(x)  # a view is brought up to date by looking at it, which is no change
         while x is not None:
             for slot in GRADIENT if isinstance(x, VariableRole) else WRITTEN:
                 self.keep(SLOT, (x, slot))
