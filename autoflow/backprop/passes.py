@@ -27,7 +27,7 @@ from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
 from .engine import OpenRecord, Pair
-from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
+from .hooks import LEAF_HOOKS, hooks_of, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
 
 # ---------------------------------------------------------------- calls without NumPy's warnings
@@ -129,7 +129,7 @@ def set_gradients(
         announce("backward", record, holders)
     if LEAF_HOOKS:
         for holder in holders:
-            for hook in leaf_hooks(holder, "after"):
+            for hook in [*hooks_of(holder).get("after", {}).values()]:
                 hook(holder)
 
 
@@ -220,11 +220,10 @@ def pull_back(
     asked = []
     for holder, _ in pairs:
         is_asked = holder in stop if stop else type(holder) is not Record
-        asked.append(leaf_hooks(holder, "before") if is_asked else None)
+        asked.append([*hooks_of(holder).get("before", {}).values()] if is_asked else ())
     for k, hooks in enumerate(asked):
         if hooks:
-            holder, g = pairs[k]
-            pairs[k] = holder, run_hooks(holder, g, hooks)
+            pairs[k] = pairs[k][0], run_hooks(*pairs[k], hooks)
     return pairs
 
 
