@@ -109,10 +109,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
     extra_uses, count = engine.survey(record)
-    if count < LARGE_GRAPH:
-        set_gradients(root, record, seed, create_graph, limit, extra_uses)
-    else:
-        call_without_collector(set_gradients, root, record, seed, create_graph, limit, extra_uses)
+    call = operator.call if count < LARGE_GRAPH else call_without_collector
+    call(set_gradients, root, record, seed, create_graph, limit, extra_uses)
 
 
 def set_gradients(
@@ -187,9 +185,8 @@ def run_pass(
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
     extra_uses, count = engine.survey(record, stop)
-    if count < LARGE_GRAPH:
-        return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)
-    return call_without_collector(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
+    call = operator.call if count < LARGE_GRAPH else call_without_collector
+    return call(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
 
 
 def carry_back(

@@ -130,22 +130,18 @@ class Snapshot:
         return has_room
 
     def note_node(self, x: Any) -> None:
-        """Note what a node from outside remembers, its hooks and its numbers; also of the node that it is a view of."""
+        """Note what a node from outside remembers, its hooks and its numbers."""
         with suppress(InPlaceError):  # its base has another shape since
             current_record(x)  # a view is brought up to date by looking at it, which is no change
-        while x is not None:
-            record = getattr(x, "_record", None)
-            for holder in (x,) if record is None else (x, record):  # of Operations it has name, gradient and hooks
-                self.keep(NODE, holder)
-                self.keep(HOOKS, holder)
-            value = x._value
-            if is_array(type(value)):
-                if self.has_room(value):
-                    self.notes.append((ARRAY, value, value.copy(order="K")))
-                    self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
-                else:
-                    self.note_array(value)
-            _, x = getattr(x, "_view", None) or (None, None)
+        record, value = getattr(x, "_record", None), x._value
+        for holder in (x,) if record is None else (x, record):  # of Operations it has name, gradient and hooks
+            self.keep(NODE, holder)
+            self.keep(HOOKS, holder)
+        if is_array(type(value)) and self.has_room(value):
+            self.notes.append((ARRAY, value, value.copy(order="K")))
+            self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
+        elif is_array(type(value)):
+            self.note_array(value)
 
     def has_moved(self) -> bool:
         """Has an iterator moved on since, or another variable of a generator? (For iterators over iterators, such
