@@ -60,7 +60,7 @@ def write_noted(
     for one in made:
         one.number = now()
     for one in made:
-        one.extra.unfinished = None
+        one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 
 
 def set_all(changes: list[tuple[Any, str, Any]]) -> None:
