@@ -138,10 +138,10 @@ def on_operation(function: Callable[[Any], None]) -> listening:
 
 
 def hooks_of(holder: Any) -> dict[str, dict[int, Hook]]:
-    """The hooks of a Variable, or of a record, "before" and "after" its ``grad`` is set; empty if it has none."""
+    """The hooks of a Variable or a record, "before" and "after" its ``grad`` is set; empty if it has none."""
     if type(holder) is Record:
         return {"before": holder.extra.hooks} if holder.extra is not None and holder.extra.hooks else {}
-    variable, found = LEAF_HOOKS.get(id(holder), (id, {}))
+    variable, found = LEAF_HOOKS.get(id(holder), (None, {}))
     return found if found and variable() is holder else {}
 
 

@@ -30,7 +30,7 @@ from ..base.lazy import later
 from ..base.modes import TRUE, modes
 from ..base.numbering import CONSTANT, VARIABLE, now
 from ..base.types import Array as Array
-from ..program.places import Activation, here
+from ..program.places import Activation, enter, getframe, here
 from ..table.blocks import FROM
 from ..table.shapes import without_history
 from ..table.table import Rule
@@ -455,7 +455,11 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
     node._number = now()
     node._count = cls._kind.tick()
     if modes().source:
-        place, last = here(2)
+        frame = getframe(2)
+        if type(place := frame.f_trace) is Activation:
+            last = frame.f_lasti
+        else:
+            place, last = enter(frame)
         node._place = place, last, place.count(last) if type(place) is Activation else 0
     return node
 
