@@ -25,7 +25,7 @@ from ..nodes.records import Record, extend, holder_name
 
 Hook = Callable[[Any], Any]
 SERIAL = count()
-LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> its LeafHooks; of other records they are in ``extra``
+LEAF_HOOKS: dict[int, Any] = {}  # id of a Variable -> a reference, and its hooks; of records they are in ``extra``
 
 
 class Handle:
@@ -45,23 +45,12 @@ class Handle:
         self._hooks.pop(self._key, None)
 
 
-class LeafHooks:
-    """The hooks of one Variable: ``before`` a pass adds to its ``grad``, and ``after``."""
-
-    __slots__ = ("after", "before", "variable")
-
-    def __init__(self, variable: Any) -> None:
+def leaf_hooks_of(variable: Any) -> dict[str, dict[int, Hook]]:
+    """The hooks of one Variable: "before" a pass adds to its ``grad``, and "after"."""
+    if not (found := hooks_of(variable)):
         key, table = id(variable), LEAF_HOOKS  # its name is gone when Python ends
-        self.variable = weakref.ref(variable, lambda _: table.pop(key, None))
-        self.before: dict[int, Hook] = {}
-        self.after: dict[int, Hook] = {}
-
-
-def leaf_hooks_of(variable: Any) -> LeafHooks:
-    """The table entry of a Variable, created if it is missing."""
-    found = LEAF_HOOKS.get(id(variable))
-    if found is None or found.variable() is not variable:
-        found = LEAF_HOOKS[id(variable)] = LeafHooks(variable)
+        found = {"before": {}, "after": {}}
+        LEAF_HOOKS[key] = weakref.ref(variable, lambda _: table.pop(key, None)), found
     return found
 
 
@@ -86,7 +75,7 @@ def register_hook(node: Any, hook: Hook) -> Handle:
     """
     check_callable(hook)
     if isinstance(node, VariableRole):
-        return add_hook(node, leaf_hooks_of(node).before, hook)
+        return add_hook(node, leaf_hooks_of(node)["before"], hook)
     record = current_record(node)
     if record is None:
         what = f"no gradient flows to {node.name}, a {type(node).__name__}: its hook would never be called"
@@ -113,7 +102,7 @@ def register_post_accumulate_hook(variable: Any, hook: Hook) -> Handle:
             f"{variable.name} is a {type(variable).__name__}: gradients accumulate in Variables only. "
             f"Use register_hook to see the gradient of an operation."
         )
-    return add_hook(variable, leaf_hooks_of(variable).after, hook)
+    return add_hook(variable, leaf_hooks_of(variable)["after"], hook)
 
 
 def add_hook(holder: Any, hooks: dict[int, Hook], hook: Hook) -> Handle:
@@ -148,12 +137,12 @@ def on_operation(function: Callable[[Any], None]) -> listening:
 # -- as a pass calls them
 
 
-def leaf_hooks(holder: Any, when: str) -> list[Callable[[Any], Any]]:
-    """The hooks of a Variable, or of a record at which a pass stops: "before" or "after" its ``grad`` is set."""
+def hooks_of(holder: Any) -> dict[str, dict[int, Hook]]:
+    """The hooks of a Variable or a record, "before" and "after" its ``grad`` is set; empty if it has none."""
     if type(holder) is Record:
-        return list(holder.extra.hooks.values()) if when == "before" and holder.extra and holder.extra.hooks else []
-    found = LEAF_HOOKS.get(id(holder))
-    return list(getattr(found, when).values()) if found is not None and found.variable() is holder else []
+        return {"before": holder.extra.hooks} if holder.extra is not None and holder.extra.hooks else {}
+    variable, found = LEAF_HOOKS.get(id(holder), (None, {}))
+    return found if found and variable() is holder else {}
 
 
 def run_hooks(holder: Any, g: Any, hooks: Collection[Callable[[Any], Any]]) -> Any:

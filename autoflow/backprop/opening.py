@@ -283,10 +283,11 @@ def on_arrays(limit: int | None, hooks: bool = True) -> OpenRecord:
             g = cast_gradient(g, dtype)
             if dtype.kind == "c":
                 vjps = rule.complex_vjps()
-        kept = pair if limit is None or g.size <= limit else None
+        size = g.size
+        kept = pair if limit is None or size <= limit else None
         if rule.joint is not None:
             return g, picks(record), switched(recording=False).call(all_at_once, record, g, saved), kept
-        if g.size > LARGE and vjps is rule.vjps and rule.is_numpys_elementwise and type(g) is np.ndarray:
+        if size > LARGE and vjps is rule.vjps and rule.is_numpys_elementwise and type(g) is np.ndarray:
             over = kept is None and g is pair[1] and free_to_write(pair)
             vjps = vjps_in_blocks(rule, vjps, needs_grad(record), over)
         return g, vjps, saved, kept
@@ -318,13 +319,11 @@ def check_and_run_hooks(
     record: Record, g: Array, again: dict[Record, Array], with_hooks: bool
 ) -> tuple[Array, tuple[Any, ...], Pair]:  # fmt: skip
     """What few records need before their row runs. Returns g, ``saved``, and the new pair (record, g)."""
-    check_saved(record)
-    saved, extra = record.saved, record.extra
-    if extra is not None:
-        if with_hooks and extra.hooks:
-            g = run_hooks(record, g, list(extra.hooks.values()))
-        if extra.recompute_depth is not None:
-            saved = recall_saved(record, again)
+    extra = record.extra
+    if with_hooks and extra is not None and extra.hooks:
+        g = run_hooks(record, g, list(extra.hooks.values()))
+    check_saved(record)  # a hook may have written into what the row reads
+    saved = record.saved if extra is None or extra.recompute_depth is None else recall_saved(record, again)
     return g, saved, (record, g)
 
 
@@ -339,13 +338,14 @@ def as_nodes(record: Record, saved: Sequence[Any]) -> tuple[Any, ...]:
 
 def wrap_by_modes(open_record: OpenRecord) -> OpenRecord:
     """``open_record``, wrapped by the modes that are on: anomaly mode checks gradients, safe_masking keeps zeros."""
-    if modes().wrap_open_record is not None:
-        open_record = modes().wrap_open_record(open_record)
-    if modes().safe_masking or modes().anomaly:
+    switches = modes()
+    if switches.wrap_open_record is not None:
+        open_record = switches.wrap_open_record(open_record)
+    if switches.safe_masking or switches.anomaly:
         from .anomaly import mask_open_record, wrap_open_record
 
-        open_record = mask_open_record(open_record) if modes().safe_masking else open_record
-        open_record = wrap_open_record(open_record) if modes().anomaly else open_record
+        open_record = mask_open_record(open_record) if switches.safe_masking else open_record
+        open_record = wrap_open_record(open_record) if switches.anomaly else open_record
     return open_record
 
 

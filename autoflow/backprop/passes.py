@@ -27,7 +27,7 @@ from ..nodes.rebinding import check_left, original_of, rebound
 from ..nodes.records import Record
 from . import engine, opening
 from .engine import OpenRecord, Pair
-from .hooks import LEAF_HOOKS, leaf_hooks, run_hooks
+from .hooks import LEAF_HOOKS, hooks_of, run_hooks
 from .opening import on_arrays, on_nodes, wrap_by_modes
 
 # ---------------------------------------------------------------- calls without NumPy's warnings
@@ -109,10 +109,8 @@ def backward(root: Any, seed: Any = None, *, create_graph: bool = False, keep_gr
     limit = modes().keep if keep_grads is None else None if keep_grads else -1
     record = start_of_pass(root)
     extra_uses, count = engine.survey(record)
-    if count < LARGE_GRAPH:
-        set_gradients(root, record, seed, create_graph, limit, extra_uses)
-    else:
-        call_without_collector(set_gradients, root, record, seed, create_graph, limit, extra_uses)
+    call = operator.call if count < LARGE_GRAPH else call_without_collector
+    call(set_gradients, root, record, seed, create_graph, limit, extra_uses)
 
 
 def set_gradients(
@@ -129,7 +127,7 @@ def set_gradients(
         announce("backward", record, holders)
     if LEAF_HOOKS:
         for holder in holders:
-            for hook in leaf_hooks(holder, "after"):
+            for hook in [*hooks_of(holder).get("after", {}).values()]:
                 hook(holder)
 
 
@@ -187,9 +185,8 @@ def run_pass(
     """The engine's pass from ``root``: pairs (leaf, gradient), and (record, gradient) of at most ``limit`` elements."""
     record = start_of_pass(root)
     extra_uses, count = engine.survey(record, stop)
-    if count < LARGE_GRAPH:
-        return carry_back(root, record, seed, create_graph, limit, stop, extra_uses)
-    return call_without_collector(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
+    call = operator.call if count < LARGE_GRAPH else call_without_collector
+    return call(carry_back, root, record, seed, create_graph, limit, stop, extra_uses)
 
 
 def carry_back(
@@ -220,11 +217,10 @@ def pull_back(
     asked = []
     for holder, _ in pairs:
         is_asked = holder in stop if stop else type(holder) is not Record
-        asked.append(leaf_hooks(holder, "before") if is_asked else None)
+        asked.append([*hooks_of(holder).get("before", {}).values()] if is_asked else ())
     for k, hooks in enumerate(asked):
         if hooks:
-            holder, g = pairs[k]
-            pairs[k] = holder, run_hooks(holder, g, hooks)
+            pairs[k] = pairs[k][0], run_hooks(*pairs[k], hooks)
     return pairs
 
 

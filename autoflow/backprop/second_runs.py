@@ -115,7 +115,7 @@ class Globals:
 
 CACHE = type(functools.lru_cache(len))
 IN_C = (np.ufunc, type(np.sum))
-LEAVES = (NodeRole, types.ModuleType, types.FrameType, Globals, *IN_C, *GENERATORS)  # nothing behind them is looked at
+LEAVES = (types.ModuleType, types.FrameType, Globals, *IN_C, *GENERATORS)  # nothing behind them is looked at
 Referents = Callable[[Any], Iterable[Any]]
 
 
@@ -171,6 +171,8 @@ def referents_by_type(kind: type) -> Referents:
         return lambda x: (kind, vars(x))
     if issubclass(kind, np.random.BitGenerator):
         return lambda x: (x.seed_seq,)
+    if issubclass(kind, NodeRole):
+        return base_of
     if issubclass(kind, LEAVES) or (is_busy(kind) and is_foreign(kind.__module__)):
         return nothing
     if issubclass(kind, threading.local):
@@ -196,6 +198,11 @@ def constant(x: Any) -> Iterable[Any]:
 def nothing(x: Any) -> Iterable[Any]:
     """For mutable objects that are noted but not searched further."""
     return ()
+
+
+def base_of(x: Any) -> Iterable[Any]:
+    """The node that a node is a view of; no more of its graph."""
+    return (getattr(x, "_view", None) or ())[1:]
 
 
 STORE = dis.opmap["STORE_ATTR"]

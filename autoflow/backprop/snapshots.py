@@ -5,7 +5,7 @@ found in the same way (:func:`~.second_runs.reachable`). Its notes are:
 
     arrays              a copy of the numbers; beyond ``COPIED`` bytes in all they are read-only while the block runs
                         (on a device, where nothing is read-only, ``is_whole`` is False then)
-    nodes from outside  their numbers, gradient and name, and the log of writes into their memory
+    nodes from outside  their numbers, history, gradient, name and hooks, and the log of writes into their memory
     lists, dicts, sets  the elements, by identity; so, too, attributes, cells of closures, defaults and code of
                         functions, and the globals that are named
     random generators   their states; so, too, texts and bytes in memory (``io.StringIO``), and decimal contexts
@@ -44,14 +44,16 @@ import numpy as np
 
 from ..backends.duck_arrays import DuckArray
 from ..backends.registry import registered_type
+from ..base.errors import InPlaceError
 from ..base.numbering import KINDS, MOST
 from ..base.process import Lock, finally_, hidden_before, hidden_threads
 from ..base.transformed import FunctionOfFunction
 from ..base.types import Array
 from ..nodes import versions
-from ..nodes.nodes import NodeRole, OperationRole
+from ..nodes.nodes import NodeRole, current_record
 from ..table import blocks
 from . import second_runs
+from .hooks import hooks_of
 
 # Of themselves they have nothing to note.
 SILENT = (types.ModuleType, FunctionOfFunction, DuckArray, *second_runs.IN_C)
@@ -59,6 +61,7 @@ SEARCHED = 2000  # objects are looked at before a run that may be abandoned
 COPIED = 2**26  # bytes of arrays that are copied; larger ones are locked
 ON_DEVICE = 16  # and that many times as many on a device, which copies faster, and where nothing can be locked
 GRADIENT = ("_raw_grad", "_shown_grad", "_name")  # slots of a node that a pass or its owner may set
+STATE = ("__class__", "_value", "_operand", "_record", "_view", "_number", "_count", "_live", *GRADIENT)
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__")
 MISSING: Any = object()
 HOSTS = {"idlelib", "debugpy", "pydevd", "_pydevd_bundle", "_pydev_bundle"}  # they may lie beside Python
@@ -127,17 +130,17 @@ class Snapshot:
         return has_room
 
     def note_node(self, x: Any) -> None:
-        """Note the attributes of a node from outside that a pass or a write changes."""
-        for slot in GRADIENT:
-            self.keep(SLOT, (x, slot))
-        value = x._value
-        if isinstance(x, OperationRole) or not is_array(type(value)):
-            return
-        self.keep(SLOT, (x, "_value"))
-        if self.has_room(value):
+        """Note what a node from outside remembers, its hooks and its numbers."""
+        with suppress(InPlaceError):  # its base has another shape since
+            current_record(x)  # a view is brought up to date by looking at it, which is no change
+        record, value = getattr(x, "_record", None), x._value
+        for holder in (x,) if record is None else (x, record):  # of Operations it has name, gradient and hooks
+            self.keep(NODE, holder)
+            self.keep(HOOKS, holder)
+        if is_array(type(value)) and self.has_room(value):
             self.notes.append((ARRAY, value, value.copy(order="K")))
             self.keep(DICT, versions.log_of(versions.owner_of(value)).writes)
-        else:
+        elif is_array(type(value)):
             self.note_array(value)
 
     def has_moved(self) -> bool:
@@ -408,6 +411,18 @@ def refill_slot(place: tuple[Any, str], state: list[Any]) -> bool:
     return False
 
 
+def refill_node(x: Any, state: list[Any]) -> None:
+    """Restore the class and the slots of a node, or of its record."""
+    for slot, value in zip(STATE, state, strict=True):
+        refill_slot((x, slot), [value])
+
+
+def refill_hooks(x: Any, state: dict[str, dict[int, Any]]) -> None:
+    """Restore the hooks of a Variable or a record."""
+    for when, table in hooks_of(x).items():
+        refill_mapping(table, state.get(when, {}))
+
+
 def refill_attributes(x: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Restore the dict of an object's attributes, which may have been replaced, and what is in it."""
     if x.__dict__ is not state[0]:
@@ -457,6 +472,8 @@ ATTRIBUTES = Kind(
 )  # fmt: skip
 CLASS = Kind(lambda x: dict(vars(x)), refill_class, same_objects)
 DECIMAL = Kind(operator.methodcaller("__reduce__"), lambda x, state: x.__init__(*state[1]), operator.eq)
+NODE = Kind(lambda x: [getattr(x, slot, MISSING) for slot in STATE], refill_node, same_objects)
+HOOKS = Kind(lambda x: {when: dict(table) for when, table in hooks_of(x).items()}, refill_hooks, operator.eq)
 SLOT = Kind(lambda place: [getattr(place[0], place[1], MISSING)], refill_slot, same_objects)
 BYTES = Kind(bytes, refill_bytes, second_runs.same_state)
 NUMPYS_BITS = Kind(second_runs.state_of_own, second_runs.put_state, second_runs.same_state)

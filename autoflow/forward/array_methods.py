@@ -405,7 +405,7 @@ def guard_attributes(family: NodeTypes) -> None:
     setters: dict[str, Callable[[Any, Any], None]] = {
         "data": refuse,
         "flat": lambda x, value: np.put(x, np.arange(x.size), value),
-        "real": write_real,
+        "real": lambda x, value: x.real.__setitem__(..., value),
         "imag": write_imag,
         **{name: partial(set_layout, name) for name in ("shape", "strides", "dtype")},
     }
@@ -414,11 +414,6 @@ def guard_attributes(family: NodeTypes) -> None:
         getter = ours.fget if isinstance(ours, property) else getattr(family.array_type, name, None)
         if getter is not None:
             setattr(family.Node, name, property(getter if callable(getter) else getter.__get__, setter))
-
-
-def write_real(x: Any, value: Any) -> None:
-    """``z.real = v``: a write into that part, as ``z.real[...] = v``."""
-    x.real[...] = value
 
 
 def write_imag(x: Any, value: Any) -> None:

@@ -38,17 +38,15 @@ def write_noted(
 ) -> None:  # fmt: skip
     """``run(memory, *values)``, which writes into ``region`` (``memory`` or a part of it), and x gets ``record``.
     Without x only the memory is noted: that of a leaf."""
-    before: list[tuple[Any, str, Any]] = []
-    made: list[Any] = []
     if record is not None:
         record.extra.unfinished = record.extra.line
     note = Note(region, versions.caller() if record is None else record.extra.line)
     note.stamp(now())
-    if record is not None:
-        changes, made = plan_rebinding(x, record)
-        for thing, name, _ in changes:
-            before.append((thing, name, getattr(thing, name, None)))
-        set_all(changes)
+    changes, made = ([], []) if record is None else plan_rebinding(x, record)
+    before: list[tuple[Any, str, Any]] = []
+    for thing, name, _ in changes:
+        before.append((thing, name, getattr(thing, name, None)))
+    set_all(changes)
     try:
         run(memory, *values)
     except BaseException as error:
@@ -58,15 +56,11 @@ def write_noted(
         else:
             note.stamp(now())
         raise
-    number = now()  # after the write: everything computed from the old numbers is older
+    note.was_written(now())  # after the write: everything computed from the old numbers is older
     for one in made:
         one.number = now()
-    if record is not None:
-        record.number = number
-        made = [*made, record]
-    note.was_written(number)
     for one in made:
-        one.extra.unfinished = None
+        one.extra.unfinished = None  # type: ignore[union-attr]  # each has been given extras
 
 
 def set_all(changes: list[tuple[Any, str, Any]]) -> None:
@@ -180,9 +174,9 @@ def rescue_readers(x: Any, readers: list[Any], since: int) -> None:
 
 def plan_rebinding(x: Any, record: Record) -> tuple[list[tuple[Any, str, Any]], list[Record]]:
     """The changes that give the array object x ``record`` and, if it is a view, inform its bases: triples
-    (node, attribute, value), and the records of the bases. No recursion: a view of a view of a view may be deep."""
+    (node, attribute, value), and the new records. No recursion: a view of a view of a view may be deep."""
     changes: list[tuple[Any, str, Any]] = []
-    made: list[Record] = []
+    made: list[Record] = [record]
     before = own_record(x)
     while True:
         record._name = getattr(before or x, "_name", None)

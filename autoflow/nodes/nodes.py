@@ -460,13 +460,7 @@ def leaf(cls: Any, array: Array, name: str | None) -> Any:
             last = frame.f_lasti
         else:
             place, last = enter(frame)
-            if type(place) is not Activation:
-                node._place = place, last, 0
-                return node
-        if (counts := place.counts) is None:
-            counts = place.counts = {}
-        counts[last] = index = counts.get(last, -1) + 1
-        node._place = place, last, index
+        node._place = place, last, place.count(last) if type(place) is Activation else 0
     return node
 
 

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Required, TypedDict, T
 import numpy as np
 
 from ..backprop import passes
-from ..backprop.hooks import leaf_hooks
+from ..backprop.hooks import hooks_of
 from ..base import pytree
 from ..base.errors import lost
 from ..base.modes import CAPTURED, modes, switched, transforming
@@ -332,7 +332,7 @@ def stop_set(root: Any, wanted: set[Any], first: int) -> tuple[set[Any] | None, 
         if any([parent in useful for parent in record.parents]):
             useful.add(record)
     outside = {record for record in seen if record not in useful}
-    if any([leaf_hooks(record, "before") for record in outside]):
+    if any([hooks_of(record).get("before") for record in outside]):
         return wanted, len(queue)  # a hook sees a whole gradient or none: here the pass must go everywhere
     return wanted | outside, len(queue)
 

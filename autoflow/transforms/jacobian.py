@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..backprop.hooks import leaf_hooks
+from ..backprop.hooks import hooks_of
 from ..backprop.passes import quietly
 from ..base import pytree
 from ..base.errors import BatchError, InputError
@@ -354,7 +354,7 @@ def graph_bytes(record: Any, stop: Any) -> int | None:
     for r in ancestors(record, lambda r: r not in stop):
         if r in stop or not r.parents:
             total += getattr(r, "nbytes", 0)
-            if leaf_hooks(r, "before"):
+            if hooks_of(r).get("before"):
                 return None
             continue
         if r.extra is not None and r.extra.hooks:

@@ -73,6 +73,17 @@ def test_a_hook_cannot_write_and_keeps_no_memory_shared():
     assert np.all(x.grad == 7.0)
 
 
+def test_what_a_hook_writes_into_is_not_read_afterwards():
+    x, w = af.Variable(np.ones(3)), af.Variable(np.ones(3))
+    u = x * 1.0
+    y = u * w
+    y.register_hook(lambda g: u.__setitem__(0, 9.0))
+    with pytest.raises(af.errors.StaleValueError, match="needs the value of u"):
+        y.sum().backward()
+    assert x.grad is None
+    assert w.grad is None
+
+
 def test_shape_dtype_and_kind_of_replacements():
     x = af.Variable(np.ones(3, np.float32), name="x")
     handle = x.register_hook(lambda g: g.astype(np.float64) * 2)

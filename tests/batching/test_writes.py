@@ -146,6 +146,14 @@ def test_compiled(f):
             np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
 
+def test_views_from_outside_whose_array_was_written_into_before_are_not_changed():
+    u, c = af.Variable(np.ones(3)) * 1.0, af.zeros(3)
+    v, w = u[1:], c[1:]
+    u *= 2.0
+    c += u
+    assert af.vmap(lambda x: (x[1:] * v * w).sum(), loop="refuse")(np.ones((2, 3))).value.tolist() == [8.0, 8.0]
+
+
 def test_where_needs_no_numbers_elsewhere():
     """``out=`` keeps its own, also in a compiled function, whose buffers hold those of earlier calls."""
 

@@ -185,6 +185,27 @@ def states() -> dict[str, Any]:
             weight.assign(weight.value * 1.5)
         return v * weight.value
 
+    base = af.zeros(4)
+    nodes = af.zeros(3), weight * 1.0, (weight * 2.0)[::-1], base[1:]
+
+    def accumulated(v: Any) -> Any:
+        for x in nodes:
+            x += v
+        return v * (nodes[0] * nodes[1] + nodes[2] * base[1:] * nodes[3])
+
+    frozen = af.Variable([1.0, 2.0, 3.0])
+
+    def hooked(v: Any) -> Any:
+        frozen.requires_grad = not frozen.requires_grad
+        for x in (weight, nodes[1]):
+            x.register_hook(lambda g: 2 * g)
+        nodes[2].name = f"turned {nodes[2].name}"
+        return v * nodes[1] * frozen
+
+    def doubled(x: Any) -> Any:
+        with af.options(prove="never"):
+            return af.gradients(x.sum(), [x])[x].tolist()
+
     library = argparse.Namespace(n=0, calls=mock.Mock(return_value=1.0), numbers=array.array("d", [1.0]))
     point, grow, named_before = ctypes.c_double(1.0), items.append, weakref.WeakValueDictionary(model=model)
 
@@ -312,6 +333,12 @@ def states() -> dict[str, Any]:
         "globals": (named, lambda: (COUNTER, dict(CONFIG))),
         "attributes of a function": (called, lambda: dict(vars(called))),
         "a Variable": (moved, lambda: weight.value.tolist()),
+        "nodes that are written into": (accumulated, lambda: [
+            (type(x).__name__, x.value.tolist(), x.opmethod) for x in (*nodes, base)
+        ]),
+        "hooks, names, frozen Variables": (hooked, lambda: (
+            frozen.requires_grad, doubled(weight), doubled(nodes[1]), nodes[2].name,
+        )),
         "a default": (default, lambda: list(default.__defaults__[0])),
         "objects of Python's": (of_python, lambda: (
             library.n, library.calls.call_count, library.numbers.tolist(), point.value, list(items), model.calls,
