@@ -343,11 +343,12 @@ def test_integers_divided_by_zero(jax):
         ours(x, y)
 
 
-SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e9])
+SPECIAL, ZEROS = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -2.5, 3e9]), np.array([0.0, -0.0] * 4)
 OF_SPECIAL = [
     # XLA's algebra of real numbers
     lambda x, m: ((x <= 3).astype(float) * x, ((x < 0) + 0.0) * x, (x != 0) * x, (x > 0) @ x, np.vdot(x > 0, x)),
     lambda x, m: (x + 0.0, 0.0 + x, np.add(x, 0), x * 1e308 * 1e-300, np.log(np.exp(x))),
+    lambda x, m: (x[3] + 0, x.astype("f4") + 0, x[3].astype("f4") + 0.0, np.zeros_like(x) + x, x + -0.0, x + ZEROS),
     lambda x, m: (x.astype("f2") * np.float16(60000) * np.float16(0.001), np.trace(m * -0.0), (m * -0.0).sum()),
     # casts
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
@@ -360,11 +361,20 @@ OF_SPECIAL = [
     ),
     # signs of zeros, and infinite numbers
     lambda x, m: (np.cumsum(x[3:]), np.cumsum(m * -0.0, axis=1), np.add.accumulate(x[3:]), np.cumsum(x > 0)),
+    lambda x, m: (np.nancumsum(x), np.nancumsum(m * -0.0, axis=1), np.nancumsum(x > 0), np.nancumsum(x, dtype="f4")),
     lambda x, m: (*np.modf(x), np.trapezoid(x[1:4:2]), np.trapezoid(x[:1:-1])),
     lambda x, m: (np.sqrt(x + 1j * x[::-1]), np.log(x + 1j * x[::-1]), np.abs(x + 1j * x[::-1]), np.sign(x + 0j)),
     lambda x, m: (np.max(x * 1j), np.maximum(x * 1j, x), 1 / (x + 0j), np.arctan(x * 1j), (x + 1j) ** (x * 1j)),
     lambda x, m: (np.clip(x, min=0.0), np.clip(x, -0.0, None), np.clip(x, a_min=None, a_max=0.0), np.clip(x, 0.0, 2.0)),
+    lambda x, m: (np.clip(x, 0.0, -0.0), np.clip(x, ZEROS, -ZEROS), np.clip(x, 1, np.nan), np.clip(x, 0.0, x[::-1])),
+    lambda x, m: (np.power(x, 0.5), np.power(x, ZEROS + 0.5), np.power(x.astype("f4"), 0.5), np.power(x, m[0, 1] / 2)),
     lambda x, m: (np.quantile(x[1:5], 0.5), np.nanquantile(x[:3], 0.0), np.percentile(x[4:], 50.0)),
+    lambda x, m: (np.fft.fft(x, norm="ortho"), np.fft.ihfft(x), np.linspace(0, x[1], 1), np.geomspace(1, x[1], 4)),
+    lambda x, m: (np.interp(m[0], [0, 0, 1, 1], [0, 1, 2, 3.0]), np.take(x, [-1, 0]), np.take(m, 1, axis=-1)),
+    lambda x, m: (np.std(m, axis=1, ddof=3), np.var(x[3:5], correction=2), np.nanvar(x[2:5], ddof=1)),
+    lambda x, m: (np.sqrt(x[3:] - 0j * x[3:]), np.arccos(-x[3:].astype(complex)), (x[5:] - 0j) ** 1.5, x[5:] * 1j - 1),
+    lambda x, m: (np.unwrap(m.astype("i1")[0] * np.int8(100)), changed(np.add, m.astype("i1"), 2.5)),
+    lambda x, m: (changed(np.maximum, x, ZEROS[:2]), changed(np.minimum, x, -ZEROS[:2]), changed(np.add, x > 0, 1)),
     # the order in memory
     lambda x, m: (m.T, m.T * 2.0, np.sin(m[::-1].T), np.stack([x, x]).T + 1, np.where(m.T > 0, m.T, 0.0)),
 ]
@@ -375,7 +385,14 @@ def written(z, x):
     return z
 
 
+def changed(ufunc, x, new):
+    z = x | False if x.dtype == bool else x * 1
+    ufunc.at(z, np.array([3, 3]) % len(z), new)
+    return z
+
+
 @pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("f", OF_SPECIAL)
 def test_special_values(jax, f):
     """Also signs of zeros of real numbers, and orders in memory."""
@@ -405,6 +422,15 @@ def test_errors_are_numpys(jax):
     ours(np.eye(2))
     with pytest.raises(np.linalg.LinAlgError):
         ours(-np.eye(2))
+    for f, x, error in (
+        (lambda x: np.average(x, weights=x), np.array([1.0, -1.0]), ZeroDivisionError),
+        (lambda x: np.nanargmax(x), np.array([np.nan, np.nan]), ValueError),
+        (lambda x: np.digitize(2.0, x), np.array([1.0, 0.0, 3.0]), ValueError),
+    ):
+        ours = compiled(f)
+        np.testing.assert_allclose(ours(np.arange(1.0, len(x) + 1)), f(np.arange(1.0, len(x) + 1)))
+        with np.errstate(all="ignore"), pytest.raises(error):
+            ours(x)
 
 
 @pytest.mark.peers
@@ -428,6 +454,10 @@ def test_shapes_from_values(jax):
     with pytest.raises(CompileError, match="depends on values"):
         ours(np.array([1.0, 4.0, 2.0]))
     assert af.compile(lambda x: x[x > 0].sum(), engine="jax", fallback=True)(np.ones(3)) == 3.0
+    product = compiled(lambda x: np.polymul(x, x))
+    np.testing.assert_array_equal(product(np.ones(2)), [1.0, 2.0, 1.0])
+    with pytest.raises(CompileError, match="depends on values"):
+        product(np.array([0.0, 1.0]))
     eig = compiled(lambda a: np.linalg.eigvals(a) ** 2)
     eig(np.eye(2))
     with pytest.raises(CompileError, match="complex128"):

@@ -128,7 +128,8 @@ class CompiledByXla(Compiled[P, R]):
         leaves = pytree.tree_leaves([args, options])
         if not any([is_on_device(x) for x in leaves]):
             return super().__call__(*args, **options)
-        if any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]) or modes().depth:
+        inner = modes().depth or modes().layer or modes().listeners
+        if inner or any([isinstance(x, Traced) or gradient_target(x) is not None for x in leaves]):
             return self.f(*fetched(args), **fetched(options))
         similar = {id(x): np.empty(x.shape, x.dtype) for x in leaves if is_on_device(x)}
         tree = [pytree.tree_map(lambda x: similar.get(id(x), x), part) for part in (args, options)]
