@@ -529,7 +529,17 @@ def test_arrays_of_jax_stay_where_they_are(jax):
     assert len(ours.entries) == 1
     with pytest.raises(IndexError):
         ours(x, np.array([1, 9]))
+    root = compiled(np.linalg.cholesky, verify=False)
+    root(jax.numpy.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        root(jax.numpy.zeros((2, 2)))
     assert isinstance(ours(jax.numpy.ones((2, 2), np.float32), np.array([0]))["z"], jax.Array)
+    with jax.enable_x64(True):
+        large = jax.device_put(np.array([1, 70]))
+    power = compiled(lambda i: i**i, verify=False)
+    power(i)
+    assert isinstance(power(large), jax.Array)  # computed by eager code
+    np.testing.assert_array_equal(power(large), np.array([1, 70]) ** np.array([1, 70]), strict=True)
     swap = compiled(lambda x, y: (x is y, x + y))
     assert swap(x, x)[0] is True
     outside = [1.0]

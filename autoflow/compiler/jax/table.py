@@ -79,7 +79,6 @@ def _names(namespaces: tuple[str, ...]) -> dict[Any, str]:
             function = getattr(sys.modules[namespace], name)
             if name[0] != "_" and callable(function) and not isinstance(function, type):
                 found.setdefault(function, f"{namespace}.{name}")
-    found[np._core.umath.clip] = "numpy.clip"  # type: ignore[attr-defined]
     return found
 
 
