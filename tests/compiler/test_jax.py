@@ -209,7 +209,11 @@ def test_dtypes_are_numpys(jax):
     """JAX promotes int64 and float32 to float32, NumPy to float64."""
     i, f = np.arange(6).reshape(2, 3), np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3)
     check(lambda i, f: (i + f, i * 2.5, f * 2.5, np.sin(i), i / 3, i // 2, i.sum(), f.sum(), (i > 2).sum()), i, f)
-    check(lambda i, f: (np.concatenate([i, f]), np.where(i > 2, i, f), np.cumsum(i.astype(np.int32)), f.mean()), i, f)
+
+    def mixed(i, f):
+        return np.concatenate([i, f]), np.where(i > 2, i, f), np.cumsum(i.astype(np.int32)), f.mean(), i @ f.T
+
+    assert not left(check(mixed, i, f))
     check(lambda i, f: (f.astype(np.float16) * 2, i.astype(np.uint8) - 1, (i > 2) & (f < 3), ~(i > 2), i @ f.T), i, f)
     check(lambda f: np.mean(f.astype(np.int16), axis=0), f)
     assert not left(check(lambda i: (np.argmax(i, axis=1), np.sort(-i, axis=0), np.argsort(i)), i))
@@ -308,13 +312,18 @@ def test_indices(jax):
     """Negative ones, repeated ones; out of range is an error."""
     i = np.array([0, -1, 2, 2])
     check(lambda x, i: (x[i], x[i, 1], x[:, np.array([1, 1])], np.take(x, i, axis=0), x[None, 1:3, ..., -1]), X, i)
-    for f in (lambda x, i: x[i], lambda x, i: np.take(x, i, axis=0), lambda x, i: np.take_along_axis(x, i[:, None], 0)):
+    for f in (
+        lambda x, i: x[i],
+        lambda x, i: np.take(x, i, axis=0),
+        lambda x, i: np.take_along_axis(x, i[:, None], 0),
+        lambda x, i: written(x * 1.0, x[:4], i),
+    ):
         ours = compiled(f)
         ours(X, i)
         with pytest.raises(IndexError), np.errstate(all="ignore"):
             ours(X, np.array([0, 5, 1, 1]))
 
-    def written(x, i, new):
+    def several(x, i, new):
         z = np.tanh(x)
         z[i] = new
         z[1, 2] = 9.0
@@ -325,8 +334,8 @@ def test_indices(jax):
         np.copyto(z, -1.0, where=x > 1.0)
         return z
 
-    assert not left(check(written, X, i, R.standard_normal((4, 4))))  # the last of two wins, as in NumPy
-    ours = compiled(written)
+    assert not left(check(several, X, i, R.standard_normal((4, 4))))  # the last of two wins, as in NumPy
+    ours = compiled(several)
     ours(X, i, X[:4])
     with pytest.raises(IndexError):
         ours(X, np.array([0, 1, 2, 7]), X[:4])
@@ -353,7 +362,7 @@ OF_SPECIAL = [
     # casts
     lambda x, m: ((x * 1j).astype(bool), (x[5:] * 1j).imag.astype(int), np.sum(x, dtype=int), np.cumsum(x, dtype=int)),
     lambda x, m: (np.full_like(np.argsort(x), x[0]), np.full_like(x > 0, x[5]), np.mean(x, dtype=int)),
-    lambda x, m: written(np.argsort(x) * 1, x),
+    lambda x, m: (written(np.argsort(x) * 1, x), x.astype("i1"), x.astype("u4"), x.astype("i8"), (-x).astype("u8")),
     lambda x, m: (
         m.astype(int) ** 5,
         (m.astype(int) + 3) ** np.array([100, 63, 300]),
@@ -373,15 +382,22 @@ OF_SPECIAL = [
     lambda x, m: (np.interp(m[0], [0, 0, 1, 1], [0, 1, 2, 3.0]), np.take(x, [-1, 0]), np.take(m, 1, axis=-1)),
     lambda x, m: (np.std(m, axis=1, ddof=3), np.var(x[3:5], correction=2), np.nanvar(x[2:5], ddof=1)),
     lambda x, m: (np.sqrt(x[3:] - 0j * x[3:]), np.arccos(-x[3:].astype(complex)), (x[5:] - 0j) ** 1.5, x[5:] * 1j - 1),
-    lambda x, m: (np.unwrap(m.astype("i1")[0] * np.int8(100)), changed(np.add, m.astype("i1"), 2.5)),
+    lambda x, m: (np.unwrap(m.astype("i1")[0] * np.int8(100)), changed(np.add, m.astype("i1") - np.int8(5), 2.5)),
+    lambda x, m: (stored(np.put, m, [1, 8], x[5:]), stored(np.place, x, x > 0, m), stored(np.copyto, m, m.T)),
     lambda x, m: (changed(np.maximum, x, ZEROS[:2]), changed(np.minimum, x, -ZEROS[:2]), changed(np.add, x > 0, 1)),
     # the order in memory
     lambda x, m: (m.T, m.T * 2.0, np.sin(m[::-1].T), np.stack([x, x]).T + 1, np.where(m.T > 0, m.T, 0.0)),
 ]
 
 
-def written(z, x):
-    z[:] = x
+def written(z, x, index=np.s_[:]):
+    z[index] = x
+    return z
+
+
+def stored(function, x, *args):
+    z = x * 1
+    function(z, *args)
     return z
 
 
@@ -456,8 +472,10 @@ def test_shapes_from_values(jax):
     assert af.compile(lambda x: x[x > 0].sum(), engine="jax", fallback=True)(np.ones(3)) == 3.0
     product = compiled(lambda x: np.polymul(x, x))
     np.testing.assert_array_equal(product(np.ones(2)), [1.0, 2.0, 1.0])
-    with pytest.raises(CompileError, match="depends on values"):
-        product(np.array([0.0, 1.0]))
+    product(jax.numpy.ones(2))
+    for x in (np.array([0.0, 1.0]), jax.numpy.array([0.0, 1.0])):
+        with pytest.raises(CompileError, match="depends on values"):
+            product(x)
     eig = compiled(lambda a: np.linalg.eigvals(a) ** 2)
     eig(np.eye(2))
     with pytest.raises(CompileError, match="complex128"):
@@ -578,8 +596,11 @@ def test_errors_inside_numpys_part(jax):
     ours = compiled(lambda x, i: np.choose(i, [x, x + 1.0, table_of]))
     i = np.array([0, 2])
     np.testing.assert_array_equal(ours(np.zeros(2), i), np.choose(i, [np.zeros(2), np.ones(2), table_of]))
-    with pytest.raises(ValueError, match="invalid entry in choice array"):
-        ours(np.zeros(2), np.array([0, 3]))
+    unread = compiled(lambda x, i: (np.choose(i, [x, x]), np.choose(i, [x[:0], x[:0]]), x + 1.0)[2])
+    unread(np.zeros(2), np.array([[0], [1]]))
+    for f, places in ((ours, [0, 3]), (unread, [[0], [3]])):
+        with pytest.raises(ValueError, match="invalid entry in choice array"):
+            f(np.zeros(2), np.array(places))
     assert positive(1.0) == 1.0
 
 

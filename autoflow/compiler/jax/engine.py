@@ -100,11 +100,10 @@ class XlaPlan(WatchedPlan):
         with with_64_bits(jax):
             outside = [np.asarray(v.sample) for v in lowering.outside]
             results, alarm, finite = self.compiled(np.int32(number), list(arrays), outside)
-            if lowering.left:
-                jax.block_until_ready((results, alarm))
+            is_alarmed = lowering.alarms and np.asarray(alarm)  # waits for NumPy's part; bool(alarm) takes 35 µs longer
             if (error := lowering.failures.pop(number, None)) is not None:
                 raise error
-            if lowering.alarms and np.asarray(alarm):  # bool(alarm) takes 35 µs longer
+            if is_alarmed:
                 raise Alarm
             if any([is_on_device(x) for x in arrays]):
                 return list(results)

@@ -249,7 +249,6 @@ class Lowering(Writer):
 
         run : the number of this run, under which ``failures`` notes what NumPy raises.
         """
-        self.left.clear()
         self.alarms, self.run = [], run
         self.known = dict(zip([*self.program.inputs, *self.outside], [*inputs, *outside], strict=True))
         # On TPU and GPU other precisions round to 8 bits.
