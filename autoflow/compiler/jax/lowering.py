@@ -201,13 +201,20 @@ def power_in(trace: Lowering, dtype: Any, x: Array, y: Array) -> Array:
     return trace.np.where(y == 0.5, trace.np.sqrt(x), z) if is_one else z
 
 
+def inverse(trace: Lowering, dtype: Any, x: Array) -> Array:
+    """That of the integer 0 is NumPy's own."""
+    if dtype.kind in "iu":
+        trace.alarms.append((x == 0).any())
+    return trace.np.reciprocal(x)
+
+
 HALF_IS_ROOT = bool(np.signbit(np.power([-0.0, 1.0], 0.5)[0]))
 
 
 OF_DTYPES: dict[Any, Callable[..., Any]] = {
     np.floor_divide: guarded("floor_divide"), np.remainder: guarded("remainder"), np.fmod: guarded("fmod"),
     np.divmod: lambda *args: (guarded("floor_divide")(*args), guarded("remainder")(*args)), np.power: power_in,
-    np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus,
+    np.maximum: one_of("greater"), np.minimum: one_of("less"), np.modf: parts_of, np.add: plus, np.reciprocal: inverse,
     np.sign: lambda trace, dtype, x: plus(trace, dtype, trace.np.sign(x), np.zeros((), dtype)),  # no -0.0
 }  # fmt: skip
 
@@ -217,7 +224,7 @@ OF_DTYPES: dict[Any, Callable[..., Any]] = {
 
 LARGE = 1000  # elements; a constant array of more is passed to XLA as an argument, so that it is not folded
 KNOWN = frozenset("?bhilqBHILQefdFD")  # dtypes, as letters
-WATCHED = RAISING - {np.take, np.take_along_axis}  # an error of NumPy's is NaN in JAX
+WATCHED = RAISING - {np.take, np.take_along_axis} | {np.convolve, np.correlate}  # NaN where NumPy has none
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 ACCUMULATED: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
